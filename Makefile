@@ -1,0 +1,41 @@
+# Two commands set everything up: make demo, make test. The rest is convenience.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOG ?= projects/sample/chats.jsonl
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint run worker bench bench-quality
+
+help: ## show this help
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/runtime: requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+$(VENV)/dev: requirements-dev.txt $(VENV)/runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+demo: $(VENV)/runtime ## set up, replay the sample, print the memory block, serve on 127.0.0.1:8000
+	$(BIN)/python manage.py demo
+
+test: $(VENV)/dev ## run the whole test suite, on SQLite and on PostgreSQL if there is one
+	PYTHON=$(BIN)/python sh tests/run.sh
+
+lint: $(VENV)/dev ## style, types and import contracts
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+run: $(VENV)/runtime ## serve the site alone
+	$(BIN)/python manage.py runserver
+
+worker: $(VENV)/runtime ## run worker and beat alone
+	$(BIN)/celery -A config worker -B --pool threads --concurrency 4 --loglevel INFO
+
+bench: $(VENV)/dev ## run the benchmarks; they print ratios
+	$(BIN)/python -m benchmarks
+
+bench-quality: $(VENV)/dev ## LOG=… QA=…: what memory retains, at five budgets
+	$(BIN)/python -m benchmarks.quality --log $(LOG) --qa $(QA)

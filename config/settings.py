@@ -1,0 +1,176 @@
+"""Settings, all from the environment (or ``.env``), typed, with defaults that need nothing installed."""
+
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from memorybank import conf
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".env")
+
+DEBUG = env.bool("DEBUG", default=True)
+SECRET_KEY = env.str("SECRET_KEY", default="")
+if not SECRET_KEY:
+    if not DEBUG:
+        raise ImproperlyConfigured("Set SECRET_KEY: with DEBUG off there is no default.")
+    SECRET_KEY = "insecure-key-for-development-only"
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "projects",
+    "memorybank",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- data -----------------------------------------------------------------------------------------
+
+DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "data")))
+
+
+def _writable(folder: Path) -> Path:
+    """The folder, made if need be; one clear line if that cannot be done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(f"DATA_DIR {DATA_DIR} cannot be written: {error.strerror}.") from error
+    return folder
+
+
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'memorybank.sqlite3'}")}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # WAL alone gave thousands of lock errors with eight writers; all of these together gave none.
+    DATABASES["default"].setdefault("OPTIONS", {}).update(
+        transaction_mode="IMMEDIATE",
+        timeout=20,
+        init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+    )
+else:
+    DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- people ---------------------------------------------------------------------------------------
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("SECURE_COOKIES", default=False)
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "static"
+
+# --- work in the background -------------------------------------------------------------------------
+
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
+if CELERY_BROKER_URL.startswith("filesystem:"):
+    for folder in ("broker", "broker-control"):  # the transport does not make them
+        _writable(DATA_DIR / folder)
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(DATA_DIR / "broker"),
+        "data_folder_out": str(DATA_DIR / "broker"),
+        "control_folder": str(DATA_DIR / "broker-control"),
+    }
+elif CELERY_BROKER_URL.startswith(("redis", "valkey")):
+    # Unacknowledged work comes back after this; leases make a double delivery harmless.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 1800}
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    # expires: a tick nobody took in time is dropped, the next one does its work.
+    "sweep": {"task": "memorybank.tasks.sweep", "schedule": 60.0, "options": {"expires": 55}},
+}
+
+# --- the memory bank --------------------------------------------------------------------------------
+
+
+def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
+    """An alias from ``{prefix}BASE_URL`` and its sisters; None without address and key."""
+
+    def read(name: str, default: str = "") -> str:
+        inherited = env.str(f"{fallback}{name}", default=default) if fallback else default
+        return env.str(f"{prefix}{name}", default="") or inherited
+
+    if not (read("BASE_URL") or read("API_KEY")):
+        return None
+    return {
+        "BACKEND": "memorybank.llm.openai_compatible.OpenAICompatibleLLM",
+        "BASE_URL": read("BASE_URL") or "https://api.openai.com/v1",
+        "API_KEY": read("API_KEY"),
+        "MODEL": read("MODEL", "gpt-4o-mini"),
+        "TIMEOUT": float(read("TIMEOUT", "60")),
+        "MAX_RETRIES": int(read("MAX_RETRIES", "1")),
+    }
+
+
+LLM_CONTEXT_TOKENS = env.int("LLM_CONTEXT_TOKENS", default=32_000)
+MEMORYBANK: dict[str, Any] = {
+    "LLMS": {
+        alias: options
+        for alias, options in {"chat": _llm("LLM_"), "summary": _llm("SUMMARY_LLM_", "LLM_")}.items()
+        if options
+    },
+    "BANKS_FOR_USER": "projects.access.banks_for",
+    **{
+        name.upper(): env.float(f"MEMORYBANK_{name.upper()}")
+        if isinstance(default, float)
+        else env.int(f"MEMORYBANK_{name.upper()}")
+        for name, default in conf.numbers()
+        if env.str(f"MEMORYBANK_{name.upper()}", default="")
+    },
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {name: {"handlers": ["console"], "level": "INFO"} for name in ("memorybank", "projects")},
+}

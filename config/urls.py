@@ -1,0 +1,9 @@
+"""All addresses of the site."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("projects.urls")),
+]

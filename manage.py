@@ -1,0 +1,22 @@
+#!/usr/bin/env python
+"""Django's command line, for this site."""
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command named on the command line."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    from django.core.management import execute_from_command_line
+
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:  # a wrong setting, met before any command could say so
+        sys.exit(f"{error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""One accepted answer of the summary model: prompt, call, validation, ledger, circuit breaker.
+
+Calls may come from several threads; rows are written only by the thread that opened the session.
+"""
+
+import hashlib
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+
+from django.template.loader import get_template
+
+from . import conf, llm
+from .exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from .lines import Line, accept
+from .llm.base import LLM, Completion, Message
+from .models import Bank, Chat, LLMCall, LLMEndpoint
+from .transcript import Item, fence
+
+Purpose = LLMCall.Purpose
+Outcome = LLMCall.Outcome
+
+OUTCOMES: tuple[tuple[type[LLMError], Outcome], ...] = (
+    (LLMUnavailable, Outcome.UNAVAILABLE),
+    (LLMMisconfigured, Outcome.MISCONFIGURED),
+    (LLMError, Outcome.REJECTED),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt file and what varies in it. ``lines`` and ``words`` are the caps it names."""
+
+    name: str
+    lines: int
+    words: int
+    context: Mapping[str, str | bool] = field(default_factory=dict)
+
+    def messages(self, shown: Sequence[Item]) -> list[Message]:
+        """The system message, and the data between fences of a fresh nonce with the caps said again."""
+        nonce = secrets.token_hex(8)
+        caps = {"lines": self.lines, "words": self.words}
+        system = get_template(_path(self.name)).render({**self.context, **caps, "nonce": nonce})
+        reminder = f"Answer with at most {self.lines} lines, {self.words} words in all, in the form “- KIND: text [1,3]”."
+        return [
+            Message(role="system", content=system),
+            Message(role="user", content=f"{fence(shown, nonce)}\n\n{reminder}"),
+        ]
+
+
+def _path(name: str) -> str:
+    return f"memorybank/prompts/{name}.txt"
+
+
+@cache
+def version(name: str) -> str:
+    """Names a prompt file by what is in it, so that every edit is a new version."""
+    template = get_template(_path(name)).template
+    return f"{name}@{hashlib.sha256(template.source.encode()).hexdigest()[:8]}"
+
+
+@dataclass(slots=True)
+class Session:
+    """The model calls of one piece of work on one bank."""
+
+    bank: Bank
+    model: LLM
+    now: datetime
+    calls: list[LLMCall] = field(default_factory=list)
+
+    def ask(self, purpose: Purpose, prompt: Prompt, shown: Sequence[Item]) -> list[Line]:
+        """Lines that passed validation against ``shown``; [] only if the model said there is nothing.
+
+        Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
+        """
+        started = time.monotonic()
+        try:
+            answer = self.model.complete(prompt.messages(shown), max_tokens=_room(prompt))
+            lines = _usable(answer, prompt, shown)
+        except LLMError as error:
+            self._note(purpose, started, _outcome(error), error=error)
+            raise
+        self._note(purpose, started, Outcome.OK, answer=answer)
+        return lines
+
+    def method(self, prompt: str) -> str:
+        """What an entry says it was made with."""
+        return f"{self.model.model} {version(prompt)}"[:200]
+
+    def _note(
+        self,
+        purpose: Purpose,
+        started: float,
+        outcome: Outcome,
+        *,
+        answer: Completion | None = None,
+        error: LLMError | None = None,
+    ) -> None:
+        answer = answer or getattr(error, "answer", None)
+        self.calls.append(
+            LLMCall(
+                bank=self.bank,
+                purpose=purpose,
+                model=self.model.model[:200],
+                prompt_tokens=answer.prompt_tokens if answer else 0,
+                completion_tokens=answer.completion_tokens if answer else 0,
+                duration_ms=int((time.monotonic() - started) * 1000),
+                outcome=outcome,
+                error=str(error)[:500] if error else "",
+                at=self.now,
+            )
+        )
+
+
+class Unusable(LLMRejected):
+    """The model answered, but not one line of it may be kept. ``answer`` was paid for all the same."""
+
+    def __init__(self, message: str, answer: Completion) -> None:
+        super().__init__(message)
+        self.answer = answer
+
+
+def _usable(answer: Completion, prompt: Prompt, shown: Sequence[Item]) -> list[Line]:
+    sources: dict[str, str] = {}
+    for item in shown:  # the parts of a split turn share a label
+        sources[item.label] = f"{sources[item.label]}{item.text}" if item.label in sources else item.text
+    accepted = accept(answer.text, sources)
+    if not accepted.lines and not accepted.nothing:
+        why = accepted.rejected[0][1] if accepted.rejected else "no line has the form “- KIND: text [1,3]”"
+        raise Unusable(f"No usable line in the answer: {why}", answer)
+    return list(accepted.lines[: prompt.lines])
+
+
+def _room(prompt: Prompt) -> int:
+    """Answer tokens allowed: generous, because a cut line is a lost line."""
+    return prompt.words * 4 + prompt.lines * 16 + 1024
+
+
+def _outcome(error: LLMError) -> Outcome:
+    if isinstance(error, Unusable):
+        return Outcome.UNUSABLE
+    return next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
+
+
+def blocked(now: datetime) -> bool:
+    """Whether a model is configured but backing off at ``now``: no sense in handing out work."""
+    model = llm.get("summary")
+    return bool(model) and LLMEndpoint.objects.filter(fingerprint=model.fingerprint, retry_at__gt=now).exists()
+
+
+@contextmanager
+def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | None]:
+    """A session with the summary model, or None when none is configured.
+
+    Raises :class:`LLMUnavailable` while the endpoint backs off. On leaving, the ledger is written
+    and the endpoint learns how it went, for everybody. A refused or useless answer is the chat's
+    own fault, until several chats in a row have met with one: then it is an outage, too.
+    """
+    model = llm.get("summary")
+    if model is None:
+        yield None
+        return
+    endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
+    if endpoint is None:
+        raise LLMUnavailable("The model is backing off after a failure.")
+    opened = Session(bank, model, now)
+    try:
+        yield opened
+    except LLMUnavailable as error:
+        endpoint.failed(str(error), now, error.retry_after)
+        raise
+    except LLMMisconfigured as error:
+        endpoint.failed(str(error), now, conf.current().backoff_max_seconds)
+        raise
+    except LLMRejected as error:
+        if chat_id and endpoint.answered_unusably(chat_id, str(error), now):
+            raise LLMUnavailable(f"Several chats in a row: {error}") from error
+        raise
+    finally:
+        LLMCall.objects.bulk_create(opened.calls)
+    if any(call.outcome == Outcome.OK for call in opened.calls):
+        since = endpoint.recovered()
+        if since:
+            Chat.objects.revive(since)

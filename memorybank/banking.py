@@ -1,0 +1,75 @@
+"""A bank's settings: switching on, off, changing them; validated, and on the audit trail."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from . import rendering
+from .exceptions import DisclosureRequired, InvalidInput
+from .models import Bank, Chat, Event
+
+SETTINGS = ("max_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
+
+
+def log(bank: Bank, actor: str, action: Event.Action, now: datetime, **detail: Any) -> None:
+    """Append to the audit trail. ``detail`` never holds chat text."""
+    Event.objects.create(bank=bank, actor=actor[:200], action=action, detail=detail, at=now)
+
+
+def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime) -> None:
+    """Switch on. Somebody must have accepted the disclosure, now or before; who and when is kept."""
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        if not (disclosure_accepted or row.disclosure_accepted_at):
+            raise DisclosureRequired("The privacy disclosure must be read and accepted before memory is on.")
+        if disclosure_accepted and not row.disclosure_accepted_at:
+            row.disclosure_accepted_by, row.disclosure_accepted_at = actor[:200], now
+        if not row.enabled:
+            row.enabled, row.compress_at = True, now
+            log(row, actor, Event.Action.ENABLE, now)
+        row.save()
+        Chat.objects.schedule(row)
+    bank.refresh_from_db()
+
+
+def disable(bank: Bank, *, actor: str, now: datetime) -> None:
+    """Switch off: nothing is summarised or shown. What is remembered stays for when it is on again."""
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        if row.enabled:
+            row.enabled = False
+            row.save(update_fields=["enabled"])
+            log(row, actor, Event.Action.DISABLE, now)
+        Chat.objects.schedule(row)
+    bank.refresh_from_db()
+
+
+def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
+    """Change settings. :class:`InvalidInput` names the field and the limit, and nothing is changed."""
+    unknown = set(changes) - set(SETTINGS)
+    if unknown:
+        raise InvalidInput(f"{', '.join(sorted(unknown))}: no such setting.")
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        changed = {name: value for name, value in changes.items() if getattr(row, name) != value}
+        for name, value in changed.items():
+            setattr(row, name, value)
+        _require_valid(row)
+        if changed:
+            row.version, row.compress_at = row.version + 1, now
+            row.save()
+            Chat.objects.schedule(row)
+            log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed))
+    bank.refresh_from_db()
+    if changed:
+        rendering.refresh(bank.pk)
+
+
+def _require_valid(bank: Bank) -> None:
+    try:
+        bank.clean_fields(exclude=[f.name for f in bank._meta.fields if f.name not in SETTINGS])
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidInput(f"{field}: {messages[0]}") from error

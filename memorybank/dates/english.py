@@ -1,0 +1,215 @@
+"""English phrases: found by a few strict patterns, written beside or instead of the phrase."""
+
+import re
+from collections.abc import Callable
+from datetime import date
+
+from memorybank.dates.spans import MONTHS, Span, Unit, on_weekday, shifted, spell
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+} | {"a": 1, "an": 1, "a couple of": 2, "fifteen": 15, "twenty": 20, "thirty": 30}
+TURN = {"last": -1, "this past": -1, "next": 1, "this": 0, "this coming": 1}
+
+# Not inside an identifier, path or address, and not already followed by a date.
+OPEN = r"(?<![\w/@#$-])(?<!\w\.)"
+CLOSE = r"(?![\w/@=-]|\.\w)(?! ?\()"
+POSSESSIVE = r"(?P<own>['’]s)?"
+PREPOSITIONS = frozenset(
+    "since from until till by for of before after during in on around about to through over past at between".split()
+)
+
+number = r"(?P<n>\d{1,3}|a couple of|" + "|".join(w for w in NUMBERS if " " not in w) + ")"
+units = r"(?P<unit>day|week|month|year)s?"
+part = r"(?: (?P<part>morning|afternoon|evening|night))?"
+# "the last week", "the next day": relative to something else in the story, not to today.
+told = r"(?<!the )(?<!\bat )(?<!every )(?<!each )(?<!that )"
+weekday = "|".join(WEEKDAYS)
+future = r"(?:will|'ll|’ll|gonna|going to|due|starts?|launches|is|are|'s|’s|'re|’re)\b[^.!?\n]{0,60}?"
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern between its guards, in any case."""
+    return re.compile(OPEN + pattern + POSSESSIVE + CLOSE, re.IGNORECASE)
+
+
+def counted(match: re.Match[str]) -> int:
+    """The number a phrase names, in digits or words."""
+    written = match["n"].lower()
+    return int(written) if written.isdecimal() else NUMBERS[written]
+
+
+def unit_of(match: re.Match[str]) -> Unit:
+    """The calendar unit a phrase names."""
+    name: Unit = match["unit"].lower()  # type: ignore[assignment]
+    return name
+
+
+def near_day(match: re.Match[str], said_on: date) -> str | None:
+    """yesterday, tomorrow and the days beyond them."""
+    offsets = {"yesterday": -1, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}
+    day = shifted(said_on, "day", offsets[match["day"].lower()])
+    if day is None:
+        return None
+    return f"on the {match['part'].lower()} of {spell(day)}" if match["part"] else f"on {spell(day)}"
+
+
+def last_night(match: re.Match[str], said_on: date) -> str | None:
+    """The night that began the day before."""
+    day = shifted(said_on, "day", -1)
+    return day and f"on the night of {spell(day)}"  # type: ignore[return-value]
+
+
+def turned_unit(match: re.Match[str], said_on: date) -> str | None:
+    """last, this or next week, month or year."""
+    unit, by = unit_of(match), TURN[match["turn"].lower()]
+    if unit == "day" or by == 0 and unit == "week":
+        return None
+    day = shifted(said_on, unit, by)
+    if day is None:
+        return None
+    if unit == "week":
+        return f"in the week {'before' if by < 0 else 'after'} {spell(said_on)}"
+    return "in " + written(Span(unit, day))
+
+
+def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
+    """last Friday is the latest one; next Friday only when no reading of it can differ."""
+    wanted = WEEKDAYS.index(match["weekday"].capitalize())
+    turn = match["turn"].lower()
+    if turn in ("last", "this past"):
+        day = shifted(said_on, "day", -((said_on.weekday() - wanted - 1) % 7 + 1))
+    elif turn == "next" and wanted > said_on.weekday():
+        return None
+    else:
+        day = on_weekday(said_on, wanted, 0 if turn == "this" else int(wanted <= said_on.weekday()))
+    return day and f"on {WEEKDAYS[wanted]} {spell(day)}"  # type: ignore[return-value]
+
+
+def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
+    """The Saturday of the last, this or next weekend."""
+    by = TURN[match["turn"].lower()]
+    if by < 0 and said_on.weekday() > 5:
+        return None
+    day = on_weekday(said_on, 5, by)
+    return day and f"on the weekend of {spell(day)}"  # type: ignore[return-value]
+
+
+def turned_season(match: re.Match[str], said_on: date) -> str | None:
+    """last summer, next spring. Winter straddles two years and is left as said."""
+    turn, season = TURN[match["turn"].lower()], match["season"].lower()
+    first = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9}[season]
+    over, begun = said_on.month > first + 2, said_on.month >= first
+    year = said_on.year + (turn if begun and (not over or turn > 0) else min(turn, 0) if not over else 0)
+    if turn > 0 and not begun:
+        year = said_on.year
+    return f"in {season} {year}"
+
+
+def turned_month(match: re.Match[str], said_on: date) -> str | None:
+    """last May, next March (capitalised, so that the verb "may" stays one)."""
+    name = match["month"]
+    if not name[0].isupper():
+        return None
+    month, turn = MONTHS.index(name.capitalize()) + 1, match["turn"].lower()
+    later = month >= said_on.month if turn.startswith("last") else month > said_on.month
+    year = said_on.year - int(later) if turn == "last" else said_on.year + int(not later)
+    return f"in {name} {year}"
+
+
+def ago(match: re.Match[str], said_on: date) -> str | None:
+    """two days ago is a date; two weeks, months or years ago are vague."""
+    unit = unit_of(match)
+    day = shifted(said_on, unit, -counted(match))
+    if day is None:
+        return None
+    if unit == "day":
+        return f"on {spell(day)}"
+    fine: Unit = {"week": "day", "month": "month", "year": "month" if counted(match) == 1 else "year"}[unit]  # type: ignore[assignment]
+    return "around " + written(Span(fine, day))
+
+
+def ahead(match: re.Match[str], said_on: date) -> str | None:
+    """in three days, a week from now."""
+    unit = unit_of(match)
+    day = shifted(said_on, unit, counted(match))
+    if day is None:
+        return None
+    if unit == "day":
+        return f"on {spell(day)}"
+    return "around " + written(Span("day" if unit == "week" else unit, day))
+
+
+def before_last(match: re.Match[str], said_on: date) -> str | None:
+    """the week before last, the year after next."""
+    unit = unit_of(match)
+    day = shifted(said_on, unit, -2 if match["way"].lower() == "before last" else 2)
+    if day is None or unit == "day":
+        return None
+    return f"in the week around {spell(day)}" if unit == "week" else "in " + written(Span(unit, day))
+
+
+def written(span: Span) -> str:
+    """A span as English writes it: 7 May 2023, May 2023, 2023."""
+    words = spell(span.day).split()
+    return " ".join(words[{"day": 0, "week": 0, "month": 1, "year": 2}[span.unit] :])
+
+
+turn = r"(?P<turn>last|this past|next|this coming|this) "
+Reading = Callable[[re.Match[str], date], str | None]
+RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
+    (
+        compiled(rf"(?P<day>the day before yesterday|the day after tomorrow|yesterday|tomorrow){part}"),
+        near_day,
+    ),
+    (compiled(r"the (?P<unit>week|month|year) (?P<way>before last|after next)"), before_last),
+    (compiled(rf"{told}last night"), last_night),
+    (compiled(rf"{told}{turn}(?P<weekday>{weekday})(?! (?:of|in)\b)"), turned_weekday),
+    (compiled(rf"{told}{turn}weekend"), turned_weekend),
+    (compiled(rf"{told}{turn}(?P<season>spring|summer|autumn|fall)"), turned_season),
+    (compiled(rf"{told}(?P<turn>last|next) (?P<month>{'|'.join(MONTHS)})"), turned_month),
+    (compiled(rf"{told}(?P<turn>last|next|this) (?P<unit>week|month|year)"), turned_unit),
+    (compiled(rf"(?:(?:about|around|roughly|some) )?{number} {units} (?:ago|back)"), ago),
+    (compiled(rf"{number} {units} from (?:now|today)"), ahead),
+)
+IN_FUTURE = re.compile(rf"{OPEN}(?P<lead>{future})\bin {number} {units}{CLOSE}(?! of\b)", re.IGNORECASE)
+
+
+def put(match: re.Match[str], date_words: str, replace: bool) -> str:
+    """The phrase with its date: beside it, or instead of it in the phrase's own case."""
+    phrase = match[0]
+    bare = (
+        re.sub(r"^(?:on|in|around)(?: the)? ", "", date_words) if not replace or match["own"] else date_words
+    )
+    if not replace or match["own"]:
+        return f"{phrase} ({bare})"
+    before = match.string[max(0, match.start() - 24) : match.start()].split()
+    if before and before[-1].lower() in PREPOSITIONS and match.string[match.start() - 1] == " ":
+        return re.sub(r"^(?:on|in) ", "", date_words)
+    return date_words[0].upper() + date_words[1:] if phrase[0].isupper() else date_words
+
+
+def resolve(text: str, said_on: date, *, replace: bool) -> str:
+    """``text`` with its English phrases resolved; see the package."""
+    for pattern, read in RULES:
+
+        def written_out(match: re.Match[str], read: Reading = read) -> str:
+            date_words = read(match, said_on)
+            return put(match, date_words, replace) if date_words else match[0]
+
+        text = pattern.sub(written_out, text)
+    return IN_FUTURE.sub(lambda match: in_future(match, said_on, replace), text)
+
+
+def in_future(match: re.Match[str], said_on: date, replace: bool) -> str:
+    """ "is due in three days", never "we built it in three days"."""
+    date_words = ahead(match, said_on)
+    if date_words is None:
+        return match[0]
+    if replace:
+        return match["lead"] + date_words
+    return f"{match[0]} ({re.sub(r'^(?:on|around) ', '', date_words)})"

@@ -1,0 +1,56 @@
+"""A stretch of calendar time, and how it is written."""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+from dateutil.relativedelta import relativedelta
+
+Unit = Literal["day", "week", "month", "year"]
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+
+def spell(day: date) -> str:
+    """``7 May 2023``: the one way a date is written in memory, whatever the locale."""
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The day, week, month or year that holds ``day``. ``around`` says that the phrase was vague."""
+
+    unit: Unit
+    day: date
+    around: bool = False
+
+    def iso(self) -> str:
+        """ISO 8601, as short as the unit allows; a week is its Monday and Sunday."""
+        if self.unit == "week":
+            monday = self.day - timedelta(days=self.day.weekday())
+            return f"{monday.isoformat()}/{(monday + timedelta(days=6)).isoformat()}"
+        return self.day.isoformat()[: {"day": 10, "month": 7, "year": 4}[self.unit]]
+
+
+def shifted(said_on: date, unit: Unit, by: int) -> date | None:
+    """``said_on`` moved by so many units; None where the calendar ends."""
+    try:
+        match unit:
+            case "day":
+                return said_on + relativedelta(days=by)
+            case "week":
+                return said_on + relativedelta(weeks=by)
+            case "month":
+                return said_on + relativedelta(months=by)
+            case "year":
+                return said_on + relativedelta(years=by)
+    except (OverflowError, ValueError):
+        return None
+
+
+def on_weekday(said_on: date, weekday: int, weeks: int) -> date | None:
+    """That weekday (Monday is 0) of the calendar week so many weeks from ``said_on``'s."""
+    return shifted(said_on, "day", 7 * weeks + weekday - said_on.weekday())

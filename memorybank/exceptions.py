@@ -1,0 +1,44 @@
+"""What can go wrong; the class says whether to try again."""
+
+
+class MemoryBankError(Exception):
+    """Anything this app refuses or fails at, with a message fit for a person."""
+
+
+class InvalidInput(MemoryBankError, ValueError):
+    """The caller's data is wrong; the message names the field and the limit."""
+
+
+class DisclosureRequired(InvalidInput):
+    """The bank may not be switched on before somebody has accepted the privacy disclosure."""
+
+
+class NotRemembered(MemoryBankError):
+    """The bank is off, or the chat is private: nothing may be summarised from it."""
+
+
+class Stale(MemoryBankError):
+    """The world moved while we worked (lease lost, epoch bumped, entry absorbed): write nothing."""
+
+
+class LLMError(MemoryBankError):
+    """A model call failed. Carries the provider's own words, at most 500 characters."""
+
+
+class LLMUnavailable(LLMError):
+    """Nobody's fault: an outage, a time-out, a rate limit. Try again later, all of you.
+
+    ``retry_after`` is the provider's own wish in seconds, if it gave one.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class LLMMisconfigured(LLMError):
+    """Wrong key, model or address (401, 403, 404): an operator must act before it can work."""
+
+
+class LLMRejected(LLMError):
+    """This request is at fault (400, an unusable answer): the same request will fail again."""

@@ -1,0 +1,114 @@
+"""Facts without an LLM: the sentences of a chat that are worth keeping, each with its worth."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memorybank import tokens
+from memorybank.dates import resolve
+from memorybank.extractive.kinds import is_question, kind_of
+from memorybank.extractive.prior import Prior, weigh
+from memorybank.extractive.speakers import named
+from memorybank.sentences import names_in, plain, sentences, terms, tidy, words
+from memorybank.turns import Draft, Role, Turn
+
+__all__ = ["extract", "named", "weigh"]
+
+# A leaf of a very short chat may still hold one fact or two; that of a very long one stays bounded.
+LEAST_TOKENS, MOST_TOKENS = 64, 6_000
+FEWEST_WORDS, FEWEST_TERMS = 5, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One candidate fact in its place."""
+
+    turn: Turn
+    role: Role
+    speaker: str
+    text: str
+    answers: bool
+    position: float
+
+
+def extract(
+    turns: Sequence[Turn], *, share: float = 0.4, most: int = MOST_TOKENS, encoding: str = "o200k_base"
+) -> list[Draft]:
+    """The sentences of a chat worth keeping, in order, at most ``share`` of its tokens (and ``most``).
+
+    Very short chats may keep LEAST_TOKENS whatever the share. Tool output is not read.
+    """
+    turns = named(turns)
+    prior = Prior(encoding)
+    spoken = sum(
+        tokens.count(u.text, encoding) for turn in turns for u in turn.utterances if u.role != "tool"
+    )
+    limit = min(most, max(LEAST_TOKENS, int(spoken * share)))
+    drafts = [draft for sentence in candidates(turns) if (draft := drafted(sentence, prior)) is not None]
+    kept: set[int] = set()
+    seen: set[str] = set()
+    for number in sorted(range(len(drafts)), key=lambda n: (-drafts[n].weight, n)):
+        key = " ".join(words(drafts[number].text))
+        if key in seen:
+            continue
+        cost = tokens.count(drafts[number].text, encoding) + 1
+        if cost <= limit:
+            kept.add(number)
+            seen.add(key)
+            limit -= cost
+        if limit < 6:
+            break
+    return [drafts[number] for number in sorted(kept)]
+
+
+def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
+    """Every sentence of users and assistant, tidied, with what was asked before it."""
+    names = names_in({u.speaker for turn in turns for u in turn.utterances})
+    asked = ""
+    for number, turn in enumerate(turns):
+        for utterance in turn.utterances:
+            if utterance.role == "tool":
+                continue
+            question, last = asked, ""
+            for raw in sentences(plain(utterance.text)):
+                text = tidy(raw, names)
+                if not text:
+                    continue
+                last = text if is_question(text) else last
+                answers = bool(question) and not is_question(text)
+                if answers:
+                    text, question = paired(question, text), ""
+                yield Sentence(
+                    turn, utterance.role, utterance.speaker, text, answers, number / max(1, len(turns))
+                )
+            asked = last
+
+
+def paired(question: str, answer: str) -> str:
+    """A short answer carries its question: it means nothing alone."""
+    if len(terms(answer)) > 5 or len(terms(question)) < 2 or len(question) > 90:
+        return answer
+    return f"({question}) {answer}"
+
+
+def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
+    """The sentence as a fact, or None when it is none."""
+    if not stands_alone(sentence.text):
+        return None
+    said_on = sentence.turn.at.date()
+    text = resolve(sentence.text, said_on, replace=True)
+    machine = sentence.role == "assistant" and sentence.speaker == "assistant"
+    return Draft(
+        kind=kind_of(text),
+        text=text,
+        speaker=sentence.speaker,
+        said_on=said_on,
+        citations=(sentence.turn.id,),
+        weight=prior.weigh(text, assistant=machine, answers=sentence.answers, position=sentence.position),
+        detail=True,
+    )
+
+
+def stands_alone(text: str) -> bool:
+    """Long enough to say something. The bounds are for words; two CJK characters count as one."""
+    spoken = words(text)
+    return len(spoken) >= FEWEST_WORDS and len(terms(text)) >= FEWEST_TERMS

@@ -1,0 +1,36 @@
+"""What kind of fact a sentence is, by signs that are hard to misread."""
+
+import re
+
+DECISION = re.compile(
+    r"\b(?:decided (?:to|on|against|that)|we(?: have|'ve|’ve)? agreed|settled on|(?:we|we'll|let['’]s|we will) go(?:ing)? with|"
+    r"we chose|we(?:'re|’re| are) going with|decision:|entschieden|beschlossen|wir nehmen|vereinbart|(?:on a|nous avons) (?:décidé|choisi|convenu)|"
+    r"decidimos|hemos decidido|acordamos|elegimos|escolhemos|combinamos|ficou decidido|quedamos en)\b"
+    r"|决定|決定し|決めました|ことにしました|商定|敲定",
+    re.IGNORECASE,
+)
+UNDECIDED = re.compile(
+    r"n['’]t (?:yet )?(?:decided|agreed)|\bnot (?:yet )?(?:decided|agreed)|\bnoch nicht\b|\bnicht entschieden|\bpas (?:encore )?décidé"
+    r"|\bno (?:hemos|decidimos)|\bnão decidimos|\bif we\b|没有?决定|未定|还没",
+    re.IGNORECASE,
+)
+PREFERENCE = re.compile(
+    r"\bI(?: \w+)? (?:prefer|love|like|hate|dislike|enjoy|can['’]t stand)\b|\bmy favou?rite\b|\bplease (?:always|never)\b|\ballergic to\b"
+    r"|\bich (?:bevorzuge|mag|liebe|hasse)\b|\blieber\b|\bje (?:préfère|déteste|n'aime pas)\b|\bj['’](?:aime|adore)\b"
+    r"|\b(?:prefiero|me gusta|odio|me encanta)\b|\b(?:prefiro|eu gosto|adoro|odeio)\b|我(?:更)?(?:喜欢|喜歡|讨厌|偏好|偏爱)|(?:が|は)(?:好き|嫌い|苦手)",
+    re.IGNORECASE,
+)
+
+
+def is_question(text: str) -> bool:
+    """Ends like one, in any script."""
+    return text.rstrip("\"'”’» )").endswith(("?", "？", "؟"))
+
+
+def kind_of(text: str) -> str:
+    """fact, decision, preference or question, by signs that are hard to misread."""
+    if is_question(text):
+        return "question"
+    if DECISION.search(text) and not UNDECIDED.search(text):
+        return "decision"
+    return "preference" if PREFERENCE.search(text) else "fact"

@@ -1,0 +1,114 @@
+"""Lines of memory: what a model may write, and the proof that its sources say so.
+
+The answer to a summarising prompt is lines ``- KIND: text [1,3]``. A line is kept only if it cites
+what the model was shown, is short, and states no number, date, identifier, address or link that
+its cited sources do not.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from memorybank import quarantine
+from memorybank.lines.claims import claims
+from memorybank.lines.escaping import escape
+from memorybank.lines.evidence import Evidence
+from memorybank.lines.parsing import KINDS, Line, parse, parse_row, rows, says_nothing
+
+__all__ = ["KINDS", "Accepted", "Line", "accept", "escape", "parse", "unsupported"]
+
+MAX_WORDS = 60
+MAX_SHOWN = 300  # characters of a rejected line
+LETTERS_A_WORD = 20  # longer on average is no sentence but a blob
+
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What may be kept of an answer, and what not: (line, why), the why without chat text.
+
+    ``nothing`` means the model said that nothing is worth keeping, which is an answer; neither
+    lines nor ``nothing`` is a failure.
+    """
+
+    lines: tuple[Line, ...] = ()
+    rejected: tuple[tuple[str, str], ...] = ()
+    nothing: bool = False
+
+
+def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_WORDS) -> Accepted:
+    """Check every line of ``answer`` against ``sources``: label → the exact text shown, dates included.
+
+    Never raises, whatever the answer. Lines that read like instructions come back with their
+    ``quarantine`` reason.
+    """
+    if says_nothing(answer):
+        return Accepted(nothing=True)
+    kept: dict[str, Line] = {}
+    rejected: list[tuple[str, str]] = []
+    evidence = _Library(sources)
+    for raw in rows(answer):
+        line = _clean(raw)
+        why = _objection(line, evidence, max_words) if line else "not of the form “- KIND: text [1]”"
+        if line and not why and _gist(line.text) in kept:
+            why = "says the same as a line before it"
+        if line and not why:
+            kept[_gist(line.text)] = line
+        else:
+            rejected.append((escape(raw)[:MAX_SHOWN], why))
+    return Accepted(tuple(kept.values()), tuple(rejected))
+
+
+def unsupported(text: str, sources: Iterable[str]) -> str:
+    """What ``text`` states that no source does: "a number", "a date", "an identifier", … or ""."""
+    return _first_unsupported(text, [Evidence.of(source) for source in sources])
+
+
+class _Library:
+    """Evidence of each source, read once and only if a line cites it."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self.sources = sources
+        self._read: dict[str, Evidence] = {}
+
+    def of(self, label: str) -> Evidence:
+        if label not in self._read:
+            self._read[label] = Evidence.of(self.sources[label])
+        return self._read[label]
+
+
+def _clean(raw: str) -> Line | None:
+    """The line with its text escaped; it is judged as the model wrote it and as it would be stored."""
+    line = parse_row(raw)
+    if line is None:
+        return None
+    text = escape(line.text)
+    return replace(line, text=text, quarantine=quarantine.reason(line.text) or quarantine.reason(text))
+
+
+def _objection(line: Line, library: _Library, max_words: int) -> str:
+    """Why the line may not be kept, or ""."""
+    if not any(character.isalnum() for character in line.text):
+        return "has no text"
+    if not line.labels:
+        return "cites nothing"
+    if any(label not in library.sources for label in line.labels):
+        return "cites what was not shown"
+    if words(line.text) > max_words or len(line.text) > max_words * LETTERS_A_WORD:
+        return f"longer than {max_words} words"
+    missing = _first_unsupported(line.text, [library.of(label) for label in line.labels])
+    return f"states {missing} that its cited sources do not" if missing else ""
+
+
+def _first_unsupported(text: str, evidence: list[Evidence]) -> str:
+    return next((claim.what for claim in claims(text) if not claim.supported(evidence)), "")
+
+
+def words(text: str) -> int:
+    """How many words ``text`` is; two characters of a script without spaces count as one."""
+    return len(_CJK.sub(" ", text).split()) + (len(_CJK.findall(text)) + 1) // 2
+
+
+def _gist(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())

@@ -1,0 +1,102 @@
+"""Dates in any common written form → (year, month, day) with what was left out as None."""
+
+import re
+from typing import NamedTuple
+
+_MONTHS = (
+    "january jan januar jänner janvier janv enero ene janeiro",
+    "february feb februar feber février févr fevr febrero fevereiro fev",
+    "march mar märz mär mrz mars marzo março",
+    "april apr avril avr abril abr",
+    "may mai mayo maio",
+    "june jun juni juin junio junho",
+    "july jul juli juillet juil julio julho",
+    "august aug août aout agosto",
+    "september sep sept septembre septiembre setiembre setembro",
+    "october oct oktober okt octobre octubre outubro",
+    "november nov novembre noviembre novembro",
+    "december dec dezember dez décembre déc diciembre dic dezembro",
+)
+MONTH_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
+
+_M = r"(?P<m>" + "|".join(sorted(MONTH_OF, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
+_D = r"(?P<d>0?[1-9]|[12]\d|3[01])(?!\d)"
+_Y = r"(?P<y>(?:1[5-9]|20|21)\d\d)(?!\d)"
+_ORDINAL = r"(?:st|nd|rd|th|er|º|ª|o|a|\.)?"
+_OF = r"(?:[\s,-]+(?:of|de|del|do|des)(?=\s))?"
+_FORMS = (
+    rf"(?<!\d){_Y}\s*年\s*(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*{_D}\s*[日号號])?)?",
+    rf"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*{_D}\s*[日号號]",
+    rf"(?<![\d.]){_Y}([-/.])(?P<m>1[0-2]|0?[1-9])(?:\2{_D})(?![-/]?\d)",
+    rf"(?<![\d.-]){_Y}-(?P<m>1[0-2]|0[1-9])(?![-\d])",
+    rf"(?<!\d){_D}{_ORDINAL}{_OF}[\s,-]+{_M}(?:{_OF}[\s,-]+{_Y})?",
+    rf"(?<![^\W\d_]){_M}[\s-]+(?:the\s+)?{_D}(?:st|nd|rd|th)?(?![^\W\d_])(?!:\d)(?:[\s,-]+(?:(?:of|de)\s+)?{_Y})?",
+    rf"(?<![^\W\d_]){_M}{_OF}[\s,-]+{_Y}",
+)  # fmt: skip
+_WRITTEN = tuple(re.compile(form) for form in _FORMS)
+_SLASHED = re.compile(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2((?:1[5-9]|20|21)\d\d|\d\d)(?![\d])(?![/.-]\d)")
+_SHORT = re.compile(r"(?<![\d/.])(\d{1,2})[/.](\d{1,2})\.?(?![\d/.])")
+
+
+class Date(NamedTuple):
+    """What a text says of a date; None is what it does not say."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+    def states(self, other: "Date") -> bool:
+        """Whether every part of ``other`` is said here."""
+        return all(theirs is None or theirs == ours for ours, theirs in zip(self, other, strict=True))
+
+
+class Mention(NamedTuple):
+    """A date in a text; several readings where 7/5/2023 may be May or July."""
+
+    start: int
+    end: int
+    readings: tuple[Date, ...]
+
+
+def mentions(text: str) -> list[Mention]:
+    """Dates in ``text`` (casefolded), longest first where they overlap, in order of appearance."""
+    found = [Mention(*match.span(), (_date(match),)) for form in _WRITTEN for match in form.finditer(text)]
+    found += [mention for match in _SLASHED.finditer(text) if (mention := _numeric(match, match[4]))]
+    return _apart(found)
+
+
+def short_mentions(text: str) -> list[Mention]:
+    """Possible dates without a year, as ``5/7`` or ``7.5.``: they may support a date, but claim none."""
+    return [mention for match in _SHORT.finditer(text) if (mention := _numeric(match, None))]
+
+
+def without(found: list[Mention], text: str) -> str:
+    """``text`` with the mentions cut out."""
+    for mention in reversed(found):
+        text = f"{text[: mention.start]} ; {text[mention.end :]}"
+    return text
+
+
+def _date(match: re.Match[str]) -> Date:
+    groups = match.groupdict()
+    month = groups.get("m")
+    year, day = groups.get("y"), groups.get("d")
+    number = None if month is None else int(month) if month.isdigit() else MONTH_OF[month]
+    return Date(int(year) if year else None, number, int(day) if day else None)
+
+
+def _numeric(match: re.Match[str], year: str | None) -> Mention | None:
+    first, second = int(match[1]), int(match[3] if year else match[2])
+    full = None if year is None else int(year) + (2000 if len(year) == 2 else 0)
+    pairs = {(first, second), (second, first)}
+    readings = tuple(Date(full, month, day) for month, day in sorted(pairs) if 1 <= month <= 12 and 1 <= day <= 31)
+    return Mention(*match.span(), readings) if readings else None
+
+
+def _apart(found: list[Mention]) -> list[Mention]:
+    """Mentions that do not overlap: the leftmost, then the longest, wins."""
+    kept: list[Mention] = []
+    for mention in sorted(found, key=lambda each: (each.start, -each.end)):
+        if not kept or mention.start >= kept[-1].end:
+            kept.append(mention)
+    return kept

@@ -1,0 +1,93 @@
+"""What a model answered → the lines it meant: kind, text, labels."""
+
+import re
+from dataclasses import dataclass
+
+KINDS = ("fact", "decision", "preference", "question")
+
+# Models asked in another language answer the kind in it.
+_WORDS = {
+    "fact": "facts fakt tatsache fait hecho fato facto 事实 事實 事実",
+    "decision": "decisions entscheidung décision decisión decisão 决定 決定",
+    "preference": "preferences präferenz vorliebe préférence preferencia preferência 偏好 好み 希望",
+    "question": "questions frage pregunta questão pergunta 问题 問題 質問",
+}
+_KIND_OF = {word: kind for kind, words in _WORDS.items() for word in (kind, *words.split())}
+
+_BULLET = re.compile(r"^(?:[-*+•‣◦·・–—](?!\d)|\(?\d{1,3}[.)、．](?=\s|\*))\s*")
+_KIND = re.compile(
+    r"^[*_\[(【]{0,3}\s*(" + "|".join(sorted(_KIND_OF, key=len, reverse=True)) + r")\s*[*_\])】]{0,3}\s*[:：]\s*[*_]{0,2}\s*",
+    re.I,
+)
+_LABEL = r"(?:(?:turns?|facts?|#)\s*)?[Ff]?\d{1,6}"
+_ITEM = rf"{_LABEL}(?:\s*[-–—‒~]\s*{_LABEL})?"
+_GROUP = rf"[\[［【〔]\s*{_ITEM}(?:(?:\s*[,;，、；&/]\s*|\s+){_ITEM})*\s*[,;]?\s*[\]］】〕]"
+_TAIL = re.compile(rf"(?:[\s,;]{{0,3}}{_GROUP})+\s*[.。．!！?？;；]*\s*[*_]*\s*$")
+_INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
+_SPAN = re.compile(r"([Ff]?)(\d{1,6})(?:\s*[-–—‒~]\s*(?:(?:turns?|facts?|#)\s*)?[Ff]?(\d{1,6}))?")
+_NOTHING = re.compile(r"^(?:fact\s*:\s*)?[*_\"'`]{0,3}nothing[*_\"'`]{0,3}\s*(?:\[\s*\])?\s*[.!。]?$", re.I)
+
+MAX_RANGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of an answer. ``labels`` are what it cites, as shown to the model: "3", "F2".
+
+    ``quarantine`` is why it must not be shown to a model ("" = fine).
+    """
+
+    kind: str
+    text: str
+    labels: tuple[str, ...]
+    quarantine: str = ""
+
+
+def parse(answer: str) -> list[Line]:
+    """The lines of ``answer`` that are lines of memory by their form; nothing is checked or escaped."""
+    return [line for raw in rows(answer) if (line := parse_row(raw))]
+
+
+def rows(answer: str) -> list[str]:
+    """The rows of ``answer`` that say something, white space collapsed (which keeps the patterns linear)."""
+    return [row for raw in answer.splitlines() if (row := " ".join(raw.split()))]
+
+
+def parse_row(raw: str) -> Line | None:
+    """One row, if it has a bullet or a citation; prose around the list has neither."""
+    body = _BULLET.sub("", raw, count=1)
+    text, labels = _cut_citations(body)
+    if body == raw and not labels:
+        return None
+    found = _KIND.match(text)
+    kind = _KIND_OF[found[1].lower()] if found else "fact"
+    return Line(kind, text[found.end() :].strip() if found else text, labels)
+
+
+def says_nothing(answer: str) -> bool:
+    """True for the one-line answer ``- nothing``: the model found nothing worth keeping."""
+    found = rows(answer)
+    return len(found) == 1 and bool(_NOTHING.match(_BULLET.sub("", found[0], count=1)))
+
+
+def _cut_citations(body: str) -> tuple[str, tuple[str, ...]]:
+    """The text without its citations, and their labels in order; those inside a sentence count too."""
+    groups: list[str] = []
+    tail = _TAIL.search(body)
+    if tail:
+        groups.append(tail[0])
+        body = body[: tail.start()]
+    groups[:0] = _INSIDE.findall(body)
+    text = _INSIDE.sub("", body) if groups else body
+    text = re.sub(r"\s+([.,;:!?])", r"\1", text).strip()
+    return text, tuple(dict.fromkeys(label for group in groups for label in _labels(group)))
+
+
+def _labels(group: str) -> list[str]:
+    found: list[str] = []
+    for letter, first, last in _SPAN.findall(group):
+        start, end = int(first), int(last or first)
+        if end - start > MAX_RANGE:
+            end = start
+        found += [f"{letter.upper()}{number}" for number in range(start, end + 1)]
+    return found

@@ -1,0 +1,50 @@
+"""Language models by alias, built from the MEMORYBANK setting like Django's CACHES."""
+
+import os
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from memorybank import conf
+from memorybank.llm.base import LLM, Completion, Message
+
+__all__ = ["LLM", "Completion", "Message", "get", "reset"]
+
+FALLBACKS = {"summary": "chat"}
+
+_instances: dict[tuple[tuple[str, str], ...], LLM] = {}
+_lock = Lock()
+
+
+def get(alias: str) -> LLM | None:
+    """The model configured as ``alias``, or None; "summary" falls back to "chat".
+
+    One instance per configuration, so that connections are reused and aliases that say the
+    same share them. Changed settings give a new instance.
+    """
+    llms = conf.current().llms
+    options = llms.get(alias) or llms.get(FALLBACKS.get(alias, alias))
+    if not options:
+        return None
+    key = tuple(sorted((name, repr(value)) for name, value in options.items()))
+    with _lock:
+        if key not in _instances:
+            _instances[key] = _build(options)
+        return _instances[key]
+
+
+def reset() -> None:
+    """Forget every instance: for tests, and for forked children, which must not share sockets."""
+    global _lock
+    _lock = Lock()  # a fork may have caught the old one locked
+    _instances.clear()
+
+
+def _build(options: Mapping[str, Any]) -> LLM:
+    backend: Callable[..., LLM] = import_string(options["BACKEND"])
+    return backend(**{name.lower(): value for name, value in options.items() if name != "BACKEND"})
+
+
+os.register_at_fork(after_in_child=reset)

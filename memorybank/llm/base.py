@@ -1,0 +1,48 @@
+"""The seam to a language model: one method in, one frozen result out."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+
+class Message(TypedDict):
+    """One chat message, as every OpenAI-compatible endpoint takes it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer and what it cost. ``text`` is never blank; counts are estimates if the provider gave none."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    model: str
+
+
+class LLM(ABC):
+    """A model behind some endpoint. Instances are shared between threads."""
+
+    model: str
+
+    @abstractmethod
+    def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
+        """Answer ``messages`` with at most ``max_tokens`` tokens.
+
+        Raises ``LLMUnavailable`` (try later), ``LLMMisconfigured`` (an operator must act) or
+        ``LLMRejected`` (this request will always fail), and nothing else.
+        """
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the endpoint (sha256 hex): what backs off as a whole, and is new once settings change."""
+        return fingerprint(type(self).__qualname__, self.model)
+
+
+def fingerprint(*parts: str) -> str:
+    """sha256 hex of ``parts``; no two different lists of parts collide by running together."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -1,0 +1,187 @@
+"""Any OpenAI-compatible endpoint, hosted or local, with its errors translated into ours."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from memorybank import tokens
+from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.llm.base import LLM, Completion, Message, fingerprint
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+OPENAI = "https://api.openai.com/v1"
+MAX_WORDS_KEPT = 500
+
+# Reasoning models behind plain servers put their thoughts in front of the answer.
+_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
+
+
+class OpenAICompatibleLLM(LLM):
+    """Calls ``base_url`` ("" means OpenAI itself) with ``api_key`` ("" for local servers that need none).
+
+    ``timeout`` is in seconds, for connecting and for each silence, not for the whole answer.
+    ``max_retries`` is the one retry layer: the SDK's, with back-off, obeying Retry-After up to
+    two minutes. The SDK is imported at the first call (half a second).
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str = "",
+        api_key: str = "",
+        timeout: float = 60.0,
+        max_retries: int = 2,
+    ) -> None:
+        self.model = model
+        self.base_url = base_url or OPENAI
+        self.timeout = timeout
+        self.max_retries = max_retries
+        self._api_key = api_key
+        self._cap = "max_tokens"
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 hex of address, model and key."""
+        return fingerprint(self.base_url, self.model, self._api_key)
+
+    def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
+        """One chat completion, not streamed. See ``LLM.complete`` for what it raises."""
+        clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
+        answer = self._ask(clean, max_tokens)
+        text = self._text(answer)
+        return self._completion(answer, clean, text)
+
+    def _ask(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
+        """The provider's answer; newer OpenAI models want the cap under another name, and say so once."""
+        try:
+            return self._create(messages, max_tokens)
+        except LLMRejected as error:
+            if max_tokens is None or self._cap == "max_completion_tokens" or "max_completion_tokens" not in str(error):
+                raise
+        self._cap = "max_completion_tokens"
+        return self._create(messages, max_tokens)
+
+    def _create(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
+        cap = {} if max_tokens is None else {self._cap: max_tokens}
+        create: Any = self._client.chat.completions.create
+        try:
+            return create(model=self.model, messages=messages, **cap)
+        except Exception as error:  # the SDK lets JSON, header and URL errors through untouched
+            self._translate(error)
+
+    @cached_property
+    def _client(self) -> "OpenAI":
+        import openai
+
+        # The SDK refuses a missing key and reads the environment for it; a local server ignores this one.
+        return openai.OpenAI(
+            base_url=self.base_url,
+            api_key=self._api_key or "none",
+            timeout=self.timeout,
+            max_retries=self.max_retries,
+        )
+
+    def _text(self, answer: Any) -> str:
+        choices = getattr(answer, "choices", None)
+        if not choices:
+            self._refuse(answer)
+        message = choices[0].message
+        text = _THOUGHTS.sub("", getattr(message, "content", None) or "").strip()
+        if not text:
+            why = getattr(message, "refusal", None) or f"finish reason: {choices[0].finish_reason}"
+            raise LLMRejected(self._bounded(f"The model answered nothing ({why})"))
+        return text
+
+    def _refuse(self, answer: Any) -> NoReturn:
+        """A success without an answer: some gateways wrap the real error in a 200."""
+        error = (getattr(answer, "model_extra", None) or {}).get("error")
+        if isinstance(error, Mapping):
+            code = error.get("code")
+            status = code if isinstance(code, int) else 502
+            raise self._status_error(status, str(error.get("message") or error))
+        said = answer if isinstance(answer, str) else "no choices in the answer"
+        raise LLMUnavailable(self._bounded(f"The endpoint did not answer as a chat model: {said}"))
+
+    def _completion(self, answer: Any, messages: Sequence[Message], text: str) -> Completion:
+        usage = getattr(answer, "usage", None)
+        prompt = getattr(usage, "prompt_tokens", None)
+        completion = getattr(usage, "completion_tokens", None)
+        if not isinstance(prompt, int):
+            prompt = sum(tokens.count(message["content"]) for message in messages)
+        if not isinstance(completion, int):
+            completion = tokens.count(text)
+        return Completion(text, prompt, completion, getattr(answer, "model", None) or self.model)
+
+    def _translate(self, error: Exception) -> NoReturn:
+        """Raise ours for what the SDK raised."""
+        import openai
+
+        if isinstance(error, openai.APIStatusError):
+            wish = _retry_after(error.response.headers)
+            raise self._status_error(error.status_code, _words(error), wish) from error
+        if isinstance(error, openai.APITimeoutError):
+            raise LLMUnavailable(f"No answer within {self.timeout:g} s") from error
+        if isinstance(error, openai.APIConnectionError):
+            cause = error.__cause__ or error
+            kind = LLMMisconfigured if type(cause).__name__ in ("UnsupportedProtocol", "InvalidURL") else LLMUnavailable
+            raise kind(self._bounded(f"Cannot connect to {self.base_url}: {cause}")) from error
+        if isinstance(error, UnicodeError | openai.OpenAIError) or type(error).__name__ == "InvalidURL":
+            raise LLMMisconfigured(self._bounded(f"{type(error).__name__}: {error}")) from error
+        raise LLMUnavailable(self._bounded(f"Unreadable answer: {type(error).__name__}: {error}")) from error
+
+    def _status_error(self, status: int, words: str, retry_after: float | None = None) -> LLMError:
+        message = self._bounded(f"HTTP {status}: {words}")
+        if status in (401, 403, 404):
+            return LLMMisconfigured(message)
+        if status in (408, 409, 429) or status >= 500:
+            return LLMUnavailable(message, retry_after=retry_after)
+        return LLMRejected(message)
+
+    def _bounded(self, message: str) -> str:
+        """The provider's own words, short, and without the key should the provider echo it."""
+        if self._api_key:
+            message = message.replace(self._api_key, "[key]")
+        return " ".join(message.split())[:MAX_WORDS_KEPT]
+
+
+def _utf8(text: str) -> str:
+    """Lone surrogates cannot be sent; they become "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _words(error: Any) -> str:
+    """What the provider said: its message if there is one, else the raw body."""
+    body = error.body
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        body = (inner.get("message") if isinstance(inner, Mapping) else inner) or body
+    return str(body or "no explanation")
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds the provider wishes us to wait; an HTTP date is read against the answer's own Date."""
+    value = headers.get("retry-after", "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = _until(value, headers.get("date", ""))
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+def _until(value: str, date: str) -> float:
+    """Seconds from ``date`` (or now) to ``value``, both HTTP dates; NaN when unreadable."""
+    try:
+        then = parsedate_to_datetime(value)
+    except ValueError:
+        return float("nan")
+    try:
+        now = parsedate_to_datetime(date)
+    except ValueError:
+        now = datetime.now(UTC)
+    return max((then - now).total_seconds(), 0.0) if then.tzinfo and now.tzinfo else float("nan")

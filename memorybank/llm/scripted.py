@@ -1,0 +1,47 @@
+"""A model that says what a test tells it to, and remembers what it was asked (as simonw/llm's mock does)."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+from memorybank import tokens
+from memorybank.llm.base import LLM, Completion, Message
+
+Answer = str | BaseException | Callable[[Sequence[Message]], str]
+
+
+def nothing(messages: Sequence[Message]) -> str:
+    """The default answer: there is nothing worth keeping."""
+    return "- nothing"
+
+
+class ScriptedLLM(LLM):
+    """Answers from a queue, then by ``answer``. Thread-safe, and it never sleeps.
+
+    ``history`` holds the messages of every call, in order, those that raised among them.
+    Keyword arguments it does not know (BASE_URL, TIMEOUT, …) are accepted, so that a test
+    may swap the backend of a configured alias and nothing else.
+    """
+
+    def __init__(self, *, model: str = "scripted", answer: Answer = nothing, **ignored: object) -> None:
+        self.model = model
+        self.answer = answer
+        self.history: list[list[Message]] = []
+        self._queue: deque[Answer] = deque()
+        self._lock = Lock()
+
+    def enqueue(self, *answers: Answer) -> None:
+        """The next calls get these, one each: a text, an exception to raise, or a function of the messages."""
+        with self._lock:
+            self._queue.extend(answers)
+
+    def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
+        """The next scripted answer; ``max_tokens`` is not enforced, as a test wants what it asked for."""
+        with self._lock:
+            self.history.append(list(messages))
+            answer = self._queue.popleft() if self._queue else self.answer
+        if isinstance(answer, BaseException):
+            raise answer
+        text = answer if isinstance(answer, str) else answer(messages)
+        prompt = sum(tokens.count(message["content"]) for message in messages)
+        return Completion(text, prompt, tokens.count(text), self.model)

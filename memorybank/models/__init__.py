@@ -1,0 +1,20 @@
+"""The tables of the memory bank."""
+
+from .bank import Bank, Event
+from .chat import Chat, Output
+from .entry import CARRIED, EXTRACTIVE, Entry, Fact, Granularity
+from .ledger import LLMCall, LLMEndpoint
+
+__all__ = [
+    "CARRIED",
+    "EXTRACTIVE",
+    "Bank", 
+    "Chat",
+    "Entry",
+    "Event",
+    "Fact",
+    "Granularity",
+    "LLMCall",
+    "LLMEndpoint",
+    "Output",
+]

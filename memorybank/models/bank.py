@@ -1,0 +1,141 @@
+"""The bank: one project's memory, its settings, its rendered block and its audit trail."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+
+from .leasing import Leased, LeasedQuerySet
+
+MIN_TOKENS, MAX_TOKENS = 200, 32_000
+MAX_IDLE_MINUTES = 7 * 24 * 60
+
+
+def validate_timezone(name: str) -> None:
+    """Refuse a name the time zone database does not know."""
+    if name not in available_timezones():
+        raise ValidationError("“%(name)s” is not a known time zone, such as Europe/Berlin.", params={"name": name})
+
+
+class BankQuerySet(LeasedQuerySet["Bank"]):
+    """Sets of banks."""
+
+    def compressible(self, now: datetime) -> BankQuerySet:
+        """Banks whose ladder may have something to roll up at ``now``, longest waiting first."""
+        return self.filter(enabled=True, compress_at__lte=now).leasable(now).order_by("compress_at", "pk")
+
+    def touch(self, pk: int) -> None:
+        """Say that the memory of a bank changed, so that its stored block is no longer current."""
+        self.filter(pk=pk).update(version=F("version") + 1)
+
+
+class Bank(Leased):
+    """The root of isolation: every chat, entry and fact belongs to exactly one bank."""
+
+    enabled = models.BooleanField(default=False)
+    max_tokens = models.PositiveIntegerField(
+        "token budget",
+        default=2000,
+        validators=[MinValueValidator(MIN_TOKENS), MaxValueValidator(MAX_TOKENS)],
+        help_text=f"Tokens of memory that go into every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}.",
+    )
+    idle_minutes = models.PositiveIntegerField(
+        default=10,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_IDLE_MINUTES)],
+        help_text="A chat is summarised when nobody has written in it for this many minutes.",
+    )
+    timezone = models.CharField(
+        "time zone",
+        max_length=64,
+        default="UTC",
+        validators=[validate_timezone],
+        help_text="Days, weeks and months begin and end in this zone, such as Europe/Berlin.",
+    )
+    focus = models.TextField(
+        blank=True,
+        max_length=1000,
+        help_text="What matters most in this project; the summariser is told so.",
+    )
+    redact_personal = models.BooleanField(
+        "mask personal data",
+        default=True,
+        help_text="Mask e-mail addresses, phone and card numbers in memory. Secrets are always masked.",
+    )
+    disclosure_accepted_by = models.CharField(max_length=200, blank=True, editable=False)
+    disclosure_accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Bumped by every erasure.")
+    version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Bumped by every change.")
+    compress_at = models.DateTimeField(null=True, blank=True, editable=False)
+    attempts = models.PositiveIntegerField(default=0, editable=False)
+    last_error = models.CharField(max_length=500, blank=True, editable=False)
+
+    block = models.TextField(blank=True, editable=False)
+    block_tokens = models.PositiveIntegerField(default=0, editable=False)
+    block_version = models.PositiveBigIntegerField(default=0, editable=False)
+    block_chats = models.JSONField(default=list, editable=False, help_text="Chats whose own lines are shown.")
+
+    objects: ClassVar[BankQuerySet] = BankQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            # Nobody's chats become everybody's memory before somebody has read what that means.
+            models.CheckConstraint(
+                name="bank_enabled_after_disclosure",
+                condition=Q(enabled=False) | Q(disclosure_accepted_at__isnull=False),
+            ),
+            # A budget outside the limits could not be rendered or proved.
+            models.CheckConstraint(
+                name="bank_budget_within_limits",
+                condition=Q(max_tokens__gte=MIN_TOKENS, max_tokens__lte=MAX_TOKENS),
+            ),
+        ]
+        indexes = [
+            # Read by BankQuerySet.compressible on every sweep; a settled bank is not in it.
+            models.Index(
+                name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"bank {self.pk}"
+
+    @property
+    def tz(self) -> ZoneInfo:
+        """The zone its days begin in."""
+        return ZoneInfo(self.timezone)
+
+
+class Event(models.Model):
+    """Who did what to which bank. Append-only, and never a word of chat text."""
+
+    class Action(models.TextChoices):
+        ENABLE = "enable"
+        DISABLE = "disable"
+        CONFIGURE = "configure"
+        PIN = "pin"
+        EDIT = "edit"
+        HIDE = "hide"
+        ERASE = "erase"
+        EXPORT = "export"
+        RETRY = "retry"
+        PRIVATE = "private"
+        PUBLIC = "public"
+
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="events")
+    actor = models.CharField(max_length=200)
+    action = models.CharField(max_length=20, choices=Action)
+    detail = models.JSONField(default=dict, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.actor} {self.action} bank {self.bank_id}"

@@ -1,0 +1,157 @@
+"""Chats and their outputs: the source of truth that memory is made from."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, ClassVar
+
+from django.db import models
+from django.db.models import F, Q, Window
+from django.db.models.functions import RowNumber
+
+from .. import conf
+from .bank import Bank
+from .leasing import Leased, LeasedQuerySet
+
+if TYPE_CHECKING:
+    from .entry import Entry
+
+
+class ChatQuerySet(LeasedQuerySet["Chat"]):
+    """Sets of chats."""
+
+    def due(self, now: datetime) -> ChatQuerySet:
+        """Chats whose turns should be summarised at ``now``."""
+        return self.filter(due_at__lte=now, private=False, bank__enabled=True).leasable(now)
+
+    def fair(self, per_bank: int, limit: int) -> ChatQuerySet:
+        """Round robin over banks, at most ``per_bank`` of each; untried chats before failing ones."""
+        turn = Window(RowNumber(), partition_by="bank_id", order_by=["attempts", "due_at", "pk"])
+        ranked = self.alias(turn=turn).filter(turn__lte=per_bank)
+        return ranked.order_by("turn", "attempts", "due_at", "pk")[:limit]
+
+    def parked(self) -> ChatQuerySet:
+        """Chats given up on until somebody asks for a retry."""
+        return self.exclude(parked_at=None)
+
+    def revive(self, since: datetime) -> int:
+        """Give a fresh start to chats that failed only while the model answered nobody well.
+
+        ``failed_since`` stays, so a chat whose own content fails is pardoned once, not for ever.
+        """
+        return self.filter(failed_since__gte=since, pending_outputs__gt=0, private=False).update(
+            attempts=0, parked_at=None, due_at=F("last_output_at")
+        )
+
+    def schedule(self, bank: Bank) -> int:
+        """Set when each waiting chat of ``bank`` is due, after its settings changed."""
+        waiting = self.filter(bank=bank, pending_outputs__gt=0, parked_at=None)
+        if not bank.enabled:
+            return waiting.update(due_at=None)
+        waiting.filter(private=True).update(due_at=None)
+        return waiting.filter(private=False).update(
+            due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes)
+        )
+
+
+class Chat(Leased):
+    """One conversation of the outer application, known there as ``key``."""
+
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="chats")
+    key = models.CharField(max_length=200)
+    title = models.CharField(max_length=200, blank=True)
+    private = models.BooleanField(default=False, help_text="Neither summarised nor shown as memory.")
+    last_output_at = models.DateTimeField(null=True, blank=True)
+    pending_outputs = models.PositiveIntegerField(default=0, help_text="Turns waiting to be summarised.")
+    summarised_through = models.PositiveBigIntegerField(
+        default=0, help_text="The watermark: the last output id that memory covers."
+    )
+    due_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the sweep should look at it; empty: never."
+    )
+    attempts = models.PositiveIntegerField(default=0)
+    failed_since = models.DateTimeField(null=True, blank=True, help_text="First failure since it last worked.")
+    parked_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.CharField(max_length=500, blank=True)
+
+    block = models.TextField(blank=True, editable=False, help_text="Its variant: without its own lines.")
+    block_tokens = models.PositiveIntegerField(default=0, editable=False)
+    block_version = models.PositiveBigIntegerField(default=0, editable=False)
+
+    objects: ClassVar[ChatQuerySet] = ChatQuerySet.as_manager()  # type: ignore[assignment]
+
+    if TYPE_CHECKING:
+        outputs: models.Manager[Output]
+        entries: models.Manager[Entry]
+
+    class Meta:
+        constraints = [
+            # Recording must find the chat it means, whoever else records at the same moment.
+            models.UniqueConstraint(name="chat_key_unique_in_bank", fields=["bank", "key"]),
+            # An empty key would pour unrelated turns into one chat.
+            models.CheckConstraint(name="chat_key_not_empty", condition=~Q(key="")),
+        ]
+        indexes = [
+            # Read by ChatQuerySet.due on every sweep; settled, private and parked chats are not in it.
+            models.Index(name="chat_due", fields=["due_at"], condition=Q(due_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.key
+
+    def next_due(self, bank: Bank) -> datetime | None:
+        """When its waiting turns should be summarised: at once if many, else when it falls idle."""
+        if not (self.pending_outputs and bank.enabled and self.last_output_at) or self.private or self.parked_at:
+            return None
+        if self.pending_outputs >= conf.current().due_after_turns:
+            return self.last_output_at
+        return self.last_output_at + timedelta(minutes=bank.idle_minutes)
+
+
+class OutputQuerySet(models.QuerySet["Output"]):
+    """Sets of outputs."""
+
+    def remembered(self) -> OutputQuerySet:
+        """Outputs that were really given to somebody: failed and blocked ones are not memory."""
+        return self.filter(status=Output.Status.OK)
+
+
+class Output(models.Model):
+    """One inference: what was asked and what was answered. Never changed, only erased.
+
+    Ids grow in recording order within a chat, because recording locks the chat first; the
+    watermark relies on it.
+    """
+
+    class Status(models.TextChoices):
+        OK = "ok", "OK"
+        ERROR = "error"
+        BLOCKED = "blocked"
+        CANCELLED = "cancelled"
+
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="outputs")
+    key = models.CharField(max_length=200, blank=True, help_text="The outer app's id, for idempotence.")
+    author = models.CharField(max_length=200)
+    question = models.TextField(blank=True)
+    answer = models.TextField(blank=True)
+    messages = models.JSONField(default=list, blank=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.OK)
+    created_at = models.DateTimeField()
+
+    objects: ClassVar[models.Manager[Output]] = models.Manager.from_queryset(OutputQuerySet)()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            # The same import or request twice records once.
+            models.UniqueConstraint(
+                name="output_key_unique_in_chat", fields=["chat", "key"], condition=~Q(key="")
+            ),
+        ]
+        indexes = [
+            # Read by summarising: a chat's turns after its watermark, in order.
+            models.Index(name="output_by_chat", fields=["chat", "id"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"output {self.pk}"

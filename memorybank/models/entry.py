@@ -1,0 +1,177 @@
+"""Entries and facts: the lossless tree of memory.
+
+Leaves cover contiguous, disjoint ranges of one chat's outputs. Digests absorb finer entries by
+becoming their parent; nothing is deleted by rolling up. Entries without a parent are the live frontier.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+from .bank import Bank
+from .chat import Chat
+
+
+#: Methods of entries whose facts no model wrote: extracted sentences, and facts carried over word for word.
+EXTRACTIVE, CARRIED = "extractive/1", "carried over"
+
+
+class Granularity(models.TextChoices):
+    """The rungs of the ladder, finest first."""
+
+    CONVERSATION = "conversation"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+    @property
+    def rank(self) -> int:
+        """0 for the finest; a parent's rank is always higher than its children's."""
+        return list(Granularity).index(self)
+
+
+class EntryQuerySet(models.QuerySet["Entry"]):
+    """Sets of entries."""
+
+    def live(self) -> EntryQuerySet:
+        """The frontier: entries that no digest has absorbed."""
+        return self.filter(parent=None)
+
+    def leaves(self) -> EntryQuerySet:
+        """Conversation entries."""
+        return self.filter(granularity=Granularity.CONVERSATION)
+
+    def digests(self) -> EntryQuerySet:
+        """Day, week and month entries."""
+        return self.exclude(granularity=Granularity.CONVERSATION)
+
+    def in_order(self) -> EntryQuerySet:
+        """Oldest first, coarsest first, on every database the same."""
+        return self.order_by("period_start", "first_at", "pk")
+
+
+class Entry(models.Model):
+    """A summary: of a range of one chat's turns (a leaf), or of a period (a digest)."""
+
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="entries")
+    granularity = models.CharField(max_length=12, choices=Granularity)
+    period_start = models.DateField(help_text="First day of its period, in the bank's time zone.")
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="entries", null=True, blank=True)
+    parent = models.ForeignKey("self", models.SET_NULL, related_name="children", null=True, blank=True)
+    first_output = models.PositiveBigIntegerField(null=True, blank=True)
+    last_output = models.PositiveBigIntegerField(null=True, blank=True)
+    output_count = models.PositiveIntegerField(help_text="Turns it covers, counted once.")
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    tokens = models.PositiveIntegerField(default=0, help_text="Tokens of its facts.")
+    method = models.CharField(max_length=200, help_text="Model and prompt version, or how without a model.")
+    provisional = models.BooleanField(default=False)
+    updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last made anew.")
+
+    objects: ClassVar[EntryQuerySet] = EntryQuerySet.as_manager()  # type: ignore[assignment]
+
+    if TYPE_CHECKING:
+        facts: FactQuerySet
+        children: EntryQuerySet
+
+    class Meta:
+        verbose_name_plural = "entries"
+        constraints = [
+            # Two workers cannot digest one period twice.
+            models.UniqueConstraint(
+                name="digest_unique_in_period",
+                fields=["bank", "granularity", "period_start"],
+                condition=~Q(granularity="conversation"),
+            ),
+            # Two workers cannot summarise the same turns twice.
+            models.UniqueConstraint(name="leaf_unique_in_chat", fields=["chat", "first_output"]),
+            # A leaf knows its chat and its range; a digest has neither.
+            models.CheckConstraint(
+                name="leaf_has_range",
+                condition=Q(
+                    granularity="conversation",
+                    chat__isnull=False,
+                    first_output__isnull=False,
+                    last_output__gte=F("first_output"),
+                )
+                | (
+                    ~Q(granularity="conversation")
+                    & Q(chat__isnull=True, first_output__isnull=True, last_output__isnull=True)
+                ),
+            ),
+            # A cycle of one.
+            models.CheckConstraint(name="entry_not_own_parent", condition=~Q(parent=F("id"))),
+        ]
+        indexes = [
+            # Read by compression: the frontier of a bank, oldest period first.
+            models.Index(
+                name="entry_frontier", fields=["bank", "period_start"], condition=Q(parent__isnull=True)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.granularity} {self.period_start:%Y-%m-%d}"
+
+
+class FactQuerySet(models.QuerySet["Fact"]):
+    """Sets of facts."""
+
+    def visible(self) -> FactQuerySet:
+        """Facts that may be shown to a model: not hidden, not quarantined, not replaced."""
+        return self.filter(hidden=False, quarantine="", superseded_by=None)
+
+    def shareable(self) -> FactQuerySet:
+        """Visible facts whose chat is not private."""
+        return self.visible().exclude(entry__chat__private=True)
+
+
+class Fact(models.Model):
+    """One line of memory, with where it came from."""
+
+    class Kind(models.TextChoices):
+        FACT = "fact"
+        DECISION = "decision"
+        PREFERENCE = "preference"
+        QUESTION = "question"
+
+    entry = models.ForeignKey(Entry, models.CASCADE, related_name="facts")
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.FACT)
+    text = models.TextField()
+    speaker = models.CharField(max_length=200, blank=True)
+    said_on = models.DateField()
+    tokens = models.PositiveIntegerField()
+    weight = models.FloatField(default=0.5, help_text="Prior worth, 0 to 1.")
+    detail = models.BooleanField(default=False, help_text="Extracted beside a model's facts.")
+    citations = models.JSONField(help_text="Output ids (in a leaf) or leaf-fact ids (in a digest).")
+    pinned = models.BooleanField(default=False)
+    hidden = models.BooleanField(default=False)
+    edited_by = models.CharField(max_length=200, blank=True)
+    quarantine = models.CharField(max_length=200, blank=True, help_text="Why it is held back; empty: it is not.")
+    superseded_by = models.ForeignKey(
+        "self", models.SET_NULL, related_name="supersedes", null=True, blank=True
+    )
+
+    objects: ClassVar[FactQuerySet] = FactQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["entry_id", "position"]
+        constraints = [
+            # A line that cites nothing cannot be explained, corrected or erased.
+            models.CheckConstraint(name="fact_cites_something", condition=~Q(citations=[])),
+        ]
+        indexes = [
+            # Read by rendering and roll-up: the facts of an entry, in order.
+            models.Index(name="fact_in_entry", fields=["entry", "position"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"fact {self.pk}"
+
+    @property
+    def settled_by_hand(self) -> bool:
+        """A person pinned, edited or hid it; no model may replace it."""
+        return self.pinned or self.hidden or bool(self.edited_by)

@@ -1,0 +1,48 @@
+"""Leases: work on a row is claimed by a conditional update, on any database, and expires by itself.
+
+The idea is healthchecks' ``sendalerts``: filter on what must still be true, update, count rows.
+"""
+
+from datetime import datetime
+from typing import Any, Self, TypeVar
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import Q
+
+from .. import conf
+
+LeasedModel = TypeVar("LeasedModel", bound="Leased")
+
+
+class LeasedQuerySet(models.QuerySet[LeasedModel]):
+    """Verbs every leased table has."""
+
+    def leasable(self, now: datetime) -> Self:
+        """Rows nobody is working on at ``now``."""
+        return self.filter(Q(leased_until=None) | Q(leased_until__lte=now))
+
+    def claim(self, pk: int, now: datetime) -> LeasedModel | None:
+        """Take the lease of one row; None if somebody has it or the row is gone."""
+        token = uuid4().hex
+        taken = (
+            self.filter(pk=pk)
+            .leasable(now)
+            .update(leased_until=now + conf.current().lease, lease_token=token)
+        )
+        return self.filter(pk=pk, lease_token=token).first() if taken else None
+
+
+class Leased(models.Model):
+    """A row that one worker at a time may hold."""
+
+    leased_until = models.DateTimeField(null=True, blank=True, editable=False)
+    lease_token = models.CharField(max_length=32, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def release(self, **changes: Any) -> bool:
+        """Give the lease back with ``changes``; False (and nothing written) if it was lost meanwhile."""
+        held = type(self)._default_manager.filter(pk=self.pk, lease_token=self.lease_token)
+        return bool(held.update(leased_until=None, lease_token="", **changes))

@@ -1,0 +1,123 @@
+"""What the models cost and how they fare: one row a call, one row an endpoint."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from .. import conf
+from .bank import Bank
+
+#: This many different chats answered unusably in a row: it is the endpoint, not the chats.
+SUSPECT_AFTER = 3
+
+
+def backoff(failures: int, draw: Callable[[], float] = random.random) -> timedelta:
+    """Exponential pause with jitter (AWS's "equal jitter"): half fixed, half drawn from 0…1."""
+    now = conf.current()
+    ceiling = min(now.backoff_max_seconds, now.backoff_seconds * 2 ** min(max(failures, 1) - 1, 20))
+    return timedelta(seconds=ceiling / 2 + ceiling / 2 * draw())
+
+
+class LLMEndpointQuerySet(models.QuerySet["LLMEndpoint"]):
+    """Sets of endpoints."""
+
+    def admit(self, fingerprint: str, now: datetime) -> LLMEndpoint | None:
+        """The endpoint if a call may be made now. While it backs off: None, but for one probe at a time."""
+        endpoint, _ = self.get_or_create(fingerprint=fingerprint)
+        if endpoint.retry_at is None:
+            return endpoint
+        probe = self.filter(pk=endpoint.pk, retry_at=endpoint.retry_at, retry_at__lte=now)
+        return endpoint if probe.update(retry_at=now + backoff(endpoint.failures)) else None
+
+
+class LLMEndpoint(models.Model):
+    """A circuit breaker shared by all workers. Changed settings are a new endpoint, tried at once."""
+
+    fingerprint = models.CharField(max_length=64, unique=True)
+    failures = models.PositiveIntegerField(default=0)
+    retry_at = models.DateTimeField(null=True, blank=True)
+    failing_since = models.DateTimeField(null=True, blank=True)
+    suspects = models.JSONField(default=list, help_text="Chats answered unusably since the last good answer.")
+    last_error = models.CharField(max_length=500, blank=True)
+
+    objects: ClassVar[LLMEndpointQuerySet] = LLMEndpointQuerySet.as_manager()  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return self.fingerprint[:8]
+
+    def failed(self, error: str, now: datetime, retry_after: float | None = None) -> None:
+        """Back off as a whole; the provider's own wish wins if it is longer."""
+        self.failures += 1
+        pause = max(backoff(self.failures), timedelta(seconds=min(retry_after or 0, 86_400)))
+        self.retry_at, self.last_error = now + pause, error[:500]
+        self.failing_since = self.failing_since or now
+        self.save()
+
+    def answered_unusably(self, chat_id: int, error: str, now: datetime) -> bool:
+        """Note a useless answer. True if by now the endpoint is to blame rather than the chat."""
+        self.refresh_from_db()
+        self.suspects = [*(c for c in self.suspects if c != chat_id), chat_id][-SUSPECT_AFTER:]
+        self.failing_since = self.failing_since or now
+        self.save()
+        if len(self.suspects) < SUSPECT_AFTER:
+            return False
+        self.failed(error, now)
+        return True
+
+    def recovered(self) -> datetime | None:
+        """Note a good answer; since when it had been failing, or None if it was well."""
+        since = self.failing_since
+        if since or self.retry_at or self.suspects:
+            self.failures, self.retry_at, self.failing_since, self.suspects, self.last_error = 0, None, None, [], ""
+            self.save()
+        return since
+
+
+class LLMCall(models.Model):
+    """The cost ledger. Never a word of a prompt or an answer."""
+
+    class Purpose(models.TextChoices):
+        SUMMARY = "summary"
+        CHUNK = "chunk"
+        MERGE = "merge"
+        DIGEST = "digest"
+        CHAT = "chat"
+
+    class Outcome(models.TextChoices):
+        OK = "ok", "OK"
+        UNAVAILABLE = "unavailable"
+        MISCONFIGURED = "misconfigured"
+        REJECTED = "rejected"
+        UNUSABLE = "unusable"
+
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="llm_calls")
+    purpose = models.CharField(max_length=10, choices=Purpose)
+    model = models.CharField(max_length=200)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    duration_ms = models.PositiveIntegerField(default=0)
+    outcome = models.CharField(max_length=15, choices=Outcome)
+    error = models.CharField(max_length=500, blank=True)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "LLM call"
+        constraints = [
+            models.CheckConstraint(
+                name="llm_call_error_explained", condition=Q(outcome="ok") | ~Q(error="")
+            ),
+        ]
+        indexes = [
+            # Read by the admin and the reports: what a bank spent lately.
+            models.Index(name="llm_call_by_bank", fields=["bank", "at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} call {self.pk}"

@@ -1,0 +1,192 @@
+"""Turns → notes: the model's facts first, extracted ones beside them as free detail. Reads no table.
+
+By size: one pass; or chunks in parallel and a merge, pre-emptively (several short calls beat one
+long one) or because one call cannot read it all. AgentFlocks' compaction is the model for this.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TookTooLong
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import partial
+from math import ceil
+
+from . import conf, dates, extractive, tokens, transcript
+from .asking import Prompt, Purpose, Session
+from .exceptions import LLMError, LLMRejected
+from .lines import Line
+from .models import EXTRACTIVE, Bank, Fact
+from .redaction import redact
+from .transcript import Item
+from .turns import Draft, Turn
+
+logger = logging.getLogger(__name__)
+
+
+class Strategy(Enum):
+    """How a transcript of some size is read."""
+
+    SINGLE = "single pass"
+    PREEMPTIVE = "chunks, because they are faster"
+    REQUIRED = "chunks, because one call cannot read it"
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What was noted of some turns. ``replaced`` are known facts whose place a new one takes."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    method: str = "nothing was said"
+    replaced: frozenset[int] = frozenset()
+    provisional: bool = False
+
+
+def strategy(size: int) -> Strategy:
+    """The strategy for a transcript of ``size`` tokens."""
+    now = conf.current()
+    if size <= now.chunk_from_tokens:
+        return Strategy.SINGLE
+    return Strategy.PREEMPTIVE if size <= now.input_tokens else Strategy.REQUIRED
+
+
+def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> Notes:
+    """Notes of ``turns``, extending the ``known`` facts of the same chat."""
+    extracted = extractive.extract(turns, share=conf.current().detail_share)
+    detail = [replace(draft, detail=True) for draft in extracted]
+    if session is None:
+        return Notes(detail, EXTRACTIVE)
+    notes = _ask_for_notes(session, bank, turns, known)
+    return replace(notes, drafts=[*notes.drafts, *detail])
+
+
+def _ask_for_notes(session: Session, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> Notes:
+    shown = transcript.items(turns, encoding=conf.current().encoding)
+    size = sum(item.tokens for item in shown)
+    if strategy(size) is Strategy.SINGLE:
+        return _single_pass(session, bank, turns, shown, known)
+    return _in_chunks(session, bank, turns, shown)
+
+
+def _single_pass(
+    session: Session, bank: Bank, turns: Sequence[Turn], shown: list[Item], known: Sequence[Fact]
+) -> Notes:
+    held = _held(known)
+    prompt = _prompt("summarise", bank, known=bool(held))
+    lines = session.ask(Purpose.SUMMARY, prompt, [*(item for _, item in held.values()), *shown])
+    cited = {label: fact for label, (fact, _) in held.items()}
+    replaced = frozenset(cited[label].pk for line in lines for label in line.labels if label in cited)
+    drafts = [_draft(line, bank, turns, cited) for line in lines]
+    return Notes(drafts, session.method("summarise"), replaced)
+
+
+def _held(known: Sequence[Fact]) -> dict[str, tuple[Fact, Item]]:
+    """The known facts as items F1, F2, …: the newest that fit into a quarter of what a call reads."""
+    room = conf.current().input_tokens // 4
+    newest: list[Fact] = []
+    for fact in reversed(known):
+        room -= fact.tokens + 8  # its label and date
+        if room < 0:
+            break
+        newest.insert(0, fact)
+    return {
+        f"F{number}": (fact, Item(f"F{number}", f"({dates.spell(fact.said_on)}) {fact.text}", fact.tokens + 8))
+        for number, fact in enumerate(newest, start=1)
+    }
+
+
+def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], shown: list[Item]) -> Notes:
+    now = conf.current()
+    chunks = transcript.chunks(shown, now.chunk_tokens, encoding=now.encoding)
+    with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="chunk") as pool:
+        asked = [
+            pool.submit(session.ask, Purpose.CHUNK, _prompt("summarise", bank), chunk) for chunk in chunks
+        ]
+        answers = list(_usable(asked))
+    lines = [line for answer in answers for line in answer]
+    if lines and len(answers) > 1:
+        lines = _merged(session, bank, lines, len(chunks))
+    drafts = [_draft(line, bank, turns, {}) for line in lines]
+    return Notes(drafts, session.method("summarise"), provisional=len(answers) < len(chunks))
+
+
+def _usable(asked: Sequence[Future[list[Line]]]) -> Iterator[list[Line]]:
+    """The answers that came. Useless ones are tolerated while one is good: extraction covers their turns.
+
+    An outage is not: calls not yet begun are dropped, and the whole chat waits.
+    """
+    useless: LLMRejected | None = None
+    good = 0
+    try:
+        for future in asked:
+            try:
+                answer = future.result()
+            except LLMRejected as error:
+                useless = error
+                continue
+            good += 1
+            yield answer
+    finally:
+        for future in asked:
+            future.cancel()
+    if useless and not good:
+        raise useless
+
+
+def _merged(session: Session, bank: Bank, lines: list[Line], chunks: int) -> list[Line]:
+    """One list of the chunks' lines; as they are where merging fails or takes too long."""
+    now = conf.current()
+    items = [_as_item(number, line) for number, line in enumerate(lines, start=1)]
+    merged: list[Line] = []
+    for group in transcript.chunks(items, now.input_tokens, encoding=now.encoding):
+        share = max(1, ceil(len(group) * 2 / 3))
+        prompt = _prompt("merge", bank, lines=max(share, now.lines_per_call))
+        originals = {item.label: lines[int(item.label) - 1] for item in group}
+        merged += _merge_group(partial(session.ask, Purpose.MERGE, prompt, group), originals, now.merge_seconds)
+    return merged
+
+
+def _merge_group(ask: partial[list[Line]], originals: dict[str, Line], seconds: int) -> list[Line]:
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="merge")
+    try:
+        lines = pool.submit(ask).result(timeout=seconds)
+    except (LLMError, TookTooLong) as error:
+        logger.warning("merge failed, the parts stand as they are: %s", type(error).__name__)
+        return list(originals.values())
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return [_with_citations_of(line, originals) for line in lines]
+
+
+def _with_citations_of(line: Line, originals: dict[str, Line]) -> Line:
+    """The merged line, citing the turns that the notes it was made from cite."""
+    labels = dict.fromkeys(label for note in line.labels for label in originals[note].labels)
+    return replace(line, labels=tuple(labels))
+
+
+def _as_item(number: int, line: Line) -> Item:
+    return Item(str(number), line.text, tokens.count(line.text, conf.current().encoding))
+
+
+def _prompt(name: str, bank: Bank, *, lines: int | None = None, known: bool = False) -> Prompt:
+    now = conf.current()
+    wanted = lines or now.lines_per_call
+    words = now.words_per_call * wanted // now.lines_per_call
+    return Prompt(name, wanted, words, {"focus": bank.focus, "known": known})
+
+
+def _draft(line: Line, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]) -> Draft:
+    """A validated line as a fact that cites outputs, masked once more."""
+    told = [turns[int(label) - 1] for label in line.labels if label not in known]
+    held = [known[label] for label in line.labels if label in known]
+    citations = {turn.id for turn in told} | {output for fact in held for output in fact.citations}
+    return Draft(
+        kind=line.kind,
+        text=redact(line.text, personal=bank.redact_personal).text,
+        speaker="",
+        said_on=max([turn.at.date() for turn in told] + [fact.said_on for fact in held]),
+        citations=tuple(sorted(citations)),
+        weight=extractive.weigh(line.text),
+        quarantine=line.quarantine,
+    )

@@ -1,0 +1,34 @@
+"""Messages → clean single-line sentences and their content words, in any language."""
+
+from collections.abc import Collection
+
+from memorybank.sentences.characters import plain
+from memorybank.sentences.cleaning import tidy
+from memorybank.sentences.markdown import prose
+from memorybank.sentences.splitting import bounded, clauses, cut_at, sentence_ends
+from memorybank.sentences.wording import is_cjk, terms, words
+
+__all__ = ["is_cjk", "names_in", "plain", "sentences", "terms", "tidy", "words"]
+
+# Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.
+LONGEST_MESSAGE = 200_000
+
+
+def sentences(text: str) -> list[str]:
+    """The prose sentences of one message, single-line, in order. ``text`` should be plain()."""
+    if len(text) > LONGEST_MESSAGE:
+        text = text[: LONGEST_MESSAGE // 2] + "\n" + text[-LONGEST_MESSAGE // 2 :]
+    return [
+        short
+        for line in prose(text)
+        for sentence in cut_at(line, sentence_ends(line))
+        for clause in clauses(sentence)
+        for short in bounded(clause)
+    ]
+
+
+def names_in(speakers: Collection[str]) -> frozenset[str]:
+    """How the people of a chat address each other: full and first names, case-folded."""
+    spoken = {speaker.casefold() for speaker in speakers}
+    spoken |= {speaker.split()[0].casefold() for speaker in speakers if speaker.split()}
+    return frozenset(name for name in spoken if len(name) > 1 and name != "assistant")

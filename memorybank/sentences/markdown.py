@@ -1,0 +1,48 @@
+"""Which lines of a message are prose: code, tables, headings and list numbers are not."""
+
+import re
+from collections.abc import Iterator
+
+FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
+HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*\*\*[^*]{1,120}\*\*\s*:?\s*$|\s*[-=_*~#]{3,}\s*$")
+TABLE = re.compile(r"\s*\||.*[^|]\|[^|].*\|")
+NUMBERED = re.compile(r"\s*[(（]?(?:\d{1,3}|[a-zA-Z])[.)、）]\s+|\s*[①-⑳]\s*")
+BULLET = re.compile(r"^(?:\s*(?:>+|[-*+•‣–·])\s+|\s*>)+(?:\[[ xX]\]\s+)?")
+LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
+EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
+CODE_SIGNS = re.compile(r"[{}()<>\[\]=;|\\/$&^~_]")
+
+
+def fenced(lines: list[str]) -> set[int]:
+    """The numbers of the lines inside code fences. A fence that nobody closes ends at the next blank line."""
+    marks = [number for number, line in enumerate(lines) if FENCE.match(line)]
+    inside: set[int] = set()
+    while marks:
+        start = marks.pop(0)
+        if marks:
+            end = marks.pop(0)
+        else:
+            end = next((n for n in range(start, len(lines)) if not lines[n].strip()), len(lines) - 1)
+        inside.update(range(start, end + 1))
+    return inside
+
+
+def is_code(line: str) -> bool:
+    """A line of program or log outside a fence: more than an eighth of it is brackets and operators."""
+    return len(CODE_SIGNS.findall(line)) * 8 > len(line) > 0
+
+
+def prose(text: str) -> Iterator[str]:
+    """The prose lines of a message, without their markdown."""
+    lines = text.split("\n")
+    skipped = fenced(lines)
+    numbered = sum(1 for line in lines if NUMBERED.match(line)) > 1
+    for number, line in enumerate(lines):
+        if number in skipped or HEADING.match(line) or TABLE.match(line):
+            continue
+        line = BULLET.sub("", line, count=1)
+        if numbered:
+            line = NUMBERED.sub("", line, count=1)
+        line = EMPHASIS.sub("", LINK.sub(r"\1", line)).strip()
+        if line and not line.endswith((":", "：")) and not is_code(line):
+            yield line

@@ -1,0 +1,116 @@
+"""Where a sentence ends, and where a long one can be cut in two that both say something."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from memorybank.sentences.vocabulary import ABBREVIATIONS, PRAISE
+from memorybank.sentences.wording import length, terms
+
+# A clause of its own has this many content words; a fact has at most so many words.
+LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 14, 45, 400
+
+END = re.compile(
+    r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)|\s(?=\[\w+: )|\](?=\s)"
+)
+# A dash or semicolon in any language; a comma only before a word that begins a clause of its own.
+CLAUSE = re.compile(
+    r"[;；]\s*|\s[–—-]+\s|,\s+(?=(?:and|but|so|plus) (?:i|i['’]\w+|we|we['’]\w+|he|she|they|it|the|my|our)\b)"
+    r"|,\s+(?=(?:but|so|aber|und|mais|et|pero|mas) )|，(?=但|而且|所以|不过|不過|另外)|、(?=しかし|また|でも|なので)",
+    re.IGNORECASE,
+)
+CONJUNCTION = re.compile(r"(?:and|but|so|plus|aber|und|mais|et|pero|mas)\s+|(?:但是?|而且|不过|不過)", re.IGNORECASE)
+BREATH = re.compile(r"[,，、;；]\s*")
+
+
+def sentence_ends(line: str) -> Iterator[int]:
+    """Where sentences end. An abbreviation, an initial or a German ordinal does not end one."""
+    for match in END.finditer(line):
+        if match[0] != "." or ends_sentence(line, match.start(), match.end()):
+            yield match.end()
+
+
+def ends_sentence(line: str, start: int, end: int) -> bool:
+    """Whether the full stop between these offsets ends a sentence."""
+    after = line[end : end + 2].strip()
+    if after and after[0].islower():
+        return False
+    before = line[max(0, start - 12) : start].split()
+    last = before[-1].lower().lstrip("([\"'„“") if before else ""
+    short = last.isalpha() and len(last) == 1 or last.isdecimal() and len(last) < 3
+    return not short and last not in ABBREVIATIONS
+
+
+def clauses(sentence: str) -> Iterator[str]:
+    """The clauses of a sentence that can stand alone; a tail that only praises is dropped."""
+    if length(sentence) < CUT_FROM:
+        yield sentence
+        return
+    piece = ""
+    for clause in cut(sentence, CLAUSE):
+        if piece and is_weighty(piece) and is_weighty(clause):
+            yield finished(piece)
+            piece = CONJUNCTION.sub("", clause, count=1) if CONJUNCTION.match(clause) else clause
+        elif piece and not tells(clause):
+            continue
+        else:
+            piece += clause
+    yield finished(piece)
+
+
+def cut(text: str, marks: re.Pattern[str]) -> Iterator[str]:
+    """The pieces of the text, each with the mark that ends it."""
+    start = 0
+    for match in marks.finditer(text):
+        yield text[start : match.end()]
+        start = match.end()
+    yield text[start:]
+
+
+def is_weighty(clause: str) -> bool:
+    """Enough content words to be a fact of its own."""
+    return len(terms(clause)) >= LEAST_TERMS
+
+
+def tells(clause: str) -> bool:
+    """Whether anything but praise and small talk is in it."""
+    return any(word not in PRAISE for word in terms(clause))
+
+
+def finished(clause: str) -> str:
+    """Without the marks that joined it to the next."""
+    return clause.strip(" ,;，；、–—-")
+
+
+def bounded(sentence: str) -> Iterator[str]:
+    """Pieces short enough to be facts: cut at commas, and between words where speech has none."""
+    if length(sentence) <= MOST_WORDS and len(sentence) <= MOST_CHARACTERS:
+        yield sentence
+        return
+    piece = ""
+    for breath in cut(sentence, BREATH):
+        for part in chopped(breath):
+            if piece and (length(piece + part) > MOST_WORDS or len(piece + part) > MOST_CHARACTERS):
+                yield finished(piece)
+                piece = ""
+            piece += part
+    if finished(piece):
+        yield finished(piece)
+
+
+def chopped(text: str) -> Iterator[str]:
+    """Runs of at most MOST_WORDS words and MOST_CHARACTERS characters."""
+    spoken = text.split(" ")
+    for at in range(0, len(spoken), MOST_WORDS):
+        run = " ".join(spoken[at : at + MOST_WORDS]) + (" " if at + MOST_WORDS < len(spoken) else "")
+        for start in range(0, len(run), MOST_CHARACTERS):
+            yield run[start : start + MOST_CHARACTERS]
+
+
+def cut_at(line: str, ends: Iterable[int]) -> Iterator[str]:
+    """The non-empty pieces of the line between these offsets."""
+    start = 0
+    for end in [*ends, len(line)]:
+        piece = " ".join(line[start:end].split())
+        start = end
+        if piece:
+            yield piece

@@ -1,0 +1,49 @@
+"""Text → words and content words, in any script."""
+
+import re
+import unicodedata
+
+from memorybank.sentences.vocabulary import FUNCTION
+
+LONGEST_WORD = 60
+
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+# Latin, Cyrillic, Arabic … words; or one run of a script that is written without spaces.
+WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*")
+CJK_CHARACTER = re.compile(rf"[{CJK}]")
+
+
+def words(text: str) -> list[str]:
+    """Every word in order, case-folded; Chinese and Japanese as overlapping pairs of characters."""
+    found: list[str] = []
+    for word in WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
+        if len(word) == 1 or not is_cjk(word):
+            found.append(word)
+        else:
+            found += [word[at : at + 2] for at in range(len(word) - 1)]
+    return found
+
+
+def terms(text: str) -> list[str]:
+    """The content words in order, in a rough common form, so that "tests" meets "test"."""
+    return [root(word) for word in words(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
+
+
+def root(word: str) -> str:
+    """Endings differ after the sixth letter in most inflected languages; identifiers keep their digits."""
+    word = word.removesuffix("'s").removesuffix("’s")
+    if not word.isalpha():
+        return word
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    return word[:6]
+
+
+def is_cjk(word: str) -> bool:
+    """Whether the word begins in a script that is written without spaces."""
+    return CJK_CHARACTER.match(word) is not None
+
+
+def length(text: str) -> int:
+    """Length in words; a Chinese or Japanese character is half a word."""
+    return text.count(" ") + 1 + len(CJK_CHARACTER.findall(text)) // 2

@@ -1,0 +1,209 @@
+"""The public face of the app: what another app may call. Every function takes the bank first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Sum
+from django.utils import timezone
+
+from . import banking, conf, exporting, invariants, recording, rendering, summarising, sweeping, tokens
+from .exceptions import InvalidInput
+from .invariants import Violation
+from .models import Bank, Chat, Event, Fact, Granularity, Output
+from .recording import NewOutput
+from .rendering import Block
+from .sweeping import Report
+
+__all__ = [
+    "Block",
+    "Explanation",
+    "NewOutput",
+    "Report",
+    "Statistics",
+    "Violation",
+    "check",
+    "configure",
+    "count_tokens",
+    "disable",
+    "enable",
+    "explain",
+    "export",
+    "prompt_block",
+    "record",
+    "record_once",
+    "render",
+    "retry_parked",
+    "run",
+    "set_private",
+    "statistics",
+    "summarise_now",
+]
+
+
+def record(
+    bank: Bank,
+    *,
+    chat_key: str,
+    author: str,
+    question: str,
+    answer: str = "",
+    messages: Sequence[Any] = (),
+    status: str = Output.Status.OK,
+    created_at: datetime | None = None,
+    key: str = "",
+    title: str = "",
+    now: datetime | None = None,
+) -> Output:
+    """Record one inference: one short transaction, no model, so an outage loses nothing.
+
+    ``key`` is the caller's own id: the same key in the same chat is recorded once. Raises
+    :class:`InvalidInput`, naming the field and the limit.
+    """
+    now = now or timezone.now()
+    new = NewOutput(chat_key, author, question, created_at or now, answer, messages, status, key, title)
+    return recording.record(bank, new, now=now)[0]
+
+
+def record_once(bank: Bank, new: NewOutput, *, now: datetime | None = None) -> tuple[Output, bool]:
+    """Record ``new``; the output, and whether it was not there before."""
+    return recording.record(bank, new, now=now or timezone.now())
+
+
+def render(bank: Bank, *, budget: int | None = None, exclude_chat: str = "") -> Block:
+    """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines."""
+    if budget is not None and budget < 0:
+        raise InvalidInput("budget: must not be negative.")
+    return rendering.render(bank, budget=budget, exclude_chat=exclude_chat)
+
+
+def prompt_block(bank_id: int, *, chat_key: str = "") -> tuple[str, int]:
+    """What a chat's prompt gets, and its tokens: the stored block, in one indexed read."""
+    return rendering.prompt_block(bank_id, chat_key=chat_key)
+
+
+def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime | None = None) -> None:
+    """Switch memory on; see :func:`banking.enable`."""
+    banking.enable(bank, actor=actor, disclosure_accepted=disclosure_accepted, now=now or timezone.now())
+
+
+def disable(bank: Bank, *, actor: str, now: datetime | None = None) -> None:
+    """Switch memory off; what is remembered stays."""
+    banking.disable(bank, actor=actor, now=now or timezone.now())
+
+
+def configure(bank: Bank, *, actor: str, now: datetime | None = None, **changes: Any) -> None:
+    """Change max_tokens, idle_minutes, timezone, focus or redact_personal."""
+    banking.configure(bank, actor=actor, now=now or timezone.now(), **changes)
+
+
+def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime | None = None) -> None:
+    """Keep a chat out of memory at once, or let it in again."""
+    chat = recording.set_private(bank, chat_key=chat_key, private=private)
+    action = Event.Action.PRIVATE if private else Event.Action.PUBLIC
+    banking.log(bank, actor, action, now or timezone.now(), chat=chat.pk)
+    rendering.refresh(bank.pk)
+
+
+def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Report:
+    """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
+    now = now or timezone.now()
+    chat = Chat.objects.get(bank=bank, key=chat_key)
+    entry = summarising.summarise_chat(chat.pk, now=now)
+    rolled_up = sweeping.settle(bank.pk, now=now)
+    return Report(summarised=int(entry is not None), rolled_up=rolled_up)
+
+
+def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | None = None) -> int:
+    """Give parked chats (or the one named) another chance; how many there were."""
+    now = now or timezone.now()
+    parked = Chat.objects.filter(bank=bank).parked()
+    parked = parked.filter(key=chat_key) if chat_key else parked
+    count = parked.update(parked_at=None, attempts=0, due_at=now)
+    if count:
+        banking.log(bank, actor, Event.Action.RETRY, now, chats=count)
+    return count
+
+
+def run(
+    *,
+    bank: Bank | None = None,
+    until_idle: bool = False,
+    now: datetime | None = None,
+    progress: Callable[[Report], None] | None = None,
+) -> Report:
+    """What beat and worker do, in the foreground, for one bank or all."""
+    return sweeping.run(now=now or timezone.now(), bank=bank, until_idle=until_idle, progress=progress)
+
+
+def check(bank: Bank) -> list[Violation]:
+    """Violations of I1–I3 in a bank; [] means there is none."""
+    return invariants.check(bank)
+
+
+def export(bank: Bank, *, actor: str, now: datetime | None = None) -> Iterator[dict[str, Any]]:
+    """Everything a bank holds, row by row; that it was exported goes on the audit trail."""
+    banking.log(bank, actor, Event.Action.EXPORT, now or timezone.now())
+    return exporting.rows(bank)
+
+
+def count_tokens(text: str) -> int:
+    """Tokens of ``text`` in the encoding budgets are proved in."""
+    return tokens.count(text, conf.current().encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why memory says something: the leaf facts a digest's fact rests on, and the turns."""
+
+    fact: Fact
+    facts: list[Fact]
+    outputs: list[Output]
+
+
+def explain(bank: Bank, *, fact_id: int) -> Explanation:
+    """The lineage of a fact of ``bank``, down to the turns it cites. Raises ``Fact.DoesNotExist``."""
+    fact = Fact.objects.select_related("entry").get(pk=fact_id, entry__bank=bank)
+    leaf_facts: list[Fact] = []
+    if fact.entry.granularity != Granularity.CONVERSATION:
+        leaf_facts = list(Fact.objects.filter(entry__bank=bank, pk__in=fact.citations).select_related("entry"))
+    cited = {output for each in (leaf_facts or [fact]) for output in each.citations}
+    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("pk")
+    return Explanation(fact, leaf_facts, list(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A bank in numbers. ``entries`` counts by granularity."""
+
+    chats: int
+    outputs: int
+    pending: int
+    parked: int
+    entries: dict[str, int]
+    facts: int
+    quarantined: int
+    llm_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+def statistics(bank: Bank) -> Statistics:
+    """Counts over one bank and no other."""
+    chats = Chat.objects.filter(bank=bank)
+    facts = Fact.objects.filter(entry__bank=bank)
+    calls = bank.llm_calls.aggregate(n=Count("pk"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))
+    rungs = bank.entries.order_by().values_list("granularity").annotate(n=Count("pk"))
+    return Statistics(
+        chats=chats.count(),
+        outputs=Output.objects.filter(chat__bank=bank).count(),
+        pending=chats.aggregate(n=Sum("pending_outputs"))["n"] or 0,
+        parked=chats.parked().count(),
+        entries=dict(rungs),
+        facts=facts.count(),
+        quarantined=facts.exclude(quarantine="").count(),
+        llm_calls=calls["n"],
+        prompt_tokens=calls["prompt"] or 0,
+        completion_tokens=calls["completion"] or 0,
+    )

@@ -1,0 +1,213 @@
+"""A chat's new turns → cited facts in a leaf: claim, read, take notes, commit.
+
+The model is called outside any transaction. The commit is one short write that checks the lease,
+the epoch, and that the chat is still remembered; otherwise nothing is written.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+
+from . import conf, notetaking, tokens, transcript
+from .asking import session
+from .exceptions import LLMRejected, NotRemembered, Stale
+from .ladder import period_start
+from .models import Bank, Chat, Entry, Fact, Granularity, Output
+from .models.ledger import backoff
+from .notetaking import Notes
+from .turns import Draft, Turn
+
+logger = logging.getLogger(__name__)
+
+#: One summary reads at most this many characters of new turns; the rest is due again at once.
+BATCH_CHARACTERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one summary covers: the outputs after the watermark, and the live leaf they extend, if any."""
+
+    outputs: list[Output]
+    through: int
+    leaf: Entry | None = None
+    known: list[Fact] = field(default_factory=list)
+    rebuilds: bool = False
+
+
+def summarise_chat(chat_id: int, *, now: datetime) -> Entry | None:
+    """Summarise what waits in a chat: the leaf written, or None if there was nothing to do.
+
+    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat stays due), or
+    :class:`LLMRejected` (counted against the chat, which backs off and in the end is parked).
+    """
+    chat = Chat.objects.select_related("bank").claim(chat_id, now)
+    if chat is None:
+        return None
+    try:
+        return _summarise(chat, now)
+    except (Stale, NotRemembered) as reason:
+        logger.info("chat %s: nothing written: %s", chat_id, reason)
+        return None
+    except LLMRejected as error:
+        _count_failure(chat, error, now)
+        raise
+    finally:
+        chat.release()  # of no effect where the commit or the failure has released it already
+
+
+def _summarise(chat: Chat, now: datetime) -> Entry | None:
+    if chat.private or not chat.bank.enabled:
+        raise NotRemembered("the chat is private or the bank is off")
+    batch = _read(chat)
+    bank = chat.bank
+    turns = transcript.read(batch.outputs, tz=bank.tz, redact_personal=bank.redact_personal)
+    notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
+    return _commit(chat, batch, notes, now)
+
+
+def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> Notes:
+    if not turns:
+        return Notes()
+    with session(chat.bank, now, chat.pk) as opened:
+        return notetaking.take(opened, chat.bank, turns, batch.known)
+
+
+def _read(chat: Chat) -> Batch:
+    """The waiting turns, and what the newest leaf holds if it is still live."""
+    leaf = chat.entries.order_by("-last_output").first()
+    if leaf and leaf.parent_id:
+        leaf = None
+    rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
+    after = leaf.first_output - 1 if leaf and rebuilds else chat.summarised_through
+    waiting = chat.outputs.filter(pk__gt=after).order_by("pk")
+    batch = list(_bounded(waiting[: conf.current().turns_per_summary].iterator()))
+    through = batch[-1].pk if batch else chat.summarised_through
+    if through < chat.summarised_through:  # a leaf too long to be read at once is not made anew
+        rebuilds, batch = False, [output for output in batch if output.pk > chat.summarised_through]
+    known = [] if rebuilds or not leaf else [fact for fact in leaf.facts.visible() if _is_replaceable(fact)]
+    remembered = [output for output in batch if output.status == Output.Status.OK]
+    return Batch(remembered, through, leaf, known, rebuilds)
+
+
+def _is_replaceable(fact: Fact) -> bool:
+    return not (fact.detail or fact.settled_by_hand)
+
+
+def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
+    room = BATCH_CHARACTERS
+    for output in outputs:
+        yield output
+        room -= len(output.question) + len(output.answer)
+        if room <= 0:
+            return
+
+
+def _commit(chat: Chat, batch: Batch, notes: Notes, now: datetime) -> Entry | None:
+    """One short write, or :class:`Stale` if anything it rests on has moved."""
+    with transaction.atomic():
+        bank = Bank.objects.select_for_update().get(pk=chat.bank_id)
+        if bank.epoch != chat.bank.epoch or not bank.enabled:
+            raise Stale("something was erased, or the bank was switched off")
+        held = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token, private=False)
+        fresh = held.first()
+        if fresh is None:
+            raise Stale("the lease was lost, or the chat was made private")
+        entry = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
+        _settle(fresh, bank, batch.through)
+        Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
+    return entry
+
+
+def _settle(chat: Chat, bank: Bank, through: int) -> None:
+    """Move the watermark, count what arrived meanwhile, give the lease back."""
+    chat.summarised_through = through
+    chat.pending_outputs = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).count()
+    chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
+    chat.leased_until, chat.lease_token = None, ""
+    chat.due_at = chat.next_due(bank)
+    chat.save()
+
+
+def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
+    leaf = _leaf(chat, bank, batch, notes)
+    if batch.rebuilds:
+        replaceable = [fact.pk for fact in leaf.facts.all() if not fact.settled_by_hand]
+    else:
+        replaceable = [fact.pk for fact in batch.known if fact.pk in notes.replaced]
+    Fact.objects.filter(pk__in=replaceable).delete()
+    kept = list(leaf.facts.all())
+    write_facts(leaf, notes.drafts, kept=kept)
+    return leaf
+
+
+def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
+    """The leaf that takes the facts: extended under lock, or new."""
+    first, last = batch.outputs[0], batch.outputs[-1]
+    leaf = None
+    if batch.leaf:
+        unmoved = dict(pk=batch.leaf.pk, parent=None, last_output=batch.leaf.last_output)
+        leaf = Entry.objects.select_for_update().filter(**unmoved).first()
+        if leaf is None:
+            raise Stale("the leaf was rolled up or extended meanwhile")
+    if leaf is None:
+        leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.pk)
+        leaf.output_count, leaf.first_at, leaf.last_at = 0, first.created_at, first.created_at
+    else:
+        leaf.updates = 0 if batch.rebuilds else leaf.updates + 1
+    times = [output.created_at for output in batch.outputs]
+    new = sum(output.pk > chat.summarised_through for output in batch.outputs)
+    leaf.first_at, leaf.last_at = min([leaf.first_at, *times]), max([leaf.last_at, *times])
+    leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
+    leaf.last_output, leaf.output_count = last.pk, leaf.output_count + new
+    leaf.method, leaf.provisional = notes.method, notes.provisional
+    leaf.save()
+    return leaf
+
+
+def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> None:
+    """Append ``drafts`` to the facts ``kept``, without repeating one, and count the entry's tokens."""
+    encoding = conf.current().encoding
+    said = {fact.text for fact in kept}
+    position = max((fact.position for fact in kept), default=-1)
+    new = []
+    for draft in drafts:
+        if draft.text not in said:
+            said.add(draft.text)
+            position += 1
+            new.append(_fact(entry, position, draft, encoding))
+    Fact.objects.bulk_create(new)
+    entry.tokens = sum(fact.tokens for fact in [*kept, *new])
+    entry.save(update_fields=["tokens"])
+
+
+def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
+    return Fact(
+        entry=entry,
+        position=position,
+        kind=draft.kind,
+        text=draft.text,
+        speaker=draft.speaker[:200],
+        said_on=draft.said_on,
+        tokens=tokens.count(draft.text, encoding),
+        weight=draft.weight,
+        detail=draft.detail,
+        citations=list(draft.citations),
+        quarantine=draft.quarantine[:200],
+    )
+
+
+def _count_failure(chat: Chat, error: LLMRejected, now: datetime) -> None:
+    """Back off; park what has failed too often. The turns stay where they are."""
+    attempts = chat.attempts + 1
+    parked = attempts >= conf.current().max_attempts
+    chat.release(
+        attempts=attempts,
+        failed_since=chat.failed_since or now,
+        parked_at=now if parked else None,
+        due_at=None if parked else now + backoff(attempts),
+        last_error=str(error)[:500],
+    )

@@ -1,0 +1,138 @@
+"""What is due now, and doing it in the foreground: what beat and worker do, without either."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from django.db.models import Sum
+
+from . import asking, conf, rendering, rollup, summarising
+from .exceptions import LLMError, LLMRejected
+from .models import Bank, Chat, LLMCall
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run did. Counts; ``seconds`` of wall clock."""
+
+    summarised: int = 0
+    rolled_up: int = 0
+    failed: int = 0
+    parked: int = 0
+    due: int = 0
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, int | float]:
+        """For ``--json``."""
+        return asdict(self)
+
+    def __add__(self, other: Report) -> Report:
+        """Both runs together; what is parked and due is what was at the end of the second."""
+        added = {name: value + getattr(other, name) for name, value in self.as_dict().items()}
+        return Report(**{**added, "parked": other.parked, "due": other.due})  # type: ignore[arg-type]
+
+
+def due_chats(now: datetime, bank: Bank | None = None) -> list[int]:
+    """Ids of the chats to summarise now: fair between banks, capped, none while the model backs off."""
+    if asking.blocked(now):
+        return []
+    limits = conf.current()
+    chats = Chat.objects.due(now)
+    if bank:
+        chats = chats.filter(bank=bank)
+    return list(chats.fair(limits.sweep_chats_per_bank, limits.sweep_chats).values_list("pk", flat=True))
+
+
+def due_banks(now: datetime, bank: Bank | None = None) -> list[int]:
+    """Ids of the banks whose ladder or block may need work now."""
+    banks = Bank.objects.compressible(now)
+    return list((banks.filter(pk=bank.pk) if bank else banks).values_list("pk", flat=True))
+
+
+def settle(bank_id: int, *, now: datetime) -> int:
+    """Roll up what is ripe, and store the block as it is then, even if the model failed half-way.
+
+    Nothing to do (0) if another worker has settled it since it was found due.
+    """
+    if not Bank.objects.compressible(now).filter(pk=bank_id).exists():
+        return 0
+    try:
+        return rollup.compress(bank_id, now=now)
+    finally:
+        rendering.refresh(bank_id)
+
+
+def run(
+    *,
+    now: datetime,
+    bank: Bank | None = None,
+    until_idle: bool = False,
+    progress: Callable[[Report], None] | None = None,
+) -> Report:
+    """One sweep in the foreground, or as many as it takes until nothing more can be done at ``now``."""
+    started = time.monotonic()
+    ledger_from = LLMCall.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    report = Report()
+    while _sweep(report, now, bank, progress) and until_idle:
+        pass
+    _account(report, ledger_from, bank)
+    chats = Chat.objects.filter(bank=bank) if bank else Chat.objects.all()
+    report.parked, report.due = chats.parked().count(), chats.due(now).count()
+    report.seconds = round(time.monotonic() - started, 3)
+    return report
+
+
+def _sweep(
+    report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None
+) -> bool:
+    """One round; whether it got anything done, so that another may be worth while."""
+    before = (report.summarised, report.rolled_up)
+    for chat_id in due_chats(now, bank):
+        if not _summarise(report, chat_id, now):
+            break
+        if progress:
+            progress(report)
+    for bank_id in due_banks(now, bank):
+        _settle(report, bank_id, now)
+        if progress:
+            progress(report)
+    return (report.summarised, report.rolled_up) != before
+
+
+def _summarise(report: Report, chat_id: int, now: datetime) -> bool:
+    """Summarise one chat; False if the model is out, so that the others need not try."""
+    try:
+        report.summarised += summarising.summarise_chat(chat_id, now=now) is not None
+    except LLMRejected as error:
+        report.failed += 1
+        logger.warning("chat %s: %s", chat_id, error)
+    except LLMError as error:
+        report.failed += 1
+        logger.warning("chat %s waits: %s", chat_id, error)
+        return False
+    return True
+
+
+def _settle(report: Report, bank_id: int, now: datetime) -> None:
+    try:
+        report.rolled_up += settle(bank_id, now=now)
+    except LLMError as error:
+        report.failed += 1
+        logger.warning("bank %s: roll-up waits: %s", bank_id, error)
+
+
+def _account(report: Report, ledger_from: int, bank: Bank | None) -> None:
+    calls = LLMCall.objects.filter(pk__gt=ledger_from)
+    calls = calls.filter(bank=bank) if bank else calls
+    sums = calls.aggregate(prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))
+    report.llm_calls = calls.count()
+    report.prompt_tokens, report.completion_tokens = sums["prompt"] or 0, sums["completion"] or 0

@@ -1,0 +1,76 @@
+"""The only door: who may see and do what. Everything it cannot open does not exist (404)."""
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Concat
+from django.http import Http404
+
+from memorybank.models import Bank
+
+from .models import Conversation, Membership, Project, Role, Tenant
+
+
+def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWER) -> Project:
+    """The project at ``tenant/project`` for a member of its tenant.
+
+    A stranger gets :class:`Http404`, whether it exists or not; a member whose role does not
+    cover ``needed`` gets :class:`PermissionDenied`. Being staff opens nothing here.
+    """
+    if not isinstance(user, User):
+        raise Http404
+    project = Project.objects.at(path).visible_to(user).select_related("tenant", "bank").first()
+    if project is None:
+        raise Http404
+    require(user, project.tenant, needed)
+    return project
+
+
+def require(user: User, tenant: Tenant, needed: Role) -> None:
+    """Refuse a member whose role in ``tenant`` does not cover ``needed``."""
+    membership = Membership.objects.filter(user=user, tenant=tenant).first()
+    if membership is None:
+        raise Http404
+    if not Role(membership.role).covers(needed):
+        raise PermissionDenied(f"This needs the role “{needed.label}” in {tenant}.")
+
+
+def conversation_for(
+    user: User | AnonymousUser, path: str, key: str, needed: Role = Role.VIEWER
+) -> tuple[Project, Conversation]:
+    """The chat ``key`` in ``tenant/project``, for who began it and nobody else.
+
+    Refuses like :func:`project_for`; the chat of another member does not exist (404).
+    """
+    project = project_for(user, path, needed)
+    assert isinstance(user, User)
+    conversation = Conversation.objects.of(user, project).filter(chat__key=key).first()
+    if conversation is None:
+        raise Http404
+    return project, conversation
+
+
+def may(user: User, tenant: Tenant, needed: Role) -> bool:
+    """Whether the role of ``user`` in ``tenant`` covers ``needed``; superusers may everything."""
+    membership = Membership.objects.filter(user=user, tenant=tenant).first()
+    return user.is_superuser or (membership is not None and Role(membership.role).covers(needed))
+
+
+def projects_for(user: User) -> QuerySet[Project]:
+    """The projects ``user`` may chat in."""
+    return Project.objects.visible_to(user).select_related("tenant", "bank")
+
+
+def tenants_for(user: Any) -> QuerySet[Tenant]:
+    """The tenants a staff member administers: her own ones as owner or admin; all for superusers."""
+    if user.is_superuser:
+        return Tenant.objects.all()
+    return Tenant.objects.filter(memberships__user=user, memberships__role__in=[Role.OWNER, Role.ADMIN])
+
+
+def banks_for(user: Any) -> QuerySet[Bank]:
+    """The banks whose memory a staff member may see in the admin, each with its ``label``."""
+    named = Bank.objects.annotate(label=Concat("project__tenant__slug", Value("/"), "project__slug"))
+    return named if user.is_superuser else named.filter(project__tenant__in=tenants_for(user))

@@ -1,0 +1,254 @@
+"""Tenants, people and projects in the admin. Staff see the tenants they are owner or admin of, no others."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from memorybank import llm, services
+from memorybank.models import Bank, Output
+
+from . import access
+from .forms import BANK_SETTINGS, MembershipForm, ProjectForm
+from .models import Membership, Project, Role, Tenant
+
+admin.site.site_header = admin.site.site_title = "Memory Bank"
+admin.site.index_title = "Tenants, projects and their memory"
+
+
+class TenantScoped(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Rights follow roles in tenants, not Django's permissions: being staff opens the page, the queryset decides.
+
+    Every page, filter, choice and history of the admin reaches its objects through ``get_queryset``.
+    """
+
+    tenant_lookup = "tenant"
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        tenants = access.tenants_for(request.user)
+        return super().get_queryset(request).filter(**{f"{self.tenant_lookup}__in": tenants})
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.related_model is Tenant:
+            kwargs["queryset"] = access.tenants_for(request.user)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_staff)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_staff)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_staff)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_staff)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_staff)
+
+
+class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
+    """Who is in a tenant; changed on the membership's own page, which knows who may grant what."""
+
+    model = Membership
+    fields = ["user", "role"]
+    readonly_fields = ["user", "role"]
+    extra = 0
+    can_delete = False
+    show_change_link = True
+    verbose_name_plural = "members"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        return super().get_queryset(request).select_related("user", "tenant")
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_staff)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Tenant)
+class TenantAdmin(TenantScoped):
+    """Customers. Only superusers add and delete them."""
+
+    tenant_lookup = "pk"
+    list_display = ["name", "slug", "members", "project_count"]
+    search_fields = ["name", "slug"]
+    inlines = [MembersInline]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Tenant]:
+        counts = {
+            "member_total": Count("memberships", distinct=True),
+            "project_total": Count("projects", distinct=True),
+        }
+        return super().get_queryset(request).annotate(**counts)
+
+    @admin.display(ordering="member_total")
+    def members(self, tenant: Any) -> int:
+        return int(tenant.member_total)
+
+    @admin.display(description="projects", ordering="project_total")
+    def project_count(self, tenant: Any) -> int:
+        return int(tenant.project_total)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Tenant]) -> None:
+        for tenant in queryset:
+            tenant.delete()
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What goes with a tenant; its projects do not protect it here, they are deleted first."""
+        return _deletion("tenant", objs, Bank.objects.filter(project__tenant__in=objs))
+
+
+@admin.register(Membership)
+class MembershipAdmin(TenantScoped):
+    """Who is in which tenant, and as what."""
+
+    form = MembershipForm
+    fields = ["tenant", "user", "role"]
+    list_display = ["user", "tenant", "role"]
+    list_select_related = ["user", "tenant"]
+    list_filter = ["role", ("tenant", admin.RelatedOnlyFieldListFilter)]
+    search_fields = ["user__username", "tenant__slug", "tenant__name"]
+    ordering = ["tenant__slug", "user__username"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return ["tenant", "user"] if obj else []
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change, **kwargs)
+        return type(form.__name__, (form,), {"actor": request.user})
+
+    def has_change_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
+        return self._outranked(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
+        return self._outranked(request, obj)
+
+    def _outranked(self, request: HttpRequest, membership: Membership | None) -> bool:
+        """Nobody changes or removes a member of higher role than her own."""
+        if membership is None or not isinstance(membership, Membership):
+            return bool(request.user.is_staff)
+        return access.may(request.user, membership.tenant, Role(membership.role))  # type: ignore[arg-type]
+
+
+@admin.register(Project)
+class ProjectAdmin(TenantScoped):
+    """Projects, each with its memory bank: one form for both."""
+
+    form = ProjectForm
+    list_display = ["name", "path", "tenant", "memory_on", "memory_size"]
+    list_select_related = ["tenant", "bank"]
+    list_filter = ["bank__enabled", ("tenant", admin.RelatedOnlyFieldListFilter)]
+    search_fields = ["name", "slug", "tenant__slug", "tenant__name"]
+
+    @admin.display(description="memory", boolean=True, ordering="bank__enabled")
+    def memory_on(self, project: Project) -> bool:
+        return project.bank.enabled
+
+    @admin.display(description="memory tokens of budget")
+    def memory_size(self, project: Project) -> str:
+        return f"{project.bank.block_tokens:,} of {project.bank.max_tokens:,}" if project.bank.enabled else "–"
+
+    def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
+        accepted = obj is not None and obj.bank.disclosure_accepted_at
+        switch = ["enabled", "disclosure", "accepted"] if accepted else ["disclosure", "disclosure_read", "enabled"]
+        yield None, {"fields": ["tenant", "slug", "name", "system_prompt"]}
+        yield "Shared memory", {"fields": switch}
+        yield "Memory settings", {"fields": BANK_SETTINGS}
+        if obj is not None:
+            yield "What memory holds", {"fields": ["told", "recorded", "look"]}
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
+        computed = ["disclosure", "accepted", "told", "recorded", "look"]
+        # Moving a project would carry one tenant's memory into another.
+        return ["tenant", *computed] if obj else computed
+
+    @admin.display(description="What this means")
+    def disclosure(self, project: Project) -> SafeString:
+        summariser = llm.get("summary")
+        context = {**_recorded(project), "summariser": summariser.model if summariser else ""}
+        return render_to_string("projects/disclosure.html", context)
+
+    @admin.display(description="Read and accepted")
+    def accepted(self, project: Project) -> str:
+        bank = project.bank
+        return f"by {bank.disclosure_accepted_by}, {bank.disclosure_accepted_at:%-d %B %Y, %H:%M} UTC"
+
+    @admin.display(description="What the model is told")
+    def told(self, project: Project) -> SafeString:
+        address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
+        return format_html('<a href="{}">The exact block, with its token count</a>', address)
+
+    @admin.display(description="Recorded so far")
+    def recorded(self, project: Project) -> str:
+        return "{chats:,} chats with {turns:,} turns, and {private:,} private chats".format(**_recorded(project))
+
+    @admin.display(description="Look at")
+    def look(self, project: Project) -> SafeString:
+        pages = [(name, f"admin:memorybank_{model}_changelist") for name, model in LISTS.items()]
+        links = ((reverse(page), project.bank_id, name) for name, page in pages)
+        return format_html_join(" · ", '<a href="{}?bank={}">{}</a>', links)
+
+    def save_model(self, request: HttpRequest, obj: Project, form: ProjectForm, change: bool) -> None:
+        if not change:
+            obj.bank = Bank.objects.create()
+        super().save_model(request, obj, form, change)
+        _apply(form, obj.bank, request.user.get_username())
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What goes with a project: its memory bank, which Django would not look for on this side."""
+        return _deletion("project", objs, Bank.objects.filter(project__in=objs))
+
+
+LISTS = {"facts": "fact", "entries": "entry", "chats": "chat", "LLM calls": "llmcall", "events": "event"}
+
+
+def _apply(form: ProjectForm, bank: Bank, actor: str) -> None:
+    """Carry the bank's half of the form out, through services, which keep who and when."""
+    if form.changed_settings:
+        services.configure(bank, actor=actor, **form.changed_settings)
+    if "enabled" not in form.changed_data:
+        return
+    if form.cleaned_data["enabled"]:
+        services.enable(bank, actor=actor, disclosure_accepted=bool(form.cleaned_data.get("disclosure_read")))
+    else:
+        services.disable(bank, actor=actor)
+
+
+def _recorded(project: Project) -> dict[str, int]:
+    """What memory would be made from."""
+    if not project.pk:
+        return {"chats": 0, "private": 0, "turns": 0}
+    written = project.bank.chats.filter(last_output_at__isnull=False)
+    chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
+    turns = Output.objects.filter(chat__bank=project.bank_id, chat__private=False).count()
+    return {**chats, "turns": turns}
+
+
+def _deletion(kind: str, objs: Any, banks: QuerySet[Bank]) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+    """The admin's confirmation: what goes, how much of it, which permissions lack, what forbids it."""
+    counts = banks.aggregate(
+        projects=Count("pk", distinct=True),
+        chats=Count("chats", distinct=True),
+        facts=Count("entries__facts", distinct=True),
+    )
+    return [f"{kind} {obj}, with everything it remembers" for obj in objs], counts, set(), []

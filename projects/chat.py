@@ -1,0 +1,104 @@
+"""What the model is sent: one pure assembly of system prompt, memory, recent turns and the new message."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from memorybank import services
+from memorybank.exceptions import InvalidInput
+from memorybank.llm import Message
+
+DEFAULT_SYSTEM = "You are a helpful assistant. Say so when you do not know something."
+
+#: What a message costs beside its text, in the chat formats we know (OpenAI's cookbook: 3 or 4).
+MESSAGE_TOKENS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One earlier turn of this chat; ``answer`` is empty if nobody answered."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Messages ready to send, and what they cost in tokens. ``turns`` is how many earlier ones fitted."""
+
+    messages: list[Message]
+    memory: str
+    memory_tokens: int
+    tokens: int
+    turns: int
+
+
+def assemble(
+    *,
+    system: str,
+    memory: str,
+    newest_first: Iterable[Exchange],
+    message: str,
+    context_tokens: int,
+    count: Callable[[str], int] | None = None,
+) -> Prompt:
+    """Everything in the order that provider prompt caches like best: what changes least comes first.
+
+    Of the earlier turns the newest ones are kept, whole, as many as fit ``context_tokens`` beside
+    an :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not. Raises
+    :class:`InvalidInput` when the message does not fit even without them.
+    """
+    count = count or services.count_tokens
+    head = "\n\n".join(part for part in (system.strip() or DEFAULT_SYSTEM, memory) if part)
+    fixed = count(head) + count(message) + 2 * MESSAGE_TOKENS
+    room = context_tokens - answer_reserve(context_tokens) - fixed
+    if room < 0:
+        raise InvalidInput(_too_long(count(message), count(message) + room))
+    kept, used = _that_fit(newest_first, room, count)
+    said = chain.from_iterable(map(_spoken, reversed(kept)))
+    messages = _alternating([Message(role="system", content=head), *said, Message(role="user", content=message)])
+    return Prompt(messages, memory, count(memory) if memory else 0, fixed + used, len(kept))
+
+
+def answer_reserve(context_tokens: int) -> int:
+    """Tokens of the context window left free for the answer: a quarter, at most 4,096."""
+    return min(4096, context_tokens // 4)
+
+
+def _that_fit(
+    newest_first: Iterable[Exchange], room: int, count: Callable[[str], int]
+) -> tuple[list[Exchange], int]:
+    kept: list[Exchange] = []
+    used = 0
+    for turn in newest_first:
+        cost = sum(count(said["content"]) + MESSAGE_TOKENS for said in _spoken(turn))
+        if used + cost > room:
+            break
+        kept.append(turn)
+        used += cost
+    return kept, used
+
+
+def _spoken(turn: Exchange) -> Iterator[Message]:
+    if turn.question:
+        yield Message(role="user", content=turn.question)
+    if turn.answer:
+        yield Message(role="assistant", content=turn.answer)
+
+
+def _alternating(messages: list[Message]) -> list[Message]:
+    """Neighbours of one role joined: many chat templates refuse two in a row."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"]:
+            content = f"{joined[-1]['content']}\n\n{message['content']}"
+            joined[-1] = Message(role=message["role"], content=content)
+        else:
+            joined.append(message)
+    return joined
+
+
+def _too_long(has: int, limit: int) -> str:
+    if limit <= 0:
+        return "message: the system prompt and the memory leave no room for it in the model's context."
+    return f"message: {has:,} tokens; at most {limit:,} fit into the model's context."

@@ -1,0 +1,105 @@
+"""The demo: its people, its sample, and the processes that serve it."""
+
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from django.contrib.auth.models import User
+from django.utils.timezone import now
+
+from memorybank import services
+from memorybank.models import Bank, Output
+
+from .importing import ImportLine, Projects, Reader
+from .models import Membership, Project, Role, Tenant
+
+SAMPLE = Path(__file__).parent / "sample" / "chats.jsonl"
+#: One look at the clock this often makes the replay quick and the days whole.
+STEP = timedelta(hours=12)
+PASSWORD = "demo"  # noqa: S105  the demo listens on this machine only
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who can log in to the demo."""
+
+    username: str
+    tenant: str
+    role: Role
+    what: str
+
+
+PEOPLE = (
+    Person("priya", "northwind-clinics", Role.OWNER, "owns Northwind Clinics, may use the admin"),
+    Person("tom.okafor", "northwind-clinics", Role.MEMBER, "is on her team"),
+    Person("hanna", "harbor-robotics", Role.OWNER, "owns Harbor Robotics, sees nothing of Northwind"),
+)
+NAMES = {"northwind-clinics": "Northwind Clinics", "harbor-robotics": "Harbor Robotics"}
+ZONES = {"northwind-clinics": "Europe/Dublin", "harbor-robotics": "Europe/Berlin"}
+
+
+def people() -> None:
+    """Create who is missing; nobody's password or role is changed."""
+    if not User.objects.filter(is_superuser=True).exists():
+        User.objects.create_superuser("admin", password=PASSWORD)
+    for person in PEOPLE:
+        tenant, _ = Tenant.objects.get_or_create(slug=person.tenant, defaults={"name": NAMES[person.tenant]})
+        user = User.objects.filter(username=person.username).first() or User.objects.create_user(
+            person.username, password=PASSWORD, is_staff=person.role == Role.OWNER
+        )
+        Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": person.role})
+
+
+def sample() -> list[ImportLine]:
+    """The shipped outputs."""
+    with SAMPLE.open(encoding="utf-8") as file:
+        return [line for line in Reader(now()).read(file) if isinstance(line, ImportLine)]
+
+
+def is_loaded(lines: list[ImportLine]) -> bool:
+    """Whether the newest output of the sample is there, and its chat has been summarised."""
+    last = max(lines, key=lambda line: line.output.created_at)
+    outputs = Output.objects.filter(chat__bank__project__in=Project.objects.at(last.path), key=last.output.key)
+    return outputs.filter(chat__pending_outputs=0).exists()
+
+
+def prepare(bank: Bank) -> None:
+    """Switch a sample project's memory on, in its people's time zone."""
+    services.configure(bank, actor="demo", timezone=ZONES[bank.project.tenant.slug])
+    services.enable(bank, actor="demo", disclosure_accepted=True)
+
+
+def projects(lines: list[ImportLine]) -> list[Project]:
+    """The sample's projects."""
+    found = Projects()
+    return list({project.pk: project for project in map(found.at, lines)}.values())
+
+
+def serve(address: str) -> None:
+    """Run the site, and a worker with beat, until interrupted or one of them ends."""
+    web = [sys.executable, "manage.py", "runserver", "--noreload", address]
+    worker = [sys.executable, "-m", "celery", "-A", "config", "worker", "-B"]
+    worker += ["--pool", "threads", "--concurrency", "4", "--loglevel", "WARNING"]
+    processes = [subprocess.Popen(command) for command in (web, worker)]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        while all(process.poll() is None for process in processes):
+            time.sleep(0.5)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        _stop(processes)
+
+
+def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=10)
+        process.kill()

@@ -1,0 +1,131 @@
+"""What people type: a chat message, a project with its bank's settings, a membership."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+
+from memorybank.models import Bank
+
+from . import access
+from .models import Membership, Project, Role
+
+#: Characters of one message. Whether its tokens fit the model's context is checked as well.
+MAX_MESSAGE_CHARS = 100_000
+
+#: The bank's settings that the project page offers.
+BANK_SETTINGS = ("max_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
+
+
+class MessageForm(forms.Form):
+    """One chat message, kept as it was typed (code is indented)."""
+
+    message = forms.CharField(
+        strip=False,
+        max_length=MAX_MESSAGE_CHARS,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "aria-describedby": "composer-hint"}),
+        error_messages={
+            "required": "message: write something first.",
+            "max_length": "message: %(show_value)s characters; at most %(limit_value)s are accepted.",
+            "null_characters_not_allowed": "message: a null character is not text.",
+        },
+    )
+
+    def clean_message(self) -> str:
+        """Lone surrogates cannot be stored or sent; they become "?"."""
+        message: str = self.cleaned_data["message"].encode("utf-8", "replace").decode("utf-8")
+        if not message.strip():
+            raise ValidationError("message: write something first.", code="required")
+        return message
+
+    @property
+    def problem(self) -> str:
+        """The first thing wrong, in one line; "" if nothing is."""
+        return next((str(problem) for problems in self.errors.values() for problem in problems), "")
+
+    @property
+    def too_long(self) -> bool:
+        """Whether its length is what is wrong."""
+        return self.has_error("message", "max_length")
+
+
+def _bank_field(name: str) -> Any:
+    """The form field of a bank setting, with the model's limits: ``formfield()`` leaves some of them out."""
+    setting: Any = Bank._meta.get_field(name)
+    field = setting.formfield()
+    field.validators = [*field.validators, *setting.validators]
+    return field
+
+
+class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """A project and the settings of its memory bank in one form."""
+
+    enabled = forms.BooleanField(label="Memory is on", required=False)
+    disclosure_read = forms.BooleanField(
+        label="I have read this and accept it for this project",
+        required=False,
+        help_text="Needed once, before memory can be switched on. Your name and the time are kept.",
+    )
+    max_tokens = _bank_field("max_tokens")
+    idle_minutes = _bank_field("idle_minutes")
+    timezone = _bank_field("timezone")
+    focus = _bank_field("focus")
+    redact_personal = _bank_field("redact_personal")
+
+    class Meta:
+        model = Project
+        fields = ["tenant", "slug", "name", "system_prompt"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.bank = self.instance.bank if self.instance.pk else Bank()
+        for name in ("enabled", *BANK_SETTINGS):
+            self.initial.setdefault(name, getattr(self.bank, name))
+
+    def clean(self) -> dict[str, Any]:
+        """Nobody's chats become everybody's memory before somebody has read what that means."""
+        cleaned = super().clean() or self.cleaned_data
+        accepted = cleaned.get("disclosure_read") or self.bank.disclosure_accepted_at
+        if cleaned.get("enabled") and not accepted:
+            self.add_error(
+                "disclosure_read", "Read what this means and tick this box before memory can be switched on."
+            )
+        return cleaned
+
+    @property
+    def changed_settings(self) -> dict[str, Any]:
+        """The bank settings that differ from what they were."""
+        return {name: self.cleaned_data[name] for name in BANK_SETTINGS if name in self.changed_data}
+
+
+class PersonField(forms.CharField):
+    """A user by name: a list to choose from would show every tenant's people."""
+
+    def clean(self, value: Any) -> Any:
+        """The user of exactly this name."""
+        name = super().clean(value)
+        user = User.objects.filter(username=name).first()
+        if user is None:
+            raise ValidationError("There is no user “%(name)s”.", params={"name": name}, code="unknown")
+        return user
+
+
+class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """A person in a tenant. ``actor`` is who fills it in: nobody grants a role above her own."""
+
+    actor: User
+    user = PersonField(label="User name", max_length=150)
+
+    class Meta:
+        model = Membership
+        fields = ["tenant", "user", "role"]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a role that the actor's own one does not cover."""
+        cleaned = super().clean() or self.cleaned_data
+        tenant = cleaned.get("tenant") or (self.instance.tenant if self.instance.pk else None)
+        role = Role(cleaned["role"]) if cleaned.get("role") else None
+        if tenant and role and not access.may(self.actor, tenant, role):
+            self.add_error("role", f"Only a member with the role “{role.label}” may give it.")
+        return cleaned

@@ -1,0 +1,103 @@
+"""What all commands share: finding a project, reading times, reporting, and one clear line for what fails."""
+
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, connection
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_naive
+
+from memorybank.exceptions import InvalidInput, MemoryBankError
+
+from ..models import Project, Tenant
+
+USAGE, FAILED = 2, 1
+ACTOR = "command line"
+
+
+class MemoryCommand(BaseCommand):
+    """A command that exits with 2 for what the caller got wrong and 1 for what failed, in one line."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().execute(*args, **options)
+        except InvalidInput as error:
+            raise CommandError(str(error), returncode=USAGE) from error
+        except (MemoryBankError, ImproperlyConfigured) as error:
+            raise CommandError(str(error), returncode=FAILED) from error
+        except DatabaseError as error:
+            raise CommandError(_explained(error), returncode=FAILED) from error
+        except OSError as error:
+            raise CommandError(f"{error.filename or 'file'}: {error.strerror}.", returncode=FAILED) from error
+
+    def print_json(self, value: Any) -> None:
+        """One JSON document on standard output."""
+        self.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+    def print_counts(self, counts: Mapping[str, Any]) -> None:
+        """One line a count, aligned."""
+        for name, value in counts.items():
+            shown = f"{value:,}" if isinstance(value, int) else value
+            self.stdout.write(f"{name.replace('_', ' '):>18}  {shown}")
+
+
+def add_project_argument(parser: CommandParser) -> None:
+    """The positional ``T/P``."""
+    parser.add_argument("project", metavar="T/P", help="tenant-slug/project-slug")
+
+
+def find_project(path: str) -> Project:
+    """The project named ``tenant/project``, or one line that says which half is unknown."""
+    tenant, slash, _ = path.partition("/")
+    if not slash:
+        raise CommandError(f"“{path}” is not of the form tenant/project.", returncode=USAGE)
+    if not Tenant.objects.filter(slug=tenant).exists():
+        raise CommandError(f"There is no tenant “{tenant}”.", returncode=USAGE)
+    project = Project.objects.at(path).select_related("tenant", "bank").first()
+    if project is None:
+        raise CommandError(f"Tenant “{tenant}” has no project “{path.partition('/')[2]}”.", returncode=USAGE)
+    return project
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 time with a zone, for argparse."""
+    try:
+        parsed = parse_datetime(text)
+    except ValueError:
+        parsed = None
+    if parsed is None or is_naive(parsed):
+        raise ArgumentTypeError(f"“{text}” is not an ISO 8601 time with a zone, like 2026-05-08T13:56:00Z")
+    return parsed
+
+
+def duration(text: str) -> timedelta:
+    """A length of time such as 30m, 6h or 1d, for argparse."""
+    units = {"m": "minutes", "h": "hours", "d": "days"}
+    number, unit = text[:-1], text[-1:]
+    if unit not in units or not number.isascii() or not number.isdigit() or int(number) == 0:
+        raise ArgumentTypeError(f"“{text}” is not a length of time like 30m, 6h or 1d")
+    try:
+        return timedelta(**{units[unit]: int(number)})
+    except OverflowError as error:
+        raise ArgumentTypeError(f"“{text}” is too long") from error
+
+
+def budget(text: str) -> int:
+    """A token budget, for argparse."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 32_000):
+        raise ArgumentTypeError(f"“{text}” is not a number of tokens from 1 to 32,000")
+    return int(text)
+
+
+def _explained(error: DatabaseError) -> str:
+    words = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if "no such table" in words or "does not exist" in words or "no such column" in words:
+        return f"The database is not migrated ({words}). Run: python manage.py migrate"
+    if "readonly" in words or "unable to open" in words:
+        return f"The database {connection.settings_dict['NAME']} cannot be written: {words}. Check DATA_DIR."
+    return f"The database failed: {words}"

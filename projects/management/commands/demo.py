@@ -1,0 +1,70 @@
+"""Show the whole thing on the shipped sample: set up, replay, print the block, serve."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import CommandParser
+from tqdm import tqdm
+
+from memorybank import services
+from projects import demo
+from projects.importing import ImportLine
+from projects.replaying import replay
+
+from ..base import MemoryCommand
+
+SHOWN = "northwind-clinics/billing-migration"
+
+
+class Command(MemoryCommand):
+    help = (
+        "Prepare the database, replay four months of sample chats of two tenants as time passing, print a memory "
+        "block and what it cost, then serve the site with worker and beat. A second run changes nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--no-serve", action="store_true", help="do everything but serve")
+        parser.add_argument("--address", default="127.0.0.1:8000", help="where to serve (default: %(default)s)")
+
+    def handle(self, *, no_serve: bool, address: str, **options: Any) -> None:
+        call_command("migrate", verbosity=0)
+        demo.people()
+        lines = demo.sample()
+        if demo.is_loaded(lines):
+            self.stdout.write("The sample is loaded already.")
+        else:
+            self._replay(lines)
+        self._show(lines)
+        self._say_how_to_log_in(address)
+        if not no_serve:
+            demo.serve(address)
+
+    def _replay(self, lines: list[ImportLine]) -> None:
+        self.stdout.write(f"Replaying {len(lines)} turns of four months as time passing …")
+        with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
+
+            def progress(clock: datetime, fed: int) -> None:
+                bar.set_postfix_str(f"{clock:%d %b %Y}", refresh=False)
+                bar.update(fed - bar.n)
+
+            report = replay(lines, step=demo.STEP, prepare=demo.prepare, progress=progress)
+        self.print_counts(report.as_dict())
+
+    def _show(self, lines: list[ImportLine]) -> None:
+        for project in demo.projects(lines):
+            block = services.render(project.bank)
+            if project.path == SHOWN:
+                self.stdout.write(f"\nWhat every new chat of {project.path} is told:\n\n{block.text}\n")
+            counts = services.statistics(project.bank)
+            self.stdout.write(
+                f"{project.path}: {counts.outputs} turns in {counts.chats} chats → {counts.facts} facts; "
+                f"{block.tokens:,} of {block.budget:,} tokens; {counts.llm_calls} model calls"
+            )
+
+    def _say_how_to_log_in(self, address: str) -> None:
+        self.stdout.write(f"\nChat   http://{address}/\nAdmin  http://{address}/admin/\n")
+        self.stdout.write(f"Log in with the password “{demo.PASSWORD}” as")
+        self.stdout.write("  admin       may do everything in the admin")
+        for person in demo.PEOPLE:
+            self.stdout.write(f"  {person.username:<11} {person.what}")

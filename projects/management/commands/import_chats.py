@@ -1,0 +1,65 @@
+"""Import outputs from a JSON Lines file."""
+
+from argparse import FileType
+from collections.abc import Iterator
+from typing import IO, Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.timezone import now
+from tqdm import tqdm
+
+from memorybank import services
+from memorybank.exceptions import InvalidInput
+from projects.importing import BadLine, Projects, Reader, record
+
+from ..base import ACTOR, FAILED, MemoryCommand
+
+
+class Command(MemoryCommand):
+    help = (
+        "Record outputs from a JSON Lines file, one output a line: tenant, project, chat, user, question, answer, "
+        "created_at (ISO 8601 with a zone); optional id, messages, status, title. Creates what is missing. "
+        "Importing the same file twice changes nothing. A bad line is reported with its number and skipped."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=FileType("r", encoding="utf-8", errors="replace"), help="- reads standard input")
+        parser.add_argument(
+            "--enable",
+            action="store_true",
+            help="switch on the memory of every project in the file; by this you accept the privacy disclosure: "
+            "everybody in a project is answered with notes made from everybody else's chats",
+        )
+        parser.add_argument("--strict", action="store_true", help="stop at the first bad line")
+        parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+
+    def handle(self, *, file: IO[str], enable: bool, strict: bool, json: bool, **options: Any) -> None:
+        projects = Projects()
+        counts = {"lines": 0, "recorded": 0, "known": 0, "bad": 0}
+        for line in Reader(now()).read(_watched(file)):
+            counts["lines"] += 1
+            counts[self._take(line, projects, strict)] += 1
+        if enable:
+            for project in projects.all():
+                services.enable(project.bank, actor=ACTOR, disclosure_accepted=True)
+        counts["projects"] = len(projects.all())
+        self.print_json(counts) if json else self.print_counts(counts)
+        if counts["bad"]:
+            raise CommandError(f"{counts['bad']} of {counts['lines']} lines were bad and skipped.", returncode=FAILED)
+
+    def _take(self, line: Any, projects: Projects, strict: bool) -> str:
+        """Record a line; which count it belongs to."""
+        if not isinstance(line, BadLine):
+            try:
+                return "recorded" if record(projects, line, now=now()) else "known"
+            except InvalidInput as error:
+                line = BadLine(f"line {line.number}: {error}")
+        if strict:
+            raise CommandError(f"{line} Nothing after it was read.", returncode=FAILED)
+        self.stderr.write(str(line))
+        return "bad"
+
+
+def _watched(file: IO[str]) -> Iterator[str]:
+    """The lines, with a progress bar on a terminal."""
+    yield from tqdm(file, unit=" lines", disable=None, leave=False)

@@ -1,0 +1,32 @@
+"""Show the memory block of a project exactly as a chat gets it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from memorybank import services
+
+from ..base import MemoryCommand, add_project_argument, budget, find_project
+
+
+class Command(MemoryCommand):
+    help = "Print the memory block of a project exactly as a chat would get it; its token count goes to standard error."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_project_argument(parser)
+        parser.add_argument("--budget", type=budget, help="tokens, instead of the project's own budget")
+        parser.add_argument("--exclude-chat", metavar="KEY", default="", help="as this chat would get it: without its own lines")
+        parser.add_argument("--json", action="store_true", help="the block with its lines, periods and citations")
+
+    def handle(self, *, project: str, exclude_chat: str, json: bool, **options: Any) -> None:
+        bank = find_project(project).bank
+        block = services.render(bank, budget=options["budget"], exclude_chat=exclude_chat)
+        if json:
+            lines = [asdict(line) for line in block.lines]
+            about = {"tokens": block.tokens, "budget": block.budget, "encoding": block.encoding}
+            self.print_json({"block": block.text, **about, "lines": lines})
+            return
+        self.stdout.write(block.text)
+        why = "" if bank.enabled else " The bank is off: nothing is shown."
+        self.stderr.write(f"{block.tokens:,} of {block.budget:,} tokens ({block.encoding}).{why}")

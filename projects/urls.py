@@ -1,0 +1,23 @@
+"""Addresses of the chat pages."""
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+
+from . import views
+
+CHAT = "p/<slug:tenant>/<slug:project>/chats/<slug:key>/"
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path(
+        "login/",
+        LoginView.as_view(template_name="projects/login.html", redirect_authenticated_user=True),
+        name="login",
+    ),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("p/<slug:tenant>/<slug:project>/", views.project_page, name="project"),
+    path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
+    path(CHAT, views.chat_page, name="chat"),
+    path(f"{CHAT}messages", views.messages, name="messages"),
+    path(f"{CHAT}private", views.private, name="private"),
+]

@@ -1,0 +1,203 @@
+"""The chat pages, and the JSON endpoint they use. Who may see what is asked of ``access`` alone."""
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from memorybank import llm, services
+from memorybank.exceptions import InvalidInput
+from memorybank.models import Chat, Output
+
+from . import access, answering
+from .chat import Prompt
+from .forms import MAX_MESSAGE_CHARS, MessageForm
+from .models import Conversation, Project, Role
+
+TURNS_ON_A_PAGE = 50
+
+
+@require_GET
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    """The member's projects."""
+    return render(request, "projects/home.html", {"projects": access.projects_for(request.user)})
+
+
+@require_GET
+@login_required
+def project_page(request: HttpRequest, tenant: str, project: str) -> HttpResponse:
+    """The member's own chats in a project."""
+    found = access.project_for(request.user, f"{tenant}/{project}")
+    return render(
+        request,
+        "projects/project.html",
+        {
+            "project": found,
+            "conversations": Conversation.objects.of(request.user, found),
+            "may_write": access.may(request.user, found.tenant, Role.MEMBER),
+        },
+    )
+
+
+@require_POST
+@login_required
+def new_chat(request: HttpRequest, tenant: str, project: str) -> HttpResponse:
+    """Begin a chat."""
+    found = access.project_for(request.user, f"{tenant}/{project}", Role.MEMBER)
+    begun = answering.begin(found, request.user)
+    return redirect("chat", tenant=tenant, project=project, key=begun.chat.key)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def chat_page(request: HttpRequest, tenant: str, project: str, key: str) -> HttpResponse:
+    """The conversation and its composer; posting works without JavaScript, too."""
+    if request.method == "POST":
+        return _posted(request, tenant, project, key)
+    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key)
+    return _show(request, found, conversation.chat, MessageForm())
+
+
+@require_POST
+@login_required
+def private(request: HttpRequest, tenant: str, project: str, key: str) -> HttpResponse:
+    """Make a chat private, or shared again."""
+    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    services.set_private(
+        found.bank,
+        chat_key=conversation.chat.key,
+        private=request.POST.get("private") == "on",
+        actor=request.user.get_username(),
+    )
+    return redirect("chat", tenant=tenant, project=project, key=key)
+
+
+JSONView = Callable[..., JsonResponse]
+
+
+def _refusing_in_json(view: JSONView) -> JSONView:
+    """Refusals as one line of JSON instead of a page."""
+
+    @wraps(view)
+    def refused(request: HttpRequest, *args: Any, **kwargs: Any) -> JsonResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except Http404:
+            return _problem("There is no such chat, or you are not signed in.", 404)
+        except PermissionDenied as error:
+            return _problem(str(error), 403)
+        except RequestDataTooBig:
+            return _problem(f"message: at most {MAX_MESSAGE_CHARS:,} characters are accepted.", 413)
+        except InvalidInput as error:
+            return _problem(str(error), 400)
+
+    return refused
+
+
+@require_POST
+@_refusing_in_json
+def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonResponse:
+    """``{"message": …}`` in; the answer, the exact prompt and its counts out. ``answer`` is null without a model."""
+    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    form = MessageForm(_message_in(request.body))
+    if not form.is_valid():
+        return _problem(form.problem, 413 if form.too_long else 400)
+    message = form.cleaned_data["message"]
+    given = answering.reply(found, conversation.chat, message, request.user.get_username())
+    if given.error:
+        return JsonResponse({"error": given.error, "message": message, "output": given.output.pk}, status=502)
+    return JsonResponse(
+        {
+            "answer": given.answer,
+            "prompt": given.prompt.messages,
+            "memory": given.prompt.memory,
+            "memory_tokens": given.prompt.memory_tokens,
+            "prompt_tokens": given.prompt.tokens,
+            "output": given.output.pk,
+        }
+    )
+
+
+def _message_in(body: bytes) -> dict[str, str]:
+    """The message of a JSON body; :class:`InvalidInput` in one line if there is none."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"This is not JSON: {error}."[:300]) from None
+    if not isinstance(data, dict) or not isinstance(data.get("message"), str):
+        raise InvalidInput('Send {"message": "…"} with the text as a string.')
+    return {"message": data["message"]}
+
+
+def _problem(line: str, status: int) -> JsonResponse:
+    return JsonResponse({"error": line}, status=status)
+
+
+def _posted(request: HttpRequest, tenant: str, project: str, key: str) -> HttpResponse:
+    """A message from the form: the page again, with the text still in the composer if it failed."""
+    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    form = MessageForm(request.POST)
+    if not form.is_valid():
+        return _show(request, found, conversation.chat, form, form.problem, 413 if form.too_long else 400)
+    try:
+        given = answering.reply(
+            found, conversation.chat, form.cleaned_data["message"], request.user.get_username()
+        )
+    except InvalidInput as error:
+        return _show(request, found, conversation.chat, form, str(error), 400)
+    if given.error:
+        return _show(request, found, conversation.chat, form, given.error, 502)
+    return redirect(f"{request.path}#turn-{given.output.pk}")
+
+
+def _show(
+    request: HttpRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
+) -> HttpResponse:
+    turns, older = _turns(chat, request.GET.get("before", ""))
+    memory, memory_tokens = services.prompt_block(project.bank.pk, chat_key=chat.key)
+    return render(
+        request,
+        "projects/chat.html",
+        {
+            "project": project,
+            "chat": chat,
+            "turns": turns,
+            "older": older,
+            "memory": memory,
+            "memory_tokens": memory_tokens,
+            "unsent": _unsent(project, chat, turns),
+            "model": llm.get("chat"),
+            "form": form,
+            "problem": problem,
+            "may_write": access.may(request.user, project.tenant, Role.MEMBER),
+        },
+        status=status,
+    )
+
+
+def _turns(chat: Chat, before: str) -> tuple[list[Output], int | None]:
+    """One page of turns, oldest first, and where the page before it ends (None: there is none)."""
+    outputs = chat.outputs.select_related("given_with").order_by("-pk")
+    if before.isdecimal() and len(before) < 19:
+        outputs = outputs.filter(pk__lt=int(before))
+    newest = list(outputs[: TURNS_ON_A_PAGE + 1])
+    shown = newest[:TURNS_ON_A_PAGE][::-1]
+    return shown, shown[0].pk if len(newest) > TURNS_ON_A_PAGE else None
+
+
+def _unsent(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:
+    """Without a chat model: the exact prompt the last message would be sent with."""
+    last = turns[-1] if turns else None
+    if last is None or last.answer or last.status != Output.Status.OK or llm.get("chat"):
+        return None
+    try:
+        return answering.prompt_for(project, chat, last.question, before=last)
+    except InvalidInput:  # it fitted once; the budget or the system prompt has grown since
+        return None

@@ -1,0 +1,112 @@
+"""Prompt assembly: what is sent, in which order, and what is left out."""
+
+from itertools import count as numbers
+from unittest import TestCase
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybank.exceptions import InvalidInput
+from projects.chat import DEFAULT_SYSTEM, MESSAGE_TOKENS, Exchange, Prompt, answer_reserve, assemble
+
+
+def words(text: str) -> int:
+    """A counter a reader can check by eye."""
+    return len(text.split())
+
+
+def prompt(
+    *turns: Exchange, system: str = "Be kind.", memory: str = "", message: str = "Hello", context: int = 1000
+) -> Prompt:
+    """``turns`` in the order they happened."""
+    return assemble(
+        system=system,
+        memory=memory,
+        newest_first=reversed(turns),
+        message=message,
+        context_tokens=context,
+        count=words,
+    )
+
+
+class AssemblyTest(TestCase):
+    def test_it_sends_system_memory_turns_and_message_in_this_order(self) -> None:
+        made = prompt(Exchange("one?", "one."), Exchange("two?", "two."), memory="We use Postgres.", message="three?")
+
+        self.assertEqual(
+            [(m["role"], m["content"]) for m in made.messages],
+            [
+                ("system", "Be kind.\n\nWe use Postgres."),
+                ("user", "one?"),
+                ("assistant", "one."),
+                ("user", "two?"),
+                ("assistant", "two."),
+                ("user", "three?"),
+            ],
+        )
+
+    def test_it_adds_nothing_for_an_empty_memory(self) -> None:
+        self.assertEqual(prompt().messages[0]["content"], "Be kind.")
+        self.assertEqual(prompt().memory_tokens, 0)
+
+    def test_it_has_a_system_prompt_of_its_own_when_the_project_has_none(self) -> None:
+        self.assertEqual(prompt(system=" \n").messages[0]["content"], DEFAULT_SYSTEM)
+
+    def test_the_same_input_gives_the_same_prompt(self) -> None:
+        self.assertEqual(prompt(Exchange("a", "b")), prompt(Exchange("a", "b")))
+
+    def test_it_keeps_the_newest_turns_whole(self) -> None:
+        old, new = Exchange("old " * 50, "old"), Exchange("new " * 50, "new")
+        made = prompt(old, new, context=120)
+
+        self.assertEqual(made.turns, 1)
+        self.assertEqual(made.messages[1]["content"], new.question)
+
+    def test_it_leaves_no_gap_when_an_old_turn_would_still_fit(self) -> None:
+        made = prompt(Exchange("tiny", "tiny"), Exchange("big " * 500, "big"), Exchange("new", "new"), context=120)
+
+        self.assertEqual([m["content"] for m in made.messages[1:]], ["new", "new", "Hello"])
+
+    def test_it_stops_reading_turns_once_the_window_is_full(self) -> None:
+        read = []
+
+        def endless() -> object:
+            for number in numbers():
+                read.append(number)
+                yield Exchange("ten words " * 5, "")
+
+        assemble(
+            system="s", memory="", newest_first=endless(), message="m", context_tokens=120, count=words
+        )  # type: ignore[arg-type]
+        self.assertLess(len(read), 10)
+
+    def test_it_joins_questions_nobody_answered_because_models_want_alternating_roles(self) -> None:
+        made = prompt(Exchange("one?", ""), Exchange("two?", ""), message="three?")
+
+        self.assertEqual(made.messages[1:], [{"role": "user", "content": "one?\n\ntwo?\n\nthree?"}])
+
+    def test_it_refuses_a_message_that_does_not_fit_and_names_the_limit(self) -> None:
+        with self.assertRaisesMessage(InvalidInput, "message: 900 tokens; at most 740 fit into the model's context."):
+            prompt(message="word " * 900)
+
+    def test_it_says_so_when_the_memory_leaves_no_room(self) -> None:
+        with self.assertRaisesMessage(InvalidInput, "leave no room"):
+            prompt(memory="word " * 2000)
+
+    def assertRaisesMessage(self, kind: type[Exception], text: str) -> object:  # noqa: N802
+        return self.assertRaisesRegex(kind, text.replace(".", r"\."))
+
+    @given(
+        st.lists(st.builds(Exchange, st.text(max_size=80), st.text(max_size=80)), max_size=20),
+        st.text(max_size=200),
+        st.text(min_size=1, max_size=50),
+        st.integers(min_value=300, max_value=2000),
+    )
+    def test_it_never_exceeds_the_window_less_the_reserve(
+        self, turns: list[Exchange], memory: str, message: str, context: int
+    ) -> None:
+        made = prompt(*turns, memory=memory, message=message, context=context)
+
+        sent = sum(words(m["content"]) + MESSAGE_TOKENS for m in made.messages)
+        self.assertLessEqual(sent, made.tokens)
+        self.assertLessEqual(made.tokens, context - answer_reserve(context))

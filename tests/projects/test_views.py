@@ -1,0 +1,333 @@
+"""The chat pages and their JSON endpoint, as members, viewers and strangers meet them."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from memorybank import services
+from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
+from memorybank.models import Chat, LLMCall, Output
+from projects.forms import MAX_MESSAGE_CHARS
+from projects.models import GivenWith
+from tests.base import NOON, Cast, scripted, with_chat_model, without_models
+
+
+@without_models
+class PagesTest(Cast):
+    def test_every_page_asks_to_sign_in_first(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        for url in (reverse("home"), reverse("project", args=["acme", "apollo"]), self.chat_url(chat)):
+            self.assertRedirects(self.client.get(url), f"{reverse('login')}?next={url}")
+
+    def test_home_lists_the_member_s_projects_and_no_others(self) -> None:
+        self.client.force_login(self.bob)
+        page = self.client.get(reverse("home"))
+
+        self.assertContains(page, "Apollo")
+        self.assertNotContains(page, "Zeus")
+
+    def test_members_see_their_own_chats_only(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "The salary list is in drawer three.")
+        self.client.force_login(self.alice)
+
+        self.assertNotContains(self.client.get(reverse("project", args=["acme", "apollo"])), "salary")
+        self.assertEqual(self.client.get(self.chat_url(chat)).status_code, 404)
+
+    def test_a_new_chat_gets_a_key_of_the_server_s(self) -> None:
+        self.client.force_login(self.bob)
+        response = self.client.post(reverse("new-chat", args=["acme", "apollo"]))
+
+        key = Chat.objects.get().key
+        self.assertEqual(len(key), 32)
+        self.assertRedirects(response, reverse("chat", args=["acme", "apollo", key]))
+
+    def test_an_unused_chat_is_taken_up_again(self) -> None:
+        first = self.begin_chat(self.bob, self.apollo)
+
+        self.assertEqual(self.begin_chat(self.bob, self.apollo), first)
+        self.assertNotEqual(self.begin_chat(self.alice, self.apollo), first)
+
+    def test_the_page_says_that_the_project_shares_memory(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        self.assertNotContains(self.client.get(self.chat_url(chat)), "This project shares memory:")
+
+        self.switch_on(self.apollo)
+        self.assertContains(self.client.get(self.chat_url(chat)), "This project shares memory:")
+
+    def test_a_chat_user_can_make_a_chat_private_and_share_it_again(self) -> None:
+        self.switch_on(self.apollo)
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "Our launch is on 17 May 2026 in Lisbon.")
+        for choice, private in (("on", True), ("off", False)):
+            response = self.client.post(self.chat_url(chat, "private"), {"private": choice})
+            self.assertRedirects(response, self.chat_url(chat))
+            chat.refresh_from_db()
+            self.assertIs(chat.private, private)
+
+    def test_a_long_chat_is_shown_in_pages(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        for number in range(60):
+            services.record(self.apollo.bank, chat_key=chat.key, author="bob", question=f"question-{number}.")
+        self.client.force_login(self.bob)
+        page = self.client.get(self.chat_url(chat))
+        older = self.client.get(f"{self.chat_url(chat)}?before={page.context['older']}")
+
+        self.assertNotContains(page, "question-9.")
+        self.assertContains(page, "question-59.")
+        self.assertContains(older, "question-9.")
+        self.assertNotContains(older, "question-10.")
+
+    def test_a_nonsense_page_number_shows_the_newest_turns(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "newest")
+
+        for nonsense in ("x", "-1", "9" * 40, "²"):
+            self.assertContains(self.client.get(self.chat_url(chat), {"before": nonsense}), "newest")
+
+    def test_what_people_write_is_shown_as_text(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "<script>alert(1)</script>")
+
+        self.assertNotContains(self.client.get(self.chat_url(chat)), "<script>alert")
+
+    def test_pages_run_no_script_and_style_of_their_own(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        for url in (reverse("home"), self.chat_url(chat)):
+            page = self.client.get(url).content.decode()
+            for inline in ("<style", "style=", "onclick=", "onsubmit=", "<script>"):
+                self.assertNotIn(inline, page)
+
+
+@without_models
+class RefusalTest(Cast):
+    def test_a_stranger_gets_404_everywhere(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.charlie)
+        for url in (reverse("project", args=["acme", "apollo"]), self.chat_url(chat)):
+            self.assertEqual(self.client.get(url).status_code, 404)
+        for url in (reverse("new-chat", args=["acme", "apollo"]), self.chat_url(chat), self.chat_url(chat, "private")):
+            self.assertEqual(self.client.post(url, {"message": "x"}).status_code, 404)
+        self.assertEqual(self.say(self.charlie, chat, "x").status_code, 404)
+        self.assertFalse(Output.objects.exists())
+
+    def test_a_stranger_s_404_is_the_same_whether_the_project_exists_or_not(self) -> None:
+        self.client.force_login(self.charlie)
+        real = self.client.get(reverse("project", args=["acme", "apollo"]))
+        none = self.client.get(reverse("project", args=["acme", "nothing"]))
+
+        self.assertEqual(real.content, none.content)
+
+    def test_the_endpoint_does_not_exist_for_who_is_not_signed_in(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        response = self.client.post(self.chat_url(chat, "messages"), {"message": "x"}, "application/json")
+
+        self.assertEqual(response.status_code, 404)
+
+    def test_a_viewer_may_read_and_is_told_she_may_not_write(self) -> None:
+        chat = self.begin_chat(self.vera, self.apollo)
+        self.client.force_login(self.vera)
+
+        self.assertNotContains(self.client.get(self.chat_url(chat)), "</textarea>")
+        self.assertContains(self.client.post(self.chat_url(chat), {"message": "x"}), "“Member”", status_code=403)
+        refused = self.say(self.vera, chat, "x")
+        self.assertEqual((refused.status_code, "Member" in refused.json()["error"]), (403, True))
+        self.assertFalse(Output.objects.exists())
+
+    def test_a_request_without_its_token_is_refused(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(self.bob)
+        response = client.post(self.chat_url(chat, "messages"), {"message": "x"}, "application/json")
+
+        self.assertEqual(response.status_code, 403)
+
+    def post(self, body: str | bytes) -> Any:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        return self.client.post(self.chat_url(chat, "messages"), body, "application/json")
+
+    def test_a_body_that_is_no_message_gets_one_clear_line(self) -> None:
+        for body in ("", "{", "[]", '"x"', "{}", '{"message": 3}', b"\xff\xfe", "[" * 100_000):
+            with self.subTest(body=body[:20]):
+                response = self.post(body)
+                self.assertEqual(response.status_code, 400)
+                self.assertRegex(response.json()["error"], r"\A(This is not JSON: .+\.|Send \{.+)\Z")
+
+    def test_an_empty_message_is_refused(self) -> None:
+        for text in ("", " \n\t"):
+            response = self.post(json.dumps({"message": text}))
+            self.assertEqual((response.status_code, response.json()["error"]), (400, "message: write something first."))
+
+    def test_an_over_long_message_is_refused_with_the_limit(self) -> None:
+        response = self.post(json.dumps({"message": "x" * (MAX_MESSAGE_CHARS + 1)}))
+
+        self.assertEqual(response.status_code, 413)
+        self.assertEqual(response.json()["error"], "message: 100001 characters; at most 100000 are accepted.")
+        self.assertFalse(Output.objects.exists())
+
+    def test_ten_megabytes_are_refused_before_they_are_read(self) -> None:
+        response = self.post(b"x" * 10_000_000)
+
+        self.assertEqual((response.status_code, "100,000" in response.json()["error"]), (413, True))
+
+    @override_settings(LLM_CONTEXT_TOKENS=1000)
+    def test_a_message_larger_than_the_model_s_window_is_refused_with_the_limit(self) -> None:
+        response = self.post(json.dumps({"message": "word " * 2000}))
+
+        self.assertEqual(response.status_code, 400)
+        self.assertRegex(response.json()["error"], r"message: 2,00\d tokens; at most \d+ fit")
+        self.assertFalse(Output.objects.exists())
+
+    def test_text_no_database_can_hold_is_refused_or_mended(self) -> None:
+        self.assertEqual(self.post('{"message": "a\\u0000b"}').status_code, 400)
+        self.assertEqual(self.post('{"message": "a\\ud800b"}').status_code, 200)
+        self.assertEqual(Output.objects.get().question, "a?b")
+
+    def test_the_form_without_script_keeps_a_refused_message(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        page = self.client.post(self.chat_url(chat), {"message": "y" * (MAX_MESSAGE_CHARS + 1)})
+
+        self.assertContains(page, "at most 100000 are accepted", status_code=413)
+        self.assertContains(page, "yyyy", status_code=413)
+
+
+class AnswerTest(Cast):
+    @with_chat_model()
+    def test_a_message_is_answered_recorded_and_put_in_the_ledger(self) -> None:
+        scripted().enqueue("At noon.")
+        chat = self.begin_chat(self.bob, self.apollo)
+        reply = self.say(self.bob, chat, "When is lunch?").json()
+
+        output = Output.objects.get()
+        self.assertEqual((reply["answer"], reply["output"]), ("At noon.", output.pk))
+        self.assertEqual((output.author, output.question, output.answer), ("bob", "When is lunch?", "At noon."))
+        self.assertEqual(reply["prompt"], scripted().history[0])
+        self.assertEqual(LLMCall.objects.get().purpose, "chat")
+        chat.refresh_from_db()
+        self.assertEqual(chat.title, "When is lunch?")
+
+    @with_chat_model()
+    def test_the_next_prompt_carries_the_turns_before_it(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        scripted().enqueue("At noon.", "Soup.")
+        self.say(self.bob, chat, "When is lunch?")
+        self.say(self.bob, chat, "What is it?")
+
+        said = [m["content"] for m in scripted().history[1][1:]]
+        self.assertEqual(said, ["When is lunch?", "At noon.", "What is it?"])
+
+    @with_chat_model()
+    def test_a_failing_model_is_quoted_and_the_message_is_kept(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        scripted().enqueue(LLMUnavailable("HTTP 503: overloaded, come back later"))
+        response = self.say(self.bob, chat, "When is lunch?")
+
+        self.assertEqual(response.status_code, 502)
+        self.assertEqual(response.json()["error"], "HTTP 503: overloaded, come back later")
+        self.assertEqual(response.json()["message"], "When is lunch?")
+        output = Output.objects.get()
+        self.assertEqual((output.question, output.status), ("When is lunch?", "error"))
+        self.assertEqual(LLMCall.objects.get().outcome, "unavailable")
+
+    @with_chat_model()
+    def test_the_form_without_script_puts_the_message_back_into_the_composer(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        scripted().enqueue(LLMMisconfigured("HTTP 401: wrong key"))
+        page = self.client.post(self.chat_url(chat), {"message": "When is lunch?"})
+
+        self.assertContains(page, "HTTP 401: wrong key", status_code=502)
+        self.assertRegex(page.content.decode(), r"<textarea[^>]+>\s*When is lunch\?</textarea>")
+
+    @with_chat_model()
+    def test_a_failed_message_is_not_part_of_the_next_prompt(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        scripted().enqueue(LLMUnavailable("down"), "Hi.")
+        self.say(self.bob, chat, "Lost?")
+        self.say(self.bob, chat, "Hello?")
+
+        self.assertEqual([m["content"] for m in scripted().history[1][1:]], ["Hello?"])
+
+    @with_chat_model()
+    def test_an_answer_is_shown_with_the_memory_it_was_given_with(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "alice", "We decided that Lisbon hosts the launch on 17 May 2026.")
+        scripted().enqueue("Lisbon.")
+        chat = self.begin_chat(self.bob, self.apollo)
+        reply = self.say(self.bob, chat, "Where is the launch?").json()
+
+        page = self.client.get(self.chat_url(chat))
+        self.assertGreater(reply["memory_tokens"], 0)
+        self.assertContains(page, f"Given with {reply['memory_tokens']} tokens of memory")
+        self.assertEqual(GivenWith.objects.get().memory_tokens, reply["memory_tokens"])
+
+    @without_models
+    def test_without_a_model_the_exact_prompt_is_shown_and_the_message_recorded(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        reply = self.say(self.bob, chat, "When is lunch?").json()
+        page = self.client.get(self.chat_url(chat))
+
+        self.assertIsNone(reply["answer"])
+        self.assertEqual(reply["prompt"][-1], {"role": "user", "content": "When is lunch?"})
+        self.assertEqual(page.context["unsent"].messages, reply["prompt"])
+        output = Output.objects.get()
+        self.assertEqual((output.question, output.answer, output.status), ("When is lunch?", "", "ok"))
+
+
+@without_models
+class SharedMemoryTest(Cast):
+    SECRET = "We decided that Lisbon hosts the launch on 17 May 2026."
+
+    def prompt_of(self, user: Any, project: Any = None) -> str:
+        chat = self.begin_chat(user, project or self.apollo)
+        return str(self.say(user, chat, "Where is the launch?", project).json()["prompt"][0]["content"])
+
+    def test_one_member_s_chat_becomes_memory_in_another_member_s_prompt(self) -> None:
+        self.switch_on(self.apollo)
+        told = self.begin_chat(self.alice, self.apollo)
+        self.say(self.alice, told, self.SECRET)
+        told.refresh_from_db()
+        assert told.last_output_at
+        self.assertNotIn("Lisbon", self.prompt_of(self.bob))
+
+        services.run(bank=self.apollo.bank, now=told.last_output_at + timedelta(minutes=11))
+        self.assertIn("Lisbon", self.prompt_of(self.bob))
+
+    def test_another_tenant_s_prompt_carries_none_of_it(self) -> None:
+        self.switch_on(self.apollo)
+        self.switch_on(self.zeus)
+        self.remember(self.apollo, "alice", self.SECRET)
+
+        self.assertNotIn("Lisbon", self.prompt_of(self.charlie, self.zeus))
+
+    def test_nothing_is_carried_while_memory_is_off(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "alice", self.SECRET)
+        services.disable(self.apollo.bank, actor="alice", now=NOON)
+
+        self.assertNotIn("Lisbon", self.prompt_of(self.bob))
+
+    def test_a_chat_made_private_leaves_every_prompt_at_once_and_comes_back_when_shared(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", "The retro is every second Thursday at 15:00.", chat_key="other")
+        self.remember(self.apollo, "alice", self.SECRET, chat_key="told")
+        services.set_private(self.apollo.bank, chat_key="told", private=True, actor="alice", now=NOON)
+        prompt = self.prompt_of(self.bob)
+        self.assertNotIn("Lisbon", prompt)
+        self.assertIn("Thursday", prompt)
+
+        services.set_private(self.apollo.bank, chat_key="told", private=False, actor="alice", now=NOON)
+        self.assertIn("Lisbon", self.prompt_of(self.bob))
+
+    def test_the_chat_path_reads_memory_in_one_query(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "alice", self.SECRET)
+        with self.assertNumQueries(1):
+            services.prompt_block(self.apollo.bank.pk, chat_key="another")

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Lint, then the suite on SQLite, then the same suite on PostgreSQL if there is one (in CI there must be).
+set -eu
+PYTHON=${PYTHON:-python3}
+bin=$(dirname "$PYTHON")
+"$bin/ruff" check . && "$bin/ruff" format --check . && "$bin/mypy" && "$bin/lint-imports"
+
+echo "== SQLite"
+"$PYTHON" -m pytest -q -n 2 "$@"
+
+postgres=${TEST_DATABASE_URL:-postgres://postgres@127.0.0.1:5432/postgres}
+if "$PYTHON" -c "import psycopg, sys; psycopg.connect(sys.argv[1], connect_timeout=3)" "$postgres" 2>/dev/null; then
+    echo "== PostgreSQL"
+    DATABASE_URL=$postgres "$PYTHON" -m pytest -q -n 2 "$@"
+elif [ "${CI:-}" = true ]; then
+    echo "FAILED: no PostgreSQL at $postgres, and in CI there must be one." && exit 1
+else
+    echo "!! SKIPPED: no PostgreSQL at $postgres. The suite ran on SQLite only; set TEST_DATABASE_URL to run both."
+fi
