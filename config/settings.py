@@ -84,6 +84,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 else:
     DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+if env.str("TEST_DB_NAME", default=""):  # several test runs against one server
+    DATABASES["default"]["TEST"] = {"NAME": env.str("TEST_DB_NAME")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- people ---------------------------------------------------------------------------------------

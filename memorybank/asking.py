@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 
 from django.template.loader import get_template
 
@@ -45,7 +46,9 @@ class Prompt:
         nonce = secrets.token_hex(8)
         caps = {"lines": self.lines, "words": self.words}
         system = get_template(_path(self.name)).render({**self.context, **caps, "nonce": nonce})
-        reminder = f"Answer with at most {self.lines} lines, {self.words} words in all, in the form “- KIND: text [1,3]”."
+        reminder = (
+            f"Answer with at most {self.lines} lines, {self.words} words in all, in the form “- KIND: text [1,3]”."
+        )
         return [
             Message(role="system", content=system),
             Message(role="user", content=f"{fence(shown, nonce)}\n\n{reminder}"),
@@ -59,8 +62,8 @@ def _path(name: str) -> str:
 @cache
 def version(name: str) -> str:
     """Names a prompt file by what is in it, so that every edit is a new version."""
-    template = get_template(_path(name)).template
-    return f"{name}@{hashlib.sha256(template.source.encode()).hexdigest()[:8]}"
+    source = Path(get_template(_path(name)).origin.name).read_bytes()  # type: ignore[attr-defined]
+    return f"{name}@{hashlib.sha256(source).hexdigest()[:8]}"
 
 
 @dataclass(slots=True)
@@ -149,7 +152,9 @@ def _outcome(error: LLMError) -> Outcome:
 def blocked(now: datetime) -> bool:
     """Whether a model is configured but backing off at ``now``: no sense in handing out work."""
     model = llm.get("summary")
-    return bool(model) and LLMEndpoint.objects.filter(fingerprint=model.fingerprint, retry_at__gt=now).exists()
+    if model is None:
+        return False
+    return LLMEndpoint.objects.filter(fingerprint=model.fingerprint, retry_at__gt=now).exists()
 
 
 @contextmanager

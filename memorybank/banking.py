@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -68,6 +69,8 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
 
 
 def _require_valid(bank: Bank) -> None:
+    if bank.timezone not in available_timezones():
+        raise InvalidInput(f"timezone: “{bank.timezone[:64]}” is not a known time zone, such as Europe/Berlin.")
     try:
         bank.clean_fields(exclude=[f.name for f in bank._meta.fields if f.name not in SETTINGS])
     except ValidationError as error:

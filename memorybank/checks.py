@@ -42,9 +42,7 @@ def _impossible(given: dict[str, Any]) -> Iterator[CheckMessage]:
                 id="memorybank.E003",
             )
     if given.get("ENCODING", defaults.encoding) not in tokens.ENCODINGS:
-        yield Error(
-            f"MEMORYBANK['ENCODING'] must be one of {', '.join(tokens.ENCODINGS)}.", id="memorybank.E004"
-        )
+        yield Error(f"MEMORYBANK['ENCODING'] must be one of {', '.join(tokens.ENCODINGS)}.", id="memorybank.E004")
 
 
 def _sizes() -> Iterator[CheckMessage]:

@@ -100,9 +100,7 @@ def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], shown: list[
     now = conf.current()
     chunks = transcript.chunks(shown, now.chunk_tokens, encoding=now.encoding)
     with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="chunk") as pool:
-        asked = [
-            pool.submit(session.ask, Purpose.CHUNK, _prompt("summarise", bank), chunk) for chunk in chunks
-        ]
+        asked = [pool.submit(session.ask, Purpose.CHUNK, _prompt("summarise", bank), chunk) for chunk in chunks]
         answers = list(_usable(asked))
     lines = [line for answer in answers for line in answer]
     if lines and len(answers) > 1:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -77,21 +77,16 @@ class NewOutput:
 def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     """The output and whether it is new; one with the same key in the same chat is recorded once."""
     new.require_valid(now)
-    try:
-        with transaction.atomic():
-            chat = _locked_chat(bank, new)
-            known = chat.outputs.filter(key=new.key).first() if new.key else None
-            return (known, False) if known else (_add(bank, chat, new), True)
-    except IntegrityError as error:
-        if not Bank.objects.filter(pk=bank.pk).exists():
-            raise InvalidInput("The project has been deleted.") from error
-        raise
-
-
-def _locked_chat(bank: Bank, new: NewOutput) -> Chat:
-    """The chat, locked until the output is in: so ids grow in recording order and none is overtaken."""
-    chat, _ = Chat.objects.get_or_create(bank=bank, key=new.chat_key, defaults={"title": new.title[:200]})
-    return Chat.objects.select_for_update().get(pk=chat.pk)
+    with transaction.atomic():
+        # The lock makes ids grow in recording order, so that no watermark overtakes a turn, and
+        # lets nobody switch the bank on without seeing that this turn waits.
+        locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
+        if locked is None:
+            raise InvalidInput("The project has been deleted.")
+        chat, _ = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": new.title[:200]})
+        chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may hold its row, not the bank's
+        known = chat.outputs.filter(key=new.key).first() if new.key else None
+        return (known, False) if known else (_add(locked, chat, new), True)
 
 
 def _add(bank: Bank, chat: Chat, new: NewOutput) -> Output:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,8 +62,6 @@ def _mask(text: str, spans: list[_Span], found: set[str]) -> str:
 
 # Secrets ------------------------------------------------------------------------------------------
 
-_lock = Lock()
-
 
 @cache
 def _scanner() -> "Scanner":
@@ -76,8 +73,7 @@ def _scanner() -> "Scanner":
 
 def _vendor_secrets(text: str) -> Iterator[_Span]:
     """Keys and tokens in the formats of their vendors."""
-    with _lock:
-        findings = _scanner().scan(text.encode())
+    findings = _scanner().scan(text.encode())
     places = sorted(
         (finding.location["start_offset"], finding.location["end_offset"], finding.rule_id)
         for finding in findings
@@ -116,9 +112,7 @@ _SK = re.compile(r"(?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{32,}")
 _BEARER = re.compile(r"\b(?:bearer|basic)\s{1,4}(?P<value>[A-Za-z0-9._~+/-]{16,4096}={0,2})", re.I)
 _IN_LINK = re.compile(r"://[^\s:/@?#\[\]]{0,128}:(?P<value>[^\s/@\[\]]{1,256})@(?=[\w\[])")
 
-_PASSWORD = (
-    r"password|passwort|passwd|passphrase|passcode|pwd|kennwort|mot de passe|contraseña|clave secreta|senha|密码|密碼|口令|パスワード"
-)
+_PASSWORD = r"password|passwort|passwd|passphrase|passcode|pwd|kennwort|mot de passe|contraseña|clave secreta|senha|密码|密碼|口令|パスワード"
 _SECRET = r"(?:api|secret|access|private|client|auth|signing|encryption)[_ -]?(?:access[_ -]?)?(?:key|token|secret)|secret|token"
 _NAME = rf"(?:(?P<password>{_PASSWORD})|(?P<secret>{_SECRET}))"
 _ASSIGNED = re.compile(

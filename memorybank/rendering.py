@@ -214,7 +214,5 @@ def _variant(bank_id: int, chat_key: str, version: int) -> tuple[str, int]:
     block = render(bank, exclude_chat=chat_key)
     with transaction.atomic():  # no erasure may slip in between the check and the write
         if Bank.objects.select_for_update().filter(pk=bank_id, epoch=bank.epoch).exists():
-            Chat.objects.filter(pk=chat.pk).update(
-                block=block.text, block_tokens=block.tokens, block_version=version
-            )
+            Chat.objects.filter(pk=chat.pk).update(block=block.text, block_tokens=block.tokens, block_version=version)
     return block.text, block.tokens

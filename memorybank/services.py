@@ -110,7 +110,7 @@ def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> 
     """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
     now = now or timezone.now()
     chat = Chat.objects.get(bank=bank, key=chat_key)
-    entry = summarising.summarise_chat(chat.pk, now=now)
+    entry = summarising.summarise_chat(chat.pk, now=now, even_if_busy=True)
     rolled_up = sweeping.settle(bank.pk, now=now)
     return Report(summarised=int(entry is not None), rolled_up=rolled_up)
 

@@ -38,13 +38,16 @@ class Batch:
     rebuilds: bool = False
 
 
-def summarise_chat(chat_id: int, *, now: datetime) -> Entry | None:
+def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -> Entry | None:
     """Summarise what waits in a chat: the leaf written, or None if there was nothing to do.
+
+    A chat that is not due any more (a late or double delivery) is left alone, unless ``even_if_busy``.
 
     Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat stays due), or
     :class:`LLMRejected` (counted against the chat, which backs off and in the end is parked).
     """
-    chat = Chat.objects.select_related("bank").claim(chat_id, now)
+    chats = Chat.objects.select_related("bank")
+    chat = (chats if even_if_busy else chats.filter(due_at__lte=now)).claim(chat_id, now)
     if chat is None:
         return None
     try:
@@ -63,6 +66,8 @@ def _summarise(chat: Chat, now: datetime) -> Entry | None:
     if chat.private or not chat.bank.enabled:
         raise NotRemembered("the chat is private or the bank is off")
     batch = _read(chat)
+    if batch.through == chat.summarised_through:
+        return None
     bank = chat.bank
     turns = transcript.read(batch.outputs, tz=bank.tz, redact_personal=bank.redact_personal)
     notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
@@ -82,7 +87,7 @@ def _read(chat: Chat) -> Batch:
     if leaf and leaf.parent_id:
         leaf = None
     rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
-    after = leaf.first_output - 1 if leaf and rebuilds else chat.summarised_through
+    after = (leaf.first_output or 1) - 1 if leaf and rebuilds else chat.summarised_through
     waiting = chat.outputs.filter(pk__gt=after).order_by("pk")
     batch = list(_bounded(waiting[: conf.current().turns_per_summary].iterator()))
     through = batch[-1].pk if batch else chat.summarised_through
@@ -149,7 +154,7 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
     first, last = batch.outputs[0], batch.outputs[-1]
     leaf = None
     if batch.leaf:
-        unmoved = dict(pk=batch.leaf.pk, parent=None, last_output=batch.leaf.last_output)
+        unmoved = {"pk": batch.leaf.pk, "parent": None, "last_output": batch.leaf.last_output}
         leaf = Entry.objects.select_for_update().filter(**unmoved).first()
         if leaf is None:
             raise Stale("the leaf was rolled up or extended meanwhile")

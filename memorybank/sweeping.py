@@ -38,7 +38,7 @@ class Report:
     def __add__(self, other: Report) -> Report:
         """Both runs together; what is parked and due is what was at the end of the second."""
         added = {name: value + getattr(other, name) for name, value in self.as_dict().items()}
-        return Report(**{**added, "parked": other.parked, "due": other.due})  # type: ignore[arg-type]
+        return Report(**{**added, "parked": other.parked, "due": other.due})
 
 
 def due_chats(now: datetime, bank: Bank | None = None) -> list[int]:
@@ -91,9 +91,7 @@ def run(
     return report
 
 
-def _sweep(
-    report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None
-) -> bool:
+def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None) -> bool:
     """One round; whether it got anything done, so that another may be worth while."""
     before = (report.summarised, report.rolled_up)
     for chat_id in due_chats(now, bank):

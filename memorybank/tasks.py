@@ -8,7 +8,7 @@ from .exceptions import LLMError
 
 # No retries here: a failure backs off in the database, and the next sweep after that sends it again.
 # expires: what no worker took before the next sweep is dropped, because that sweep sends it anew.
-PERISHABLE = {"expires": 60}
+SECONDS = 60
 
 
 @shared_task
@@ -16,9 +16,9 @@ def sweep() -> None:
     """Hand out what is due. Harmless when run twice at once: leases decide who does the work."""
     now = timezone.now()
     for chat_id in sweeping.due_chats(now):
-        summarise_chat.apply_async((chat_id,), **PERISHABLE)
+        summarise_chat.apply_async((chat_id,), expires=SECONDS)
     for bank_id in sweeping.due_banks(now):
-        settle_bank.apply_async((bank_id,), **PERISHABLE)
+        settle_bank.apply_async((bank_id,), expires=SECONDS)
 
 
 @shared_task(throws=(LLMError,))
@@ -26,7 +26,7 @@ def summarise_chat(chat_id: int) -> None:
     """Summarise one chat, then bring its bank up to date."""
     entry = summarising.summarise_chat(chat_id, now=timezone.now())
     if entry:
-        settle_bank.apply_async((entry.bank_id,), **PERISHABLE)
+        settle_bank.apply_async((entry.bank_id,), expires=SECONDS)
 
 
 @shared_task(throws=(LLMError,))

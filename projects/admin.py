@@ -171,11 +171,12 @@ class ProjectAdmin(TenantScoped):
     def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
         accepted = obj is not None and obj.bank.disclosure_accepted_at
         switch = ["enabled", "disclosure", "accepted"] if accepted else ["disclosure", "disclosure_read", "enabled"]
-        yield None, {"fields": ["tenant", "slug", "name", "system_prompt"]}
-        yield "Shared memory", {"fields": switch}
-        yield "Memory settings", {"fields": BANK_SETTINGS}
-        if obj is not None:
-            yield "What memory holds", {"fields": ["told", "recorded", "look"]}
+        fieldsets = [
+            (None, {"fields": ["tenant", "slug", "name", "system_prompt"]}),
+            ("Shared memory", {"fields": switch}),
+            ("Memory settings", {"fields": BANK_SETTINGS}),
+        ]
+        return [*fieldsets, ("What memory holds", {"fields": ["told", "recorded", "look"]})] if obj else fieldsets
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
         computed = ["disclosure", "accepted", "told", "recorded", "look"]

@@ -65,9 +65,7 @@ def answer_reserve(context_tokens: int) -> int:
     return min(4096, context_tokens // 4)
 
 
-def _that_fit(
-    newest_first: Iterable[Exchange], room: int, count: Callable[[str], int]
-) -> tuple[list[Exchange], int]:
+def _that_fit(newest_first: Iterable[Exchange], room: int, count: Callable[[str], int]) -> tuple[list[Exchange], int]:
     kept: list[Exchange] = []
     used = 0
     for turn in newest_first:

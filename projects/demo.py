@@ -21,7 +21,7 @@ from .models import Membership, Project, Role, Tenant
 SAMPLE = Path(__file__).parent / "sample" / "chats.jsonl"
 #: One look at the clock this often makes the replay quick and the days whole.
 STEP = timedelta(hours=12)
-PASSWORD = "demo"  # noqa: S105  the demo listens on this machine only
+PASSWORD = "demo"  # the demo listens on this machine only
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ REQUIRED = ("tenant", "project", "chat", "user", "question", "created_at")
 KNOWN = {*REQUIRED, "answer", "id", "messages", "status", "title"}
 
 
-class BadLine(Exception):
+class BadLineError(Exception):
     """A line that cannot be imported; the message names its number and what is wrong."""
 
 
@@ -49,7 +49,7 @@ class Reader:
     now: datetime
     seen: Counter[str] = field(default_factory=Counter)
 
-    def read(self, lines: Iterable[str]) -> Iterator[ImportLine | BadLine]:
+    def read(self, lines: Iterable[str]) -> Iterator[ImportLine | BadLineError]:
         """Each non-blank line, or why it cannot be taken."""
         for number, text in enumerate(lines, start=1):
             if text.strip():
@@ -57,7 +57,7 @@ class Reader:
                     yield self._line(number, text)
                 except (InvalidInput, ValidationError, ValueError) as error:
                     message = error.messages[0] if isinstance(error, ValidationError) else str(error)
-                    yield BadLine(f"line {number}: {message}")
+                    yield BadLineError(f"line {number}: {message}")
 
     def _line(self, number: int, text: str) -> ImportLine:
         row = _row(text)

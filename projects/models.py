@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -26,9 +26,6 @@ class Tenant(models.Model):
 
     slug = models.CharField(max_length=64, unique=True, validators=[SLUG])
     name = models.CharField(max_length=200)
-
-    if TYPE_CHECKING:
-        projects: ProjectQuerySet
 
     class Meta:
         ordering = ["slug"]

@@ -147,9 +147,7 @@ def _posted(request: HttpRequest, tenant: str, project: str, key: str) -> HttpRe
     if not form.is_valid():
         return _show(request, found, conversation.chat, form, form.problem, 413 if form.too_long else 400)
     try:
-        given = answering.reply(
-            found, conversation.chat, form.cleaned_data["message"], request.user.get_username()
-        )
+        given = answering.reply(found, conversation.chat, form.cleaned_data["message"], request.user.get_username())
     except InvalidInput as error:
         return _show(request, found, conversation.chat, form, str(error), 400)
     if given.error:

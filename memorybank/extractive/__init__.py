@@ -85,7 +85,7 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
 
 def paired(question: str, answer: str) -> str:
     """A short answer carries its question: it means nothing alone."""
-    if len(terms(answer)) > 5 or len(terms(question)) < 2 or len(question) > 90:
+    if len(terms(answer)) > 4 or len(question) > 60:
         return answer
     return f"({question}) {answer}"
 

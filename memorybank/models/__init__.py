@@ -8,7 +8,7 @@ from .ledger import LLMCall, LLMEndpoint
 __all__ = [
     "CARRIED",
     "EXTRACTIVE",
-    "Bank", 
+    "Bank",
     "Chat",
     "Entry",
     "Event",

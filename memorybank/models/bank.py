@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import ClassVar
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
-from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
@@ -15,12 +14,6 @@ from .leasing import Leased, LeasedQuerySet
 
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
 MAX_IDLE_MINUTES = 7 * 24 * 60
-
-
-def validate_timezone(name: str) -> None:
-    """Refuse a name the time zone database does not know."""
-    if name not in available_timezones():
-        raise ValidationError("“%(name)s” is not a known time zone, such as Europe/Berlin.", params={"name": name})
 
 
 class BankQuerySet(LeasedQuerySet["Bank"]):
@@ -54,7 +47,6 @@ class Bank(Leased):
         "time zone",
         max_length=64,
         default="UTC",
-        validators=[validate_timezone],
         help_text="Days, weeks and months begin and end in this zone, such as Europe/Berlin.",
     )
     focus = models.TextField(
@@ -98,9 +90,7 @@ class Bank(Leased):
         ]
         indexes = [
             # Read by BankQuerySet.compressible on every sweep; a settled bank is not in it.
-            models.Index(
-                name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)
-            ),
+            models.Index(name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)),
         ]
 
     def __str__(self) -> str:

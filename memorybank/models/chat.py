@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q, Window
@@ -12,9 +12,6 @@ from django.db.models.functions import RowNumber
 from .. import conf
 from .bank import Bank
 from .leasing import Leased, LeasedQuerySet
-
-if TYPE_CHECKING:
-    from .entry import Entry
 
 
 class ChatQuerySet(LeasedQuerySet["Chat"]):
@@ -49,9 +46,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         if not bank.enabled:
             return waiting.update(due_at=None)
         waiting.filter(private=True).update(due_at=None)
-        return waiting.filter(private=False).update(
-            due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes)
-        )
+        return waiting.filter(private=False).update(due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes))
 
 
 class Chat(Leased):
@@ -66,9 +61,7 @@ class Chat(Leased):
     summarised_through = models.PositiveBigIntegerField(
         default=0, help_text="The watermark: the last output id that memory covers."
     )
-    due_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the sweep should look at it; empty: never."
-    )
+    due_at = models.DateTimeField(null=True, blank=True, help_text="When the sweep should look at it; empty: never.")
     attempts = models.PositiveIntegerField(default=0)
     failed_since = models.DateTimeField(null=True, blank=True, help_text="First failure since it last worked.")
     parked_at = models.DateTimeField(null=True, blank=True)
@@ -79,10 +72,6 @@ class Chat(Leased):
     block_version = models.PositiveBigIntegerField(default=0, editable=False)
 
     objects: ClassVar[ChatQuerySet] = ChatQuerySet.as_manager()  # type: ignore[assignment]
-
-    if TYPE_CHECKING:
-        outputs: models.Manager[Output]
-        entries: models.Manager[Entry]
 
     class Meta:
         constraints = [
@@ -119,7 +108,7 @@ class OutputQuerySet(models.QuerySet["Output"]):
 class Output(models.Model):
     """One inference: what was asked and what was answered. Never changed, only erased.
 
-    Ids grow in recording order within a chat, because recording locks the chat first; the
+    Ids grow in recording order within a chat, because recording locks the bank first; the
     watermark relies on it.
     """
 
@@ -144,9 +133,7 @@ class Output(models.Model):
         ordering = ["pk"]
         constraints = [
             # The same import or request twice records once.
-            models.UniqueConstraint(
-                name="output_key_unique_in_chat", fields=["chat", "key"], condition=~Q(key="")
-            ),
+            models.UniqueConstraint(name="output_key_unique_in_chat", fields=["chat", "key"], condition=~Q(key="")),
         ]
         indexes = [
             # Read by summarising: a chat's turns after its watermark, in order.

@@ -6,7 +6,7 @@ becoming their parent; nothing is deleted by rolling up. Entries without a paren
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q
@@ -73,10 +73,6 @@ class Entry(models.Model):
 
     objects: ClassVar[EntryQuerySet] = EntryQuerySet.as_manager()  # type: ignore[assignment]
 
-    if TYPE_CHECKING:
-        facts: FactQuerySet
-        children: EntryQuerySet
-
     class Meta:
         verbose_name_plural = "entries"
         constraints = [
@@ -107,9 +103,7 @@ class Entry(models.Model):
         ]
         indexes = [
             # Read by compression: the frontier of a bank, oldest period first.
-            models.Index(
-                name="entry_frontier", fields=["bank", "period_start"], condition=Q(parent__isnull=True)
-            ),
+            models.Index(name="entry_frontier", fields=["bank", "period_start"], condition=Q(parent__isnull=True)),
         ]
 
     def __str__(self) -> str:
@@ -151,9 +145,7 @@ class Fact(models.Model):
     hidden = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=200, blank=True)
     quarantine = models.CharField(max_length=200, blank=True, help_text="Why it is held back; empty: it is not.")
-    superseded_by = models.ForeignKey(
-        "self", models.SET_NULL, related_name="supersedes", null=True, blank=True
-    )
+    superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
 
     objects: ClassVar[FactQuerySet] = FactQuerySet.as_manager()  # type: ignore[assignment]
 

@@ -25,11 +25,7 @@ class LeasedQuerySet(models.QuerySet[LeasedModel]):
     def claim(self, pk: int, now: datetime) -> LeasedModel | None:
         """Take the lease of one row; None if somebody has it or the row is gone."""
         token = uuid4().hex
-        taken = (
-            self.filter(pk=pk)
-            .leasable(now)
-            .update(leased_until=now + conf.current().lease, lease_token=token)
-        )
+        taken = self.filter(pk=pk).leasable(now).update(leased_until=now + conf.current().lease, lease_token=token)
         return self.filter(pk=pk, lease_token=token).first() if taken else None
 
 

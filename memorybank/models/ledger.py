@@ -110,9 +110,7 @@ class LLMCall(models.Model):
     class Meta:
         verbose_name = "LLM call"
         constraints = [
-            models.CheckConstraint(
-                name="llm_call_error_explained", condition=Q(outcome="ok") | ~Q(error="")
-            ),
+            models.CheckConstraint(name="llm_call_error_explained", condition=Q(outcome="ok") | ~Q(error="")),
         ]
         indexes = [
             # Read by the admin and the reports: what a bank spent lately.

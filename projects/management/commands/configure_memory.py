@@ -25,7 +25,9 @@ class Command(MemoryCommand):
         )
         parser.add_argument("--disable", dest="enable", action="store_false", help="the same as --no-enable")
         parser.add_argument("--budget", type=int, metavar="TOKENS", help="200 to 32,000")
-        parser.add_argument("--idle-minutes", type=int, metavar="N", help="minutes of silence before a chat is summarised")
+        parser.add_argument(
+            "--idle-minutes", type=int, metavar="N", help="minutes of silence before a chat is summarised"
+        )
         parser.add_argument("--timezone", metavar="TZ", help="where days begin, such as Europe/Berlin")
         parser.add_argument("--focus", metavar="TEXT", help="what matters most, for the summariser")
         parser.add_argument("--json", action="store_true", help="print the settings as JSON")

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from projects.importing import BadLine, Projects, Reader, record
+from projects.importing import BadLineError, Projects, Reader, record
 
 from ..base import ACTOR, FAILED, MemoryCommand
 
@@ -23,7 +23,9 @@ class Command(MemoryCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=FileType("r", encoding="utf-8", errors="replace"), help="- reads standard input")
+        parser.add_argument(
+            "file", type=FileType("r", encoding="utf-8", errors="replace"), help="- reads standard input"
+        )
         parser.add_argument(
             "--enable",
             action="store_true",
@@ -49,11 +51,11 @@ class Command(MemoryCommand):
 
     def _take(self, line: Any, projects: Projects, strict: bool) -> str:
         """Record a line; which count it belongs to."""
-        if not isinstance(line, BadLine):
+        if not isinstance(line, BadLineError):
             try:
                 return "recorded" if record(projects, line, now=now()) else "known"
             except InvalidInput as error:
-                line = BadLine(f"line {line.number}: {error}")
+                line = BadLineError(f"line {line.number}: {error}")
         if strict:
             raise CommandError(f"{line} Nothing after it was read.", returncode=FAILED)
         self.stderr.write(str(line))

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from memorybank import services
 from memorybank.models import Bank
-from projects.importing import BadLine, ImportLine, Reader
+from projects.importing import BadLineError, ImportLine, Reader
 from projects.replaying import replay
 
 from ..base import ACTOR, FAILED, MemoryCommand, budget, duration
@@ -24,7 +24,9 @@ class Command(MemoryCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=FileType("r", encoding="utf-8", errors="replace"), help="- reads standard input")
+        parser.add_argument(
+            "file", type=FileType("r", encoding="utf-8", errors="replace"), help="- reads standard input"
+        )
         parser.add_argument("--step", type=duration, default=timedelta(hours=6), help="such as 30m, 6h (default) or 1d")
         parser.add_argument("--budget", type=budget, help="set the token budget of every project in the file")
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -52,7 +54,7 @@ class Command(MemoryCommand):
         """All lines; a bad one stops the replay before anything is written, because its order is unknown."""
         lines = []
         for line in Reader(now()).read(file):
-            if isinstance(line, BadLine):
+            if isinstance(line, BadLineError):
                 raise CommandError(f"{line} Nothing was replayed.", returncode=FAILED)
             lines.append(line)
         return lines

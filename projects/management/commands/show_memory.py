@@ -16,7 +16,9 @@ class Command(MemoryCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
         parser.add_argument("--budget", type=budget, help="tokens, instead of the project's own budget")
-        parser.add_argument("--exclude-chat", metavar="KEY", default="", help="as this chat would get it: without its own lines")
+        parser.add_argument(
+            "--exclude-chat", metavar="KEY", default="", help="as this chat would get it: without its own lines"
+        )
         parser.add_argument("--json", action="store_true", help="the block with its lines, periods and citations")
 
     def handle(self, *, project: str, exclude_chat: str, json: bool, **options: Any) -> None:
