@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+from django.db import transaction
 from django.template.loader import get_template
 
 from . import conf, llm
@@ -113,10 +114,14 @@ class Session:
                 completion_tokens=answer.completion_tokens if answer else 0,
                 duration_ms=int((time.monotonic() - started) * 1000),
                 outcome=outcome,
-                error=str(error)[:500] if error else "",
+                error=(str(error) or type(error).__name__)[:500] if error else "",
                 at=self.now,
             )
         )
+
+
+class BackingOff(LLMUnavailable):
+    """No call was made, because an earlier one failed."""
 
 
 class Unusable(LLMRejected):
@@ -171,7 +176,7 @@ def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | N
         return
     endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
     if endpoint is None:
-        raise LLMUnavailable("The model is backing off after a failure.")
+        raise BackingOff("The model is backing off after a failure.")
     opened = Session(bank, model, now)
     try:
         yield opened
@@ -186,8 +191,15 @@ def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | N
             raise LLMUnavailable(f"Several chats in a row: {error}") from error
         raise
     finally:
-        LLMCall.objects.bulk_create(opened.calls)
+        _enter(opened.calls, bank)
     if any(call.outcome == Outcome.OK for call in opened.calls):
         since = endpoint.recovered()
         if since:
             Chat.objects.revive(since)
+
+
+def _enter(calls: list[LLMCall], bank: Bank) -> None:
+    """On the ledger, unless the bank has been deleted meanwhile."""
+    with transaction.atomic():
+        if calls and Bank.objects.select_for_update().filter(pk=bank.pk).exists():
+            LLMCall.objects.bulk_create(calls)

@@ -28,7 +28,7 @@ def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime) 
         if disclosure_accepted and not row.disclosure_accepted_at:
             row.disclosure_accepted_by, row.disclosure_accepted_at = actor[:200], now
         if not row.enabled:
-            row.enabled, row.compress_at = True, now
+            row.enabled, row.compress_at, row.version = True, now, row.version + 1
             log(row, actor, Event.Action.ENABLE, now)
         row.save()
         Chat.objects.schedule(row)

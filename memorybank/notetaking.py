@@ -13,7 +13,7 @@ from enum import Enum
 from functools import partial
 from math import ceil
 
-from . import conf, dates, extractive, tokens, transcript
+from . import conf, dates, extractive, quarantine, superseding, tokens, transcript
 from .asking import Prompt, Purpose, Session
 from .exceptions import LLMError, LLMRejected
 from .lines import Line
@@ -55,10 +55,14 @@ def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequ
     """Notes of ``turns``, extending the ``known`` facts of the same chat."""
     extracted = extractive.extract(turns, share=conf.current().detail_share)
     detail = [replace(draft, detail=True) for draft in extracted]
-    if session is None:
-        return Notes(detail, EXTRACTIVE)
-    notes = _ask_for_notes(session, bank, turns, known)
-    return replace(notes, drafts=[*notes.drafts, *detail])
+    notes = _ask_for_notes(session, bank, turns, known) if session else Notes(method=EXTRACTIVE)
+    drafts = superseding.mark_changes([*notes.drafts, *detail], turns)
+    return replace(notes, drafts=[_screened(draft) for draft in drafts])
+
+
+def _screened(draft: Draft) -> Draft:
+    """Held back if it reads like an instruction to a model, whoever wrote it down."""
+    return replace(draft, quarantine=draft.quarantine or quarantine.reason(draft.text))
 
 
 def _ask_for_notes(session: Session, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> Notes:
@@ -179,12 +183,14 @@ def _draft(line: Line, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]
     told = [turns[int(label) - 1] for label in line.labels if label not in known]
     held = [known[label] for label in line.labels if label in known]
     citations = {turn.id for turn in told} | {output for fact in held for output in fact.citations}
+    days = {turn.at.date() for turn in told} | {fact.said_on for fact in held}
+    speaker, text = transcript.unlabelled(line.text, days, {u.speaker for turn in told for u in turn.utterances})
     return Draft(
         kind=line.kind,
-        text=redact(line.text, personal=bank.redact_personal).text,
-        speaker="",
-        said_on=max([turn.at.date() for turn in told] + [fact.said_on for fact in held]),
+        text=redact(text, personal=bank.redact_personal).text,
+        speaker=speaker,
+        said_on=max(days),
         citations=tuple(sorted(citations)),
-        weight=extractive.weigh(line.text),
+        weight=extractive.weigh(text),
         quarantine=line.quarantine,
     )

@@ -4,6 +4,7 @@ Word patterns per language, tuned on ``tests/memorybank/corpus``: every attack t
 sentence from ordinary work is. This is one fence of several, not the wall: memory is also
 quoted as data, cited, and shown to people.
 """
+# ruff: noqa: E501  (one pattern, one line: broken up they cannot be read at all)
 
 import re
 import unicodedata
@@ -108,16 +109,16 @@ _SOURCES: dict[str, tuple[str, ...]] = {
         r"\b(?:ignor[aeá]\w*|olvid[ae]\w*|descart[ae]\w*|omit[ae]\w*|desobedec\w*|haz caso omiso de|no sigas)\b(?: \w+){0,3}? (?:instrucciones|indicaciones|órdenes|reglas|directrices|normas|prompts?|restricciones)\b(?: \w+){0,2}? (?:anterior\w*|previ[ao]s?|de arriba|iniciales|originales|precedentes|del sistema|recibidas)",
         r"\b(?:ignor[aeá]\w*|olvid[ae]\w*)\b (?:todas )?tus (?:instrucciones|reglas|directrices|restricciones)\b",
         r"\b(?:ignor[ea]\w*|esqueç[ao]\w*|esquece\w*|desconsider[ea]\w*|descart[ea]\w*|não siga)\b(?: \w+){0,3}? (?:instruções|orientações|ordens|regras|diretrizes|prompts?|restrições|comandos)\b(?: \w+){0,2}? (?:anterior\w*|prévi[ao]s?|acima|iniciais|originais|precedentes|do sistema|recebidas)",
-        r"\b(?:ignor[ea]\w*|esqueç[ao]\w*)\b (?:todas as )?(?:suas|tuas) (?:instruções|regras|diretrizes|restrições)\b",
+        r"\b(?:ignor[ea]\w*|esqueç[ao]\w*)\b (?:todas )?(?:as )?(?:suas|tuas) (?:instruções|regras|diretrizes|restrições)\b",
         r"(?:忽略|无视|無視|忘记|忘記|忘掉|不要理会|不要遵守|不要遵循|跳过|覆盖|绕过).{0,8}(?:之前|以前|以上|上面|先前|前面|所有|一切|全部|你的|系统|系統|原来|原有).{0,8}(?:指令|指示|提示|规则|規則|命令|要求|设定|設定|限制|内容|对话)",
         r"(?:これまで|今まで|以前|上記|前|すべて|全て|全部|システム|元|あなた).{0,6}(?:指示|命令|指令|プロンプト|ルール|規則|制約|設定).{0,8}(?:無視|忘れ|破棄|従わ(?:ない|ず)|上書き|取り消)",
     ),
     PERSONA: (
         r"\byou are now (?!on\b|the (?:new )?(?:owner|lead|contact|admin|maintainer|person|one|first|only|last)|responsible|in charge|subscribed|logged|able|added|registered|connected|a member|part of|set\b|good|done|ready|live|all\b|assigned|listed|invited|enrolled|fully|cc|at\b|two|one|three|\d)",
         r"\byou are (?:no longer (?:an? |bound|restricted|limited|required)|(?:an? )?(?:unrestricted|unfiltered|uncensored|jailbroken|evil|rogue)|dan\b|(?:a helpful|an ai|a large|an unbiased|a language|chatgpt|an assistant)\b)",
-        r"\b(?:act|behave|respond|answer|speak|roleplay|role-play|operate) (?:as|like) (?:an? |the |if (?:you|there)|my |dan\b|root|though you)(?:\w+ ){0,3}?(?:ai|assistant|model|llm|bot|chatbot|dan|hacker|persona|character|admin|root|terminal|(?:have |had |were )?(?:no|without|unrestricted|unfiltered|jailbroken|evil))\b",
+        r"\b(?:act|behave|respond|answer|speak|roleplay|role-play|operate) (?:as|like) (?:an? |the |if (?:you|there) |my |though you |(?=dan\b|root\b))(?:\w+ ){0,3}?(?:ai|assistant|model|llm|bot|chatbot|dan|hacker|persona|character|admin|root|terminal|(?:have |had |were )?(?:no|without|unrestricted|unfiltered|jailbroken|evil))\b",
         r"\bpretend (?:that )?(?:you(?:'re| are| have| were)|to be)\b",
-        r"\b(?:enter|activate|switch (?:in)?to|you're in|you are in|enable your) (?:\w+ )?(?:dan|god|jailbreak|unrestricted|developer|debug|admin|maintenance|sudo) mode\b(?! (?:on|in|for) (?:the|my|his|her|our))",
+        r"\b(?:enter|activate|switch (?:in)?to|you're in|you are in|enable your) (?:\w+ )?(?:dan|god|jailbreak|unrestricted|developer|sudo) mode\b(?! (?:on|in|for) (?:the|my|his|her|our))",
         r"\b(?:your|new) (?:new |real |true |only |actual |secret )(?:role|task|purpose|goal|job|identity|mission|name) is\b",
         r"\bfrom (?:this (?:point|moment)|now|here) (?:on|onwards?|forward),? (?:you are|you're|you will be|your name is)\b",
         r"\b(?:du bist|ihr seid|sie sind) (?:jetzt|nun|ab jetzt|ab sofort|von nun an) (?:ein(?:e|en)? )?(?:\w+ ){0,3}?(?:ki|assistent\w*|modell|bot|chatbot|hacker\w*|dan|experte|pirat|uneingeschränkt\w*|\w*gpt|frei|nicht mehr an|im \w*modus)\b",

@@ -52,15 +52,15 @@ class NewOutput:
             value = getattr(self, name)
             if len(value) > MAX_KEY:
                 raise InvalidInput(f"{name}: {len(value):,} characters, at most {MAX_KEY} are allowed.")
-            if "\x00" in value:
-                raise InvalidInput(f"{name}: must not contain a NUL character.")
+            if value != _storable(value):
+                raise InvalidInput(f"{name}: must not contain a NUL character or half a surrogate pair.")
 
     def _require_bounded(self) -> None:
         sizes = {"question": len(self.question), "answer": len(self.answer)}
         if not isinstance(self.messages, list | tuple):
             raise InvalidInput("messages: must be a list of chat messages.")
         if self.messages:
-            sizes["messages"] = len(json.dumps(self.messages, ensure_ascii=False))
+            sizes["messages"] = len(_as_json(self.messages))
         for name, size in sizes.items():
             if size > MAX_TEXT:
                 raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT:,} are allowed.")
@@ -83,7 +83,8 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
         locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
         if locked is None:
             raise InvalidInput("The project has been deleted.")
-        chat, _ = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": new.title[:200]})
+        title = _storable(new.title[:200])
+        chat, _ = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
         chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may hold its row, not the bank's
         known = chat.outputs.filter(key=new.key).first() if new.key else None
         return (known, False) if known else (_add(locked, chat, new), True)
@@ -96,7 +97,7 @@ def _add(bank: Bank, chat: Chat, new: NewOutput) -> Output:
         author=_storable(new.author),
         question=_storable(new.question),
         answer=_storable(new.answer),
-        messages=json.loads(_storable(json.dumps(list(new.messages)).replace("\\u0000", "\\ufffd"))),
+        messages=json.loads(_storable(_as_json(new.messages).replace("\\u0000", "\\ufffd"))),
         status=new.status,
         created_at=new.created_at,
     )
@@ -108,9 +109,16 @@ def _add(bank: Bank, chat: Chat, new: NewOutput) -> Output:
     failing = chat.due_at if chat.attempts else None
     due = chat.next_due(bank)
     chat.due_at = max(due, failing) if due and failing else due
-    chat.title = chat.title or new.title[:200]
+    chat.title = chat.title or _storable(new.title[:200])
     chat.save(update_fields=["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"])
     return output
+
+
+def _as_json(messages: Sequence[Any]) -> str:
+    try:
+        return json.dumps(list(messages), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"messages: cannot be stored as JSON: {error}.") from error
 
 
 def _storable(text: str) -> str:
@@ -121,7 +129,7 @@ def _storable(text: str) -> str:
 def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
     """Keep a chat out of memory, or let it in again; its turns stay. The stored blocks are dropped at once."""
     with transaction.atomic():
-        Bank.objects.select_for_update().get(pk=bank.pk)
+        bank = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().get(bank=bank, key=chat_key)
         chat.private = private
         chat.due_at = chat.next_due(bank)
@@ -134,5 +142,5 @@ def drop_blocks(bank: Bank) -> None:
     """Empty every stored block of a bank: something in them must not be shown any more."""
     Chat.objects.filter(bank=bank).exclude(block="").update(block="", block_tokens=0, block_version=0)
     Bank.objects.filter(pk=bank.pk).update(
-        block="", block_tokens=0, block_chats=[], version=F("version") + 1, block_version=F("version") + 1
+        block="", block_tokens=0, block_chats=[], version=F("version") + 1, block_version=F("version")
     )

@@ -41,7 +41,7 @@ def redact(text: str, *, personal: bool = True) -> Redacted:
     found: set[str] = set()
     for _ in range(PASSES):
         before = text
-        text = _mask(text, [*_vendor_secrets(text), *_secrets(text)], found)
+        text = _mask(text, [*_link_passwords(text), *_vendor_secrets(text), *_secrets(text)], found)
         if personal:
             text = _mask(text, list(_personal(text)), found)
         if text == before:
@@ -112,11 +112,17 @@ _SK = re.compile(r"(?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{32,}")
 _BEARER = re.compile(r"\b(?:bearer|basic)\s{1,4}(?P<value>[A-Za-z0-9._~+/-]{16,4096}={0,2})", re.I)
 _IN_LINK = re.compile(r"://[^\s:/@?#\[\]]{0,128}:(?P<value>[^\s/@\[\]]{1,256})@(?=[\w\[])")
 
-_PASSWORD = r"password|passwort|passwd|passphrase|passcode|pwd|kennwort|mot de passe|contraseña|clave secreta|senha|密码|密碼|口令|パスワード"
-_SECRET = r"(?:api|secret|access|private|client|auth|signing|encryption)[_ -]?(?:access[_ -]?)?(?:key|token|secret)|secret|token"
-_NAME = rf"(?:(?P<password>{_PASSWORD})|(?P<secret>{_SECRET}))"
+_PASSWORD = (
+    r"password|passwort|passwd|passphrase|passcode|pwd|kennwort|mot de passe|contraseña|clave secreta|senha"
+    r"|密码|密碼|口令|パスワード"
+)
+_SECRET = (
+    r"(?:api|secret|access|private|client|auth|signing|encryption)[_ -]?(?:access[_ -]?)?(?:key|token|secret)"
+    r"|secret|token"
+)
 _ASSIGNED = re.compile(
-    rf"{_NAME}(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}(?P<sign>:=|=>|=|:|：|\s(?:is|ist|lautet|est|es|é|is now)\s|是|为|為|は)"
+    rf"(?:(?P<password>{_PASSWORD})|(?P<secret>{_SECRET}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
+    r"(?P<sign>:=|=>|=|:|：|\s(?:is|ist|lautet|est|es|é|is now)\s|是|为|為|は)"
     r"\s{0,4}(?P<quote>[\"'`“«]?)(?P<value>[^\s\"'`“”«»,;<>()\[\]{}，。；]{4,512})(?P<closed>[\"'`”»]?)",
     re.I,
 )
@@ -131,6 +137,10 @@ _NAMES_SOMETHING = re.compile(
 )
 
 
+def _link_passwords(text: str) -> Iterator[_Span]:
+    yield from (_Span(*match.span("value"), "password") for match in _IN_LINK.finditer(text))
+
+
 def _secrets(text: str) -> Iterator[_Span]:
     for kind, pattern in _FORMATS:
         yield from (_Span(*match.span(), kind) for match in pattern.finditer(text))
@@ -138,7 +148,6 @@ def _secrets(text: str) -> Iterator[_Span]:
     for match in _BEARER.finditer(text):
         if _has_digit(match["value"]):
             yield _Span(*match.span("value"), "bearer token")
-    yield from (_Span(*match.span("value"), "password") for match in _IN_LINK.finditer(text))
     yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
 
 
@@ -177,7 +186,8 @@ _EMAIL = re.compile(
 )
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![a-z0-9])")
 _CARD = re.compile(
-    r"(?<![\w.,:/+-])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|4\d\d|5\d\d|2\d\d)|35\d\d)([ -]?)\d{4}\1\d{4}\1\d{4}(?![\w-]|[.,]\d)"
+    r"(?<![\w.,:/+-])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|[245]\d\d)|35\d\d)([ -]?)\d{4}\1\d{4}\1\d{4}"
+    r"(?![\w-]|[.,]\d)"
     r"|(?<![\w.,:/+-])3[47]\d\d([ -]?)\d{6}\2\d{5}(?![\w-]|[.,]\d)"
 )
 _INTERNATIONAL = re.compile(r"(?<![\w+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")

@@ -145,6 +145,7 @@ def _digest_candidate(fact: Fact, place: Place) -> Candidate:
         period=period,
         label=_period_label(place.granularity, place.period_start),
         chat=f"digest {fact.entry_id}",
+        speaker=fact.speaker,
         kind=fact.kind,
         weight=fact.weight,
         tokens=fact.tokens,
@@ -186,8 +187,10 @@ def _chats(lines: Iterable[ShownLine], memory: Memory) -> tuple[str, ...]:
 
 
 def refresh(bank_id: int) -> None:
-    """Render the default block and store it, unless a newer one, or an erasure, got there first."""
-    bank = Bank.objects.get(pk=bank_id)
+    """Render the default block and store it, unless a newer one, an erasure or the bank's end got there first."""
+    bank = Bank.objects.filter(pk=bank_id).first()
+    if bank is None:
+        return
     block = render(bank)
     Bank.objects.filter(pk=bank.pk, epoch=bank.epoch, block_version__lt=bank.version).update(
         block=block.text, block_tokens=block.tokens, block_chats=list(block.chats), block_version=bank.version

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, Value, When
 
 from . import conf, dates, extractive, ladder, packing, tokens, transcript
 from .asking import Prompt, Purpose, Session, session
@@ -48,6 +48,7 @@ def compress(bank_id: int, *, now: datetime) -> int:
             done += 1
     except Stale as reason:
         logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
+        bank.release(attempts=0, last_error="", compress_at=now)
     except LLMError as error:
         attempts = bank.attempts + 1
         bank.release(attempts=attempts, compress_at=now + backoff(attempts), last_error=str(error)[:500])
@@ -69,12 +70,14 @@ def _next_step(bank: Bank, now: datetime) -> Step | None:
     return next(iter(ladder.ripe(frontier, now, bank.tz)), None)
 
 
-def _next_look(bank: Bank, now: datetime) -> datetime | None:
-    """When time alone may make something ripe; None while the bank fits its budget."""
+def _next_look(bank: Bank, now: datetime) -> Case | None:
+    """When time alone may make something ripe; None while the bank fits its budget. As it is if something new came."""
+    seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
     frontier = _frontier(bank)
-    if not ladder.pressed(frontier, bank.max_tokens, conf.current().pressure):
-        return None
-    return ladder.next_ripe(frontier, now, bank.tz)
+    pressed = ladder.pressed(frontier, bank.max_tokens, conf.current().pressure)
+    look = ladder.next_ripe(frontier, now, bank.tz) if pressed else None
+    field = Bank._meta.get_field("compress_at")
+    return Case(When(version=seen, then=Value(look, output_field=field)), default=F("compress_at"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +162,15 @@ def _item(number: int, fact: Fact, encoding: str) -> Item:
 
 def _draft(line: Line, bank: Bank, facts: Sequence[Fact]) -> Draft:
     cited = [facts[int(label) - 1] for label in line.labels]
+    days = {fact.said_on for fact in cited}
+    speaker, text = transcript.unlabelled(line.text, days, {fact.speaker for fact in cited})
     return Draft(
         kind=line.kind,
-        text=redact(line.text, personal=bank.redact_personal).text,
-        speaker="",
-        said_on=max(fact.said_on for fact in cited),
+        text=redact(text, personal=bank.redact_personal).text,
+        speaker=speaker,
+        said_on=max(days),
         citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
-        weight=extractive.weigh(line.text),
+        weight=extractive.weigh(text),
         quarantine=line.quarantine,
     )
 

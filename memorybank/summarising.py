@@ -12,9 +12,9 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from . import conf, notetaking, tokens, transcript
-from .asking import session
-from .exceptions import LLMRejected, NotRemembered, Stale
+from . import conf, notetaking, superseding, tokens, transcript
+from .asking import BackingOff, session
+from .exceptions import LLMError, LLMRejected, NotRemembered, Stale
 from .ladder import period_start
 from .models import Bank, Chat, Entry, Fact, Granularity, Output
 from .models.ledger import backoff
@@ -43,8 +43,8 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
 
     A chat that is not due any more (a late or double delivery) is left alone, unless ``even_if_busy``.
 
-    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat stays due), or
-    :class:`LLMRejected` (counted against the chat, which backs off and in the end is parked).
+    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat gives way to others and is
+    never parked), or :class:`LLMRejected` (the chat backs off and in the end is parked).
     """
     chats = Chat.objects.select_related("bank")
     chat = (chats if even_if_busy else chats.filter(due_at__lte=now)).claim(chat_id, now)
@@ -55,8 +55,9 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     except (Stale, NotRemembered) as reason:
         logger.info("chat %s: nothing written: %s", chat_id, reason)
         return None
-    except LLMRejected as error:
-        _count_failure(chat, error, now)
+    except LLMError as error:
+        if not isinstance(error, BackingOff):
+            _count_failure(chat, error, now, parks=isinstance(error, LLMRejected))
         raise
     finally:
         chat.release()  # of no effect where the commit or the failure has released it already
@@ -87,15 +88,18 @@ def _read(chat: Chat) -> Batch:
     if leaf and leaf.parent_id:
         leaf = None
     rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
-    after = (leaf.first_output or 1) - 1 if leaf and rebuilds else chat.summarised_through
-    waiting = chat.outputs.filter(pk__gt=after).order_by("pk")
-    batch = list(_bounded(waiting[: conf.current().turns_per_summary].iterator()))
+    batch = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []
+    if not (batch and batch[-1].pk > chat.summarised_through):  # nor is a leaf made anew that is too long for one go
+        rebuilds, batch = False, _outputs(chat, chat.summarised_through)
     through = batch[-1].pk if batch else chat.summarised_through
-    if through < chat.summarised_through:  # a leaf too long to be read at once is not made anew
-        rebuilds, batch = False, [output for output in batch if output.pk > chat.summarised_through]
     known = [] if rebuilds or not leaf else [fact for fact in leaf.facts.visible() if _is_replaceable(fact)]
     remembered = [output for output in batch if output.status == Output.Status.OK]
     return Batch(remembered, through, leaf, known, rebuilds)
+
+
+def _outputs(chat: Chat, after: int) -> list[Output]:
+    waiting = chat.outputs.filter(pk__gt=after).order_by("pk")
+    return list(_bounded(waiting[: conf.current().turns_per_summary].iterator()))
 
 
 def _is_replaceable(fact: Fact) -> bool:
@@ -106,7 +110,7 @@ def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
     room = BATCH_CHARACTERS
     for output in outputs:
         yield output
-        room -= len(output.question) + len(output.answer)
+        room -= len(output.question) + len(output.answer) + len(str(output.messages))
         if room <= 0:
             return
 
@@ -114,8 +118,8 @@ def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
 def _commit(chat: Chat, batch: Batch, notes: Notes, now: datetime) -> Entry | None:
     """One short write, or :class:`Stale` if anything it rests on has moved."""
     with transaction.atomic():
-        bank = Bank.objects.select_for_update().get(pk=chat.bank_id)
-        if bank.epoch != chat.bank.epoch or not bank.enabled:
+        bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
+        if bank is None or bank.epoch != chat.bank.epoch or not bank.enabled:
             raise Stale("something was erased, or the bank was switched off")
         held = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token, private=False)
         fresh = held.first()
@@ -145,8 +149,31 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
         replaceable = [fact.pk for fact in batch.known if fact.pk in notes.replaced]
     Fact.objects.filter(pk__in=replaceable).delete()
     kept = list(leaf.facts.all())
-    write_facts(leaf, notes.drafts, kept=kept)
+    supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     return leaf
+
+
+def supersede(bank: Bank, facts: Iterable[Fact]) -> None:
+    """Link older facts of the bank to the one of ``facts`` that says it replaces what they state.
+
+    What a person pinned or edited stands. What an older fact says besides stays, as a fact of its own.
+    """
+    leaf_facts = Fact.objects.visible().filter(entry__bank=bank, entry__granularity=Granularity.CONVERSATION)
+    for fact in facts:
+        for replacement in superseding.replacements(fact.text):
+            older = leaf_facts.filter(text__icontains=replacement.old, said_on__lte=fact.said_on, pk__lt=fact.pk)
+            for old in older.filter(pinned=False, edited_by=""):
+                if superseding.is_replaced(old.text, fact.text, replacement):
+                    _replace(old, fact, replacement.old)
+
+
+def _replace(old: Fact, new: Fact, value: str) -> None:
+    Fact.objects.filter(pk=old.pk).update(superseded_by=new)
+    rest = superseding.remainder(old.text, value)
+    if rest:
+        size = tokens.count(rest, conf.current().encoding)
+        old.pk, old.text, old.tokens, old._state.adding = None, rest, size, True
+        old.save()
 
 
 def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
@@ -173,8 +200,8 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
     return leaf
 
 
-def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> None:
-    """Append ``drafts`` to the facts ``kept``, without repeating one, and count the entry's tokens."""
+def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> list[Fact]:
+    """Append ``drafts`` to the facts ``kept``, without repeating one, and count the entry's tokens; the new ones."""
     encoding = conf.current().encoding
     said = {fact.text for fact in kept}
     position = max((fact.position for fact in kept), default=-1)
@@ -187,6 +214,7 @@ def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> N
     Fact.objects.bulk_create(new)
     entry.tokens = sum(fact.tokens for fact in [*kept, *new])
     entry.save(update_fields=["tokens"])
+    return new
 
 
 def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
@@ -205,10 +233,10 @@ def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
     )
 
 
-def _count_failure(chat: Chat, error: LLMRejected, now: datetime) -> None:
-    """Back off; park what has failed too often. The turns stay where they are."""
+def _count_failure(chat: Chat, error: LLMError, now: datetime, *, parks: bool) -> None:
+    """Back off, so that untried chats come first; park what has failed too often. The turns stay where they are."""
     attempts = chat.attempts + 1
-    parked = attempts >= conf.current().max_attempts
+    parked = parks and attempts >= conf.current().max_attempts
     chat.release(
         attempts=attempts,
         failed_since=chat.failed_since or now,

@@ -92,8 +92,8 @@ def run(
 
 
 def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None) -> bool:
-    """One round; whether it got anything done, so that another may be worth while."""
-    before = (report.summarised, report.rolled_up)
+    """One round; whether anything came of it (failures make room for others), so that another may be worth while."""
+    before = (report.summarised, report.rolled_up, report.failed)
     for chat_id in due_chats(now, bank):
         if not _summarise(report, chat_id, now):
             break
@@ -103,7 +103,7 @@ def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[
         _settle(report, bank_id, now)
         if progress:
             progress(report)
-    return (report.summarised, report.rolled_up) != before
+    return (report.summarised, report.rolled_up, report.failed) != before
 
 
 def _summarise(report: Report, chat_id: int, now: datetime) -> bool:

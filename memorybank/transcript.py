@@ -5,8 +5,9 @@ a number, a role or a fence stays inside the item it was said in.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -113,6 +114,16 @@ def items(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
         text = f"({dates.spell(day)}) {INDENT.join(said)}"
         numbered.append(Item(str(number), text, tokens.count(text, encoding)))
     return numbered
+
+
+def unlabelled(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
+    """Speaker and text of a line that a model copied with its item's date and speaker in front; "" if none."""
+    for day in days:
+        text = text.removeprefix(f"({dates.spell(day)}) ")
+    for speaker in speakers:
+        if speaker and text.startswith(f"{speaker}: "):
+            return speaker, text.removeprefix(f"{speaker}: ")
+    return "", text
 
 
 def _indented(text: str) -> str:

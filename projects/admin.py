@@ -39,6 +39,14 @@ class TenantScoped(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic a
             kwargs["queryset"] = access.tenants_for(request.user)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Who has one tenant need not choose it."""
+        tenants = access.tenants_for(request.user)[:2]
+        return {
+            **({"tenant": tenants[0].pk} if len(tenants) == 1 else {}),
+            **super().get_changeform_initial_data(request),
+        }
+
     def has_module_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_staff)
 
@@ -88,12 +96,13 @@ class TenantAdmin(TenantScoped):
     search_fields = ["name", "slug"]
     inlines = [MembersInline]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Tenant]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         counts = {
             "member_total": Count("memberships", distinct=True),
             "project_total": Count("projects", distinct=True),
         }
-        return super().get_queryset(request).annotate(**counts)
+        tenants: Any = super().get_queryset(request)
+        return tenants.annotate(**counts)  # type: ignore[no-any-return]
 
     @admin.display(ordering="member_total")
     def members(self, tenant: Any) -> int:

@@ -1,6 +1,8 @@
 """What people type: a chat message, a project with its bank's settings, a membership."""
 
+from functools import cache
 from typing import Any
+from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib.auth.models import User
@@ -58,6 +60,11 @@ def _bank_field(name: str) -> Any:
     return field
 
 
+@cache
+def _timezones() -> list[tuple[str, str]]:
+    return [(name, name) for name in sorted(available_timezones())]
+
+
 class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """A project and the settings of its memory bank in one form."""
 
@@ -69,17 +76,21 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
     )
     max_tokens = _bank_field("max_tokens")
     idle_minutes = _bank_field("idle_minutes")
-    timezone = _bank_field("timezone")
+    timezone = forms.ChoiceField(
+        label="Time zone", choices=_timezones, help_text=Bank._meta.get_field("timezone").help_text
+    )
     focus = _bank_field("focus")
     redact_personal = _bank_field("redact_personal")
 
     class Meta:
         model = Project
         fields = ["tenant", "slug", "name", "system_prompt"]
+        widgets = {"system_prompt": forms.Textarea(attrs={"rows": 4, "cols": 80})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.bank = self.instance.bank if self.instance.pk else Bank()
+        self.fields["focus"].widget.attrs.update(rows=3, cols=80)
         for name in ("enabled", *BANK_SETTINGS):
             self.initial.setdefault(name, getattr(self.bank, name))
 

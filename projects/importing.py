@@ -90,6 +90,8 @@ class Reader:
 def _row(text: str) -> dict[str, Any]:
     if len(text) > MAX_LINE:
         raise InvalidInput(f"{len(text):,} characters, at most {MAX_LINE:,} are allowed.")
+    if not _is_utf8(text):
+        raise InvalidInput("not valid UTF-8.")
     try:
         row = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -106,10 +108,19 @@ def _row(text: str) -> dict[str, Any]:
     return row
 
 
+def _is_utf8(text: str) -> bool:
+    """Whether the file's bytes were; those that were not came in as lone surrogates, which JSON would escape."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _require_slug(name: str, value: Any) -> None:
     try:
-        SLUG(value)
-    except (ValidationError, TypeError) as error:
+        SLUG(value if isinstance(value, str) else "")
+    except ValidationError as error:
         raise InvalidInput(f"{name}: “{str(value)[:40]}” is not a slug. {SLUG.message}") from error
 
 

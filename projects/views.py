@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -23,16 +24,22 @@ from .models import Conversation, Project, Role
 TURNS_ON_A_PAGE = 50
 
 
+class MemberRequest(HttpRequest):
+    """A request behind ``login_required``."""
+
+    user: User
+
+
 @require_GET
 @login_required
-def home(request: HttpRequest) -> HttpResponse:
+def home(request: MemberRequest) -> HttpResponse:
     """The member's projects."""
     return render(request, "projects/home.html", {"projects": access.projects_for(request.user)})
 
 
 @require_GET
 @login_required
-def project_page(request: HttpRequest, tenant: str, project: str) -> HttpResponse:
+def project_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """The member's own chats in a project."""
     found = access.project_for(request.user, f"{tenant}/{project}")
     return render(
@@ -48,7 +55,7 @@ def project_page(request: HttpRequest, tenant: str, project: str) -> HttpRespons
 
 @require_POST
 @login_required
-def new_chat(request: HttpRequest, tenant: str, project: str) -> HttpResponse:
+def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Begin a chat."""
     found = access.project_for(request.user, f"{tenant}/{project}", Role.MEMBER)
     begun = answering.begin(found, request.user)
@@ -57,7 +64,7 @@ def new_chat(request: HttpRequest, tenant: str, project: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def chat_page(request: HttpRequest, tenant: str, project: str, key: str) -> HttpResponse:
+def chat_page(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
     """The conversation and its composer; posting works without JavaScript, too."""
     if request.method == "POST":
         return _posted(request, tenant, project, key)
@@ -67,7 +74,7 @@ def chat_page(request: HttpRequest, tenant: str, project: str, key: str) -> Http
 
 @require_POST
 @login_required
-def private(request: HttpRequest, tenant: str, project: str, key: str) -> HttpResponse:
+def private(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
     """Make a chat private, or shared again."""
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     services.set_private(
@@ -121,6 +128,7 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
             "memory_tokens": given.prompt.memory_tokens,
             "prompt_tokens": given.prompt.tokens,
             "output": given.output.pk,
+            "title": given.output.chat.title,
         }
     )
 
@@ -140,7 +148,7 @@ def _problem(line: str, status: int) -> JsonResponse:
     return JsonResponse({"error": line}, status=status)
 
 
-def _posted(request: HttpRequest, tenant: str, project: str, key: str) -> HttpResponse:
+def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
     """A message from the form: the page again, with the text still in the composer if it failed."""
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     form = MessageForm(request.POST)
@@ -156,7 +164,7 @@ def _posted(request: HttpRequest, tenant: str, project: str, key: str) -> HttpRe
 
 
 def _show(
-    request: HttpRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
+    request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
 ) -> HttpResponse:
     turns, older = _turns(chat, request.GET.get("before", ""))
     memory, memory_tokens = services.prompt_block(project.bank.pk, chat_key=chat.key)

@@ -33,6 +33,7 @@ def with_chat_model(name: str = "scripted") -> Any:
 without_models = override_settings(MEMORYBANK={"BANKS_FOR_USER": "projects.access.banks_for"})
 
 
+@override_settings(STATIC_ROOT="")  # nothing is collected here, and WhiteNoise would warn that it is not
 class Cast(TestCase):
     """Two tenants that must not see each other: Acme (Alice, Bob, Vera) and Globex (Charlie)."""
 

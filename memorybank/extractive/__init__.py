@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from memorybank import tokens
 from memorybank.dates import resolve
+from memorybank.extractive.antecedents import leaning_joined
 from memorybank.extractive.kinds import is_question, kind_of
 from memorybank.extractive.prior import Prior, weigh
 from memorybank.extractive.speakers import named
 from memorybank.sentences import names_in, plain, sentences, terms, tidy, words
-from memorybank.turns import Draft, Role, Turn
+from memorybank.turns import Draft, Turn, Utterance
 
 __all__ = ["extract", "named", "weigh"]
 
@@ -23,10 +24,9 @@ class Sentence:
     """One candidate fact in its place."""
 
     turn: Turn
-    role: Role
-    speaker: str
+    utterance: Utterance
     text: str
-    answers: bool
+    question: str
     position: float
 
 
@@ -68,26 +68,13 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
         for utterance in turn.utterances:
             if utterance.role == "tool":
                 continue
-            question, last = asked, ""
-            for raw in sentences(plain(utterance.text)):
-                text = tidy(raw, names)
-                if not text:
-                    continue
-                last = text if is_question(text) else last
-                answers = bool(question) and not is_question(text)
-                if answers:
-                    text, question = paired(question, text), ""
-                yield Sentence(
-                    turn, utterance.role, utterance.speaker, text, answers, number / max(1, len(turns))
-                )
-            asked = last
-
-
-def paired(question: str, answer: str) -> str:
-    """A short answer carries its question: it means nothing alone."""
-    if len(terms(answer)) > 4 or len(question) > 60:
-        return answer
-    return f"({question}) {answer}"
+            tidied = [text for raw in sentences(plain(utterance.text)) if (text := tidy(raw, names))]
+            texts = list(leaning_joined(tidied))
+            answer = next((at for at, text in enumerate(texts) if not is_question(text)), None)
+            for at, text in enumerate(texts):
+                question = asked if at == answer else ""
+                yield Sentence(turn, utterance, text, question, number / len(turns))
+            asked = next((text for text in texts[-2:] if is_question(text)), "")
 
 
 def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
@@ -96,16 +83,29 @@ def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
         return None
     said_on = sentence.turn.at.date()
     text = resolve(sentence.text, said_on, replace=True)
-    machine = sentence.role == "assistant" and sentence.speaker == "assistant"
+    speaker = sentence.utterance.speaker
+    weight = prior.weigh(
+        text,
+        assistant=sentence.utterance.role == "assistant" and speaker == "assistant",
+        answers=bool(sentence.question),
+        position=sentence.position,
+    )
     return Draft(
         kind=kind_of(text),
-        text=text,
-        speaker=sentence.speaker,
+        text=paired(resolve(sentence.question, said_on, replace=True), text),
+        speaker=speaker,
         said_on=said_on,
         citations=(sentence.turn.id,),
-        weight=prior.weigh(text, assistant=machine, answers=sentence.answers, position=sentence.position),
+        weight=weight,
         detail=True,
     )
+
+
+def paired(question: str, answer: str) -> str:
+    """A short answer carries its question: it means little alone."""
+    if not question or len(terms(answer)) > 4 or len(question) > 60:
+        return answer
+    return f"({question}) {answer}"
 
 
 def stands_alone(text: str) -> bool:

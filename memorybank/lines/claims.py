@@ -12,7 +12,7 @@ from memorybank.lines.numbers import CLAIMING_WORDS, NUMBER, readings, scaled
 _LETTER = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ӿ"  # scripts that write identifiers; a number beside 日 or 개 is a number
 _CORE = f"[{_LETTER}0-9_]"
 _RUN = re.compile(rf"{_CORE}+(?:[-./:#+@_'’,&]{_CORE}+)*")
-_PATH = re.compile(rf"(?<![\w/.~])(?:~|\.{{1,2}})?/[\w.@+%-]+(?:/[\w.@+%-]*)*|(?<!\w)[a-zA-Z]:\\[\w\\.-]+")
+_PATH = re.compile(r"(?<![\w/.~])(?:~|\.{1,2})?/[\w.@+%-]+(?:/[\w.@+%-]*)*|(?<!\w)[a-zA-Z]:\\[\w\\.-]+")
 _TICKET = re.compile(r"[A-Z][A-Z0-9]+-\d+")
 _NUMERIC = re.compile(r"[\d.,:/'’&+#-]+")
 _VERSION = re.compile(r"(?:v|ver\.?)(\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,})", re.I)
@@ -145,7 +145,8 @@ def _mixed_run(run: str) -> Claim:
 
 def _with_unit(number: str, unit: str) -> Claim:
     """``16GB`` is said by “16 GB” or “16 gigabytes”, ``5k`` by 5000, ``7th`` by 7."""
-    values, days = scaled(number, unit), ()
+    values = scaled(number, unit)
+    days: tuple[Date, ...] = ()
     if _ORDINAL.fullmatch(unit):
         values, days = readings(number), _day(number)
     initial = "" if unit.casefold() == "k" else rf"|{_flexible(number)}[\s-]?{re.escape(unit[0].casefold())}[^\W\d_]+"

@@ -8,11 +8,14 @@ _BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uf
 _INVISIBLE = re.compile(f"[{_BLANKS}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 _RUNS = re.compile(r"([-=*_~`#])\1{2,}")
-_MARKUP = re.compile(r"^(?:#+(?=\s|$)|[>|=~`]+|[-*+•](?=\s|$)|\s+)+")
+# Only what opens a block: "#231", "-5", "~3 km", ">5" and "`code`" say something.
+_MARKUP = re.compile(r"^(?:#+(?=\s|$)|>(?=[\s>]|$)|\|+|=+(?=\s|$)|~~+|``+|(?:--?|[*+•])(?=\s|$)|\s+)+")
 _OPENING = re.compile(r"<(?=[^\s\d=\-])")
 _CLOSING = re.compile(r"(?<=[^\s\d=\-])>")
 # What instruction-tuned models of the Llama and Mistral families take for control tokens.
-_BRACKETED = re.compile(r"\[(/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT))\]", re.I)
+_BRACKETED = re.compile(
+    r"\[(/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT))\]", re.I
+)
 
 
 def escape(text: str) -> str:
@@ -22,7 +25,7 @@ def escape(text: str) -> str:
     are shortened to what is no fence, and ``<|endoftext|>`` becomes ``‹|endoftext|›``.
     """
     text = strip_hidden(text)
-    text = _RUNS.sub(r"\1\1", " ".join(text.split()))
+    text = _MARKUP.sub("", _RUNS.sub(r"\1\1", " ".join(text.split())))
     text = _CLOSING.sub("›", _OPENING.sub("‹", text))
     text = _BRACKETED.sub(r"(\1)", text)
     return _MARKUP.sub("", text).strip()

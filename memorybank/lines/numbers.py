@@ -49,8 +49,36 @@ _TENS = {
 }
 # Words that mean other things too (once, new, Sept., an article): they prove a number, but claim none.
 _AMBIGUOUS = frozenset(
-    "one first second third fourth fifth sixth seventh eighth ninth tenth eins un uno um uma once onze elf "
-    "neuf sept six dix dez mil cent - acht".split()
+    [
+        "one",
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "seventh",
+        "eighth",
+        "ninth",
+        "tenth",
+        "eins",
+        "un",
+        "uno",
+        "um",
+        "uma",
+        "once",
+        "onze",
+        "elf",
+        "neuf",
+        "sept",
+        "six",
+        "dix",
+        "dez",
+        "mil",
+        "cent",
+        "-",
+        "acht",
+    ]
 )
 
 

@@ -16,7 +16,9 @@ _KIND_OF = {word: kind for kind, words in _WORDS.items() for word in (kind, *wor
 
 _BULLET = re.compile(r"^(?:[-*+•‣◦·・–—](?!\d)|\(?\d{1,3}[.)、．](?=\s|\*))\s*")
 _KIND = re.compile(
-    r"^[*_\[(【]{0,3}\s*(" + "|".join(sorted(_KIND_OF, key=len, reverse=True)) + r")\s*[*_\])】]{0,3}\s*[:：]\s*[*_]{0,2}\s*",
+    r"^[*_\[(【]{0,3}\s*("
+    + "|".join(sorted(_KIND_OF, key=len, reverse=True))
+    + r")\s*[*_\])】]{0,3}\s*[:：]\s*[*_]{0,2}\s*",
     re.I,
 )
 _LABEL = r"(?:(?:turns?|facts?|#)\s*)?[Ff]?\d{1,6}"
@@ -79,7 +81,7 @@ def _cut_citations(body: str) -> tuple[str, tuple[str, ...]]:
         body = body[: tail.start()]
     groups[:0] = _INSIDE.findall(body)
     text = _INSIDE.sub("", body) if groups else body
-    text = re.sub(r"\s+([.,;:!?])", r"\1", text).strip()
+    text = " ".join(re.sub(r" +([.,;:!?])", r"\1", text).split()) if groups else text
     return text, tuple(dict.fromkeys(label for group in groups for label in _labels(group)))
 
 

@@ -69,8 +69,8 @@ class OpenAICompatibleLLM(LLM):
 
     def _create(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
         cap = {} if max_tokens is None else {self._cap: max_tokens}
-        create: Any = self._client.chat.completions.create
         try:
+            create: Any = self._client.chat.completions.create
             return create(model=self.model, messages=messages, **cap)
         except Exception as error:  # the SDK lets JSON, header and URL errors through untouched
             self._translate(error)

@@ -34,10 +34,14 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
     def revive(self, since: datetime) -> int:
         """Give a fresh start to chats that failed only while the model answered nobody well.
 
-        ``failed_since`` stays, so a chat whose own content fails is pardoned once, not for ever.
+        ``failed_since`` stays (but for a tick: several things may happen at one ``now``), so a chat
+        whose own content fails is pardoned once, not for ever.
         """
         return self.filter(failed_since__gte=since, pending_outputs__gt=0, private=False).update(
-            attempts=0, parked_at=None, due_at=F("last_output_at")
+            attempts=0,
+            parked_at=None,
+            due_at=F("last_output_at"),
+            failed_since=F("failed_since") - timedelta(microseconds=1),
         )
 
     def schedule(self, bank: Bank) -> int:

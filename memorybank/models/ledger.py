@@ -53,6 +53,7 @@ class LLMEndpoint(models.Model):
 
     def failed(self, error: str, now: datetime, retry_after: float | None = None) -> None:
         """Back off as a whole; the provider's own wish wins if it is longer."""
+        self.refresh_from_db()  # others may have failed while this call was on its way
         self.failures += 1
         pause = max(backoff(self.failures), timedelta(seconds=min(retry_after or 0, 86_400)))
         self.retry_at, self.last_error = now + pause, error[:500]

@@ -3,38 +3,38 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memorybank.packing.choosing import Item
+from memorybank.packing.items import Item, one_line
 from memorybank.packing.values import Line
-
-HEADINGS = ("Months:", "Weeks:", "Days:", "Conversations:")
+from memorybank.sentences import plain
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A run of paragraphs under a title; ``tiers`` says whether they stand under tier headings."""
+    """A run of paragraphs, under a title if it has one."""
 
     title: str
     items: Sequence[Item]
-    tiers: bool = False
 
 
 def ordered(items: Sequence[Item]) -> list[Item]:
-    """Coarsest tier first, then by period; in a paragraph a chat and a speaker stay together."""
-    chats: dict[tuple[object, ...], object] = {}
-    speakers: dict[tuple[object, ...], object] = {}
+    """Coarsest tier first, then by period and time; in a paragraph a chat and a speaker stay together.
+
+    There are no tier headings: a chat that moves to the next tier would shift them, and with them every
+    byte that a provider has cached (measured: median unchanged prefix .46 with headings, .82 without).
+    """
     by_time = sorted(items, key=lambda item: (item.fact.at, item.fact.id))
-    for item in by_time:
-        moment = (item.fact.at, item.fact.id)
-        chats.setdefault((*item.paragraph, item.fact.chat), moment)
-        speakers.setdefault((*item.paragraph, item.fact.chat, item.fact.speaker), moment)
-    return sorted(
-        by_time,
-        key=lambda item: (
-            item.paragraph,
-            chats[(*item.paragraph, item.fact.chat)],
-            speakers[(*item.paragraph, item.fact.chat, item.fact.speaker)],
-        ),
-    )
+    first: dict[tuple[object, ...], int] = {}
+    for place, item in enumerate(by_time):
+        first.setdefault(item.paragraph, place)
+        first.setdefault((*item.paragraph, item.fact.chat), place)
+        first.setdefault((*item.paragraph, item.fact.chat, item.fact.speaker), place)
+
+    def place_of(item: Item) -> tuple[int, str, int, int, int]:
+        chat = (*item.paragraph, item.fact.chat)
+        speaker = (*chat, item.fact.speaker)
+        return (item.fact.tier, item.fact.period, first[item.paragraph], first[chat], first[speaker])
+
+    return sorted(by_time, key=place_of)
 
 
 def written(header: str, sections: Sequence[Section]) -> str:
@@ -43,47 +43,41 @@ def written(header: str, sections: Sequence[Section]) -> str:
     for section in sections:
         if section.items:
             lines += [section.title] if section.title else []
-            lines += paragraphs(section)
+            lines += paragraphs(section.items)
     return "\n".join([header, *lines] if header and lines else lines)
 
 
-def paragraphs(section: Section) -> list[str]:
-    """The section's paragraphs, with tier headings where it has several tiers."""
-    several = section.tiers and len({item.fact.tier for item in section.items}) > 1
+def paragraphs(items: Sequence[Item]) -> list[str]:
+    """Date, then each speaker once with the facts. No line begins with words of a fact."""
     lines: list[str] = []
     last: Item | None = None
-    for item in ordered(section.items):
-        if several and (last is None or last.fact.tier != item.fact.tier):
-            lines.append(HEADINGS[item.fact.tier])
+    for item in ordered(items):
         if last is None or last.paragraph != item.paragraph:
-            lines.append(one_line(item.fact.label) or "-")
-            last_speaker = ""
-        else:
-            last_speaker = last.fact.speaker
-        if item.fact.speaker and item.fact.speaker != last_speaker:
-            lines[-1] += f" {one_line(item.fact.speaker)}:"
+            lines.append(one_line(plain(item.fact.label)) or "-")
+            last = None
+        if item.fact.speaker and (last is None or last.fact.speaker != item.fact.speaker):
+            lines[-1] += f" {one_line(plain(item.fact.speaker))}:"
         lines[-1] += f" {item.text}"
         last = item
     return lines
 
 
-def one_line(text: str) -> str:
-    """Whitespace of any kind as single spaces."""
-    return " ".join(text.split())
-
-
 def shown(sections: Sequence[Section]) -> tuple[Line, ...]:
     """Every fact of the block in the order it stands there."""
-    return tuple(
-        Line(
-            ids=tuple(item.ids),
-            text=item.text,
-            tier=item.fact.tier,
-            period=item.fact.period,
-            label=item.fact.label,
-            chat=item.fact.chat,
-            speaker=item.fact.speaker,
-        )
-        for section in sections
-        for item in ordered(section.items)
+    return tuple(line_of(item) for section in sections for item in ordered(section.items))
+
+
+def line_of(item: Item) -> Line:
+    """The item for those who ask what the block says and why."""
+    fact = item.fact
+    return Line(
+        ids=tuple(item.ids),
+        text=item.text,
+        tier=fact.tier,
+        period=fact.period,
+        label=fact.label,
+        chat=fact.chat,
+        speaker=fact.speaker,
+        kind=fact.kind,
+        restates=fact.restates,
     )

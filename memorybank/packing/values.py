@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-TIERS = ("month", "week", "day", "conversation")
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A fact that may be shown.
 
-    ``tier`` 0…3 is the coarsest digest that has absorbed it (TIERS), ``period`` its sortable key there;
-    ``label`` opens its paragraph ("8 May 2023"); ``chat`` is what facts are spread over; ``tokens`` its
-    length ("" = unknown: 0); ``restates`` the leaf facts that this digest fact already says.
+    ``tier`` is the coarsest digest that has absorbed it: 0 month, 1 week, 2 day, 3 none yet. ``period``
+    is the sortable key of that digest or conversation; ``label`` opens the paragraph ("8 May 2023");
+    facts are spread over ``chat``; ``weight`` is the prior 0…1; ``tokens`` the length of the text (0:
+    not known); ``restates`` the leaf facts that a digest fact already says. Every ``at`` must be aware.
     """
 
     id: int
@@ -32,7 +31,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One shown fact. ``ids`` are all the facts it stands for: itself first, then its near duplicates."""
+    """One shown fact. ``ids`` are all the facts it stands for: itself first, then those that say the same."""
 
     ids: tuple[int, ...]
     text: str
@@ -41,6 +40,8 @@ class Line:
     label: str = ""
     chat: str = ""
     speaker: str = ""
+    kind: str = "fact"
+    restates: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from collections.abc import Collection
 from memorybank.sentences.characters import plain
 from memorybank.sentences.cleaning import tidy
 from memorybank.sentences.markdown import prose
-from memorybank.sentences.splitting import bounded, clauses, cut_at, sentence_ends
-from memorybank.sentences.wording import is_cjk, terms, words
+from memorybank.sentences.splitting import bounded, clauses, cut_at, ended, sentence_ends, tells
+from memorybank.sentences.wording import is_cjk, length, terms, words
 
-__all__ = ["is_cjk", "names_in", "plain", "sentences", "terms", "tidy", "words"]
+__all__ = [
+    "ended", "is_cjk", "joined", "length", "names_in", "plain", "sentences", "tells", "terms", "tidy", "words",
+]  # fmt: skip
 
 # Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.
 LONGEST_MESSAGE = 200_000
@@ -25,6 +27,12 @@ def sentences(text: str) -> list[str]:
         for clause in clauses(sentence)
         for short in bounded(clause)
     ]
+
+
+def joined(first: str, second: str) -> str:
+    """Two sentences on one line."""
+    first = ended(first)
+    return first + second if is_cjk(first[-2:-1]) else f"{first} {second}"
 
 
 def names_in(speakers: Collection[str]) -> frozenset[str]:

@@ -8,6 +8,8 @@ HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*\*\*[^*]{1,120}\*\*\s*:?\s*$|\s*
 TABLE = re.compile(r"\s*\||.*[^|]\|[^|].*\|")
 NUMBERED = re.compile(r"\s*[(（]?(?:\d{1,3}|[a-zA-Z])[.)、）]\s+|\s*[①-⑳]\s*")
 BULLET = re.compile(r"^(?:\s*(?:>+|[-*+•‣–·])\s+|\s*>)+(?:\[[ xX]\]\s+)?")
+# [image: …], [file: …]: what a program wrote in place of an attachment; nobody said it.
+PLACEHOLDER = re.compile(r"\[\w{2,20}: [^\[\]]{0,400}\]")
 LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
 EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
 CODE_SIGNS = re.compile(r"[{}()<>\[\]=;|\\/$&^~_]")
@@ -43,6 +45,6 @@ def prose(text: str) -> Iterator[str]:
         line = BULLET.sub("", line, count=1)
         if numbered:
             line = NUMBERED.sub("", line, count=1)
-        line = EMPHASIS.sub("", LINK.sub(r"\1", line)).strip()
+        line = EMPHASIS.sub("", LINK.sub(r"\1", PLACEHOLDER.sub("", line))).strip()
         if line and not line.endswith((":", "：")) and not is_code(line):
             yield line

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memorybank.sentences.vocabulary import ABBREVIATIONS, PRAISE
-from memorybank.sentences.wording import length, terms
+from memorybank.sentences.wording import is_cjk, length, terms
 
 # A clause of its own has this many content words; a fact has at most so many words.
-LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 14, 45, 400
+LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 20, 45, 400
 
 END = re.compile(
-    r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)|\s(?=\[\w+: )|\](?=\s)"
+    r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)"
 )
 # A dash or semicolon in any language; a comma only before a word that begins a clause of its own.
 CLAUSE = re.compile(
@@ -79,6 +79,13 @@ def tells(clause: str) -> bool:
 def finished(clause: str) -> str:
     """Without the marks that joined it to the next."""
     return clause.strip(" ,;，；、–—-")
+
+
+def ended(text: str) -> str:
+    """The text with a full stop, if it ends in a letter or digit."""
+    if not text or not text[-1].isalnum():
+        return text
+    return text + ("。" if is_cjk(text[-1]) else ".")
 
 
 def bounded(sentence: str) -> Iterator[str]:

@@ -1,14 +1,16 @@
 """What all commands share: finding a project, reading times, reporting, and one clear line for what fails."""
 
 import json
+import sys
 from argparse import ArgumentTypeError
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from io import TextIOWrapper
+from typing import IO, Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, ProgrammingError, connection
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
 
@@ -20,8 +22,28 @@ USAGE, FAILED = 2, 1
 ACTOR = "command line"
 
 
+class OneLineParser(CommandParser):
+    """Says what is wrong in one line, where argparse would print the usage first."""
+
+    def error(self, message: str) -> NoReturn:
+        if self.called_from_command_line:
+            self.exit(USAGE, f"{self.prog}: {message}. See --help.\n")
+        raise CommandError(f"{message}.", returncode=USAGE)
+
+
 class MemoryCommand(BaseCommand):
     """A command that exits with 2 for what the caller got wrong and 1 for what failed, in one line."""
+
+    # They work as everywhere in Django; --help shows what is ours.
+    suppressed_base_arguments = frozenset(
+        {"--version", "--verbosity", "--settings", "--pythonpath", "--traceback"}
+        | {"--no-color", "--force-color", "--skip-checks"}
+    )
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.__class__ = OneLineParser
+        return parser
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:

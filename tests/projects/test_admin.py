@@ -28,7 +28,7 @@ class AdminCase(Cast):
     def list_url(self, model: Any) -> str:
         return reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
 
-    def settings(self, **changes: Any) -> dict[str, Any]:
+    def filled(self, **changes: Any) -> dict[str, Any]:
         """The project form as the page offers it, with ``changes``; None leaves a field out."""
         bank = Bank()
         form = {
@@ -45,7 +45,7 @@ class AdminCase(Cast):
         return {name: value for name, value in form.items() if value is not None}
 
     def save(self, **changes: Any) -> Any:
-        response = self.client.post(self.change_url(self.apollo), self.settings(**changes))
+        response = self.client.post(self.change_url(self.apollo), self.filled(**changes))
         self.apollo.bank.refresh_from_db()
         return response
 
@@ -87,7 +87,7 @@ class MemorySwitchTest(AdminCase):
         self.assertContains(page, "1 private chat is left out")
 
     def test_a_new_project_comes_with_its_bank(self) -> None:
-        form = self.settings(tenant=self.acme.pk, slug="hermes", name="Hermes", max_tokens=500)
+        form = self.filled(tenant=self.acme.pk, slug="hermes", name="Hermes", max_tokens=500)
         self.client.post(reverse("admin:projects_project_add"), {**form, "enabled": "on", "disclosure_read": "on"})
 
         project = Project.objects.get(slug="hermes")
@@ -171,7 +171,7 @@ class TenancyTest(AdminCase):
 
     def test_another_tenant_is_no_choice_for_a_new_project(self) -> None:
         page = self.client.get(reverse("admin:projects_project_add"))
-        form = self.settings(tenant=self.globex.pk, slug="trojan", name="Trojan")
+        form = self.filled(tenant=self.globex.pk, slug="trojan", name="Trojan")
         self.client.post(reverse("admin:projects_project_add"), form)
 
         self.assertNotContains(page, "Globex")
@@ -300,7 +300,11 @@ class MemoryTest(AdminCase):
         for model in (Fact, type(self.fact.entry), Bank):
             self.assertNotContains(self.client.get(self.list_url(model)), "Lisbon")
         self.assertNotEqual(self.client.get(self.change_url(self.fact)).status_code, 200)
-        self.assertContains(self.client.get(self.list_url(Chat)), "private chat")
+        Chat.objects.update(title="Where Lisbon came up")
+        for url in (self.list_url(Chat), self.change_url(Chat.objects.get(key="told"))):
+            page = self.client.get(url)
+            self.assertContains(page, "private chat")
+            self.assertNotContains(page, "Lisbon")
 
     def test_a_digest_resting_on_a_private_chat_is_withheld(self) -> None:
         bank, leaf = self.apollo.bank, self.fact.entry

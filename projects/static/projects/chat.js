@@ -91,6 +91,7 @@
     last = ask(message);
     try {
       const reply = await post(message);
+      document.getElementById("title").textContent = reply.title;
       (reply.answer === null ? unsent : answered)(last, reply);
       last.id = `turn-${reply.output}`;
       last.classList.remove("waiting");

@@ -1,0 +1,131 @@
+"""Banks of any size, written straight into the tables: history that would take hours to replay."""
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+
+from django.utils import timezone
+
+from memorybank import services
+from memorybank.ladder import period_start
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity
+from memorybank.tokens import count
+from projects import demo
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+CHATS_A_DAY = 20
+SPEAKERS = ("Priya", "Tom", "Hanna", "Ravi", "Dana")
+#: Leaves older than this have been absorbed by the digest of their month.
+ROLLED_UP = timedelta(days=60)
+
+
+@cache
+def vocabulary() -> tuple[str, ...]:
+    """Every word of the shipped sample as often as it is said there, so that words are as rare as in life."""
+    said = (f"{line.output.question} {line.output.answer}" for line in demo.sample())
+    return tuple(" ".join(said).split())
+
+
+def sentence(draw: random.Random, words: int = 0) -> str:
+    """Words of the sample in an order nobody said."""
+    chosen = draw.choices(vocabulary(), k=words or draw.randint(8, 20))
+    return " ".join(chosen).rstrip(".,:;!?").capitalize() + "."
+
+
+def bank(**settings: int) -> Bank:
+    """An empty bank, switched on."""
+    made = Bank.objects.create(**settings)
+    services.enable(made, actor="benchmark", disclosure_accepted=True, now=NOW)
+    return made
+
+
+def fill(to: Bank, *, chats: int, facts: int, seed: int = 1) -> None:
+    """Add ``chats`` settled chats with one leaf of ``facts`` facts each, the older ones rolled up into months."""
+    draw = random.Random(seed)
+    rows = Chat.objects.bulk_create(_chat(to, number) for number in range(chats))
+    leaves = Entry.objects.bulk_create(_leaf(to, chat, number) for number, chat in enumerate(rows, start=1))
+    made = Fact.objects.bulk_create(_fact(leaf, place, draw) for leaf in leaves for place in range(facts))
+    _roll_up(to, leaves, made, draw)
+    Bank.objects.filter(pk=to.pk).update(compress_at=None)
+    Bank.objects.touch(to.pk)
+    to.refresh_from_db()
+
+
+def _at(number: int) -> datetime:
+    return NOW - timedelta(days=1) * (number / CHATS_A_DAY)
+
+
+def _chat(to: Bank, number: int) -> Chat:
+    return Chat(bank=to, key=f"chat-{number:06}", last_output_at=_at(number), summarised_through=number + 1)
+
+
+def _leaf(to: Bank, chat: Chat, number: int) -> Entry:
+    assert chat.last_output_at
+    return Entry(
+        bank=to,
+        chat=chat,
+        granularity=Granularity.CONVERSATION,
+        period_start=chat.last_output_at.date(),
+        first_output=number,
+        last_output=number,
+        output_count=1,
+        first_at=chat.last_output_at,
+        last_at=chat.last_output_at,
+        method="benchmark",
+    )
+
+
+def _fact(entry: Entry, position: int, draw: random.Random, citations: Sequence[int] = ()) -> Fact:
+    text = sentence(draw)
+    return Fact(
+        entry=entry,
+        position=position,
+        text=text,
+        speaker="" if citations else draw.choice(SPEAKERS),
+        said_on=entry.last_at.date(),
+        tokens=count(text),
+        weight=round(draw.random(), 3),
+        citations=list(citations) or [entry.first_output],
+    )
+
+
+def _roll_up(to: Bank, leaves: Sequence[Entry], facts: Sequence[Fact], draw: random.Random) -> None:
+    """A digest for each old month; each of its twenty facts cites three leaf facts."""
+    months: dict[date, list[Entry]] = {}
+    for leaf in leaves:
+        if leaf.last_at < NOW - ROLLED_UP:
+            months.setdefault(period_start(Granularity.MONTH, leaf.period_start), []).append(leaf)
+    by_leaf: dict[int, list[int]] = {}
+    for fact in facts:
+        by_leaf.setdefault(fact.entry_id, []).append(fact.pk)
+    for start, children in months.items():
+        digest = _digest(to, start, children)
+        Entry.objects.filter(pk__in=[child.pk for child in children]).update(parent=digest)
+        pool = [pk for child in children for pk in by_leaf.get(child.pk, [])]
+        cited = [draw.sample(pool, min(3, len(pool))) for _ in range(20)]
+        Fact.objects.bulk_create(_fact(digest, n, draw, pks) for n, pks in enumerate(cited))
+
+
+def _digest(to: Bank, start: date, children: Sequence[Entry]) -> Entry:
+    return Entry.objects.create(
+        bank=to,
+        granularity=Granularity.MONTH,
+        period_start=start,
+        output_count=len(children),
+        first_at=min(child.first_at for child in children),
+        last_at=max(child.last_at for child in children),
+        method="benchmark",
+    )
+
+
+def chat_of(to: Bank, *, turns: int, words: int, key: str = "long", seed: int = 1) -> None:
+    """Record a chat of ``turns`` turns, each of about ``words`` words, half asked and half answered."""
+    draw = random.Random(seed)
+    at = timezone.now() - timedelta(days=2)
+    for number in range(turns):
+        said = [" ".join(sentence(draw) for _ in range(max(1, words // 28))) for _ in range(2)]
+        when = at + timedelta(seconds=number)
+        services.record(
+            to, chat_key=key, author="priya", question=said[0], answer=said[1], created_at=when, key=str(number)
+        )

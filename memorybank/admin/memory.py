@@ -1,0 +1,179 @@
+"""Banks, entries and facts: what the model is told, and why."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from .. import services
+from ..models import Bank, Entry, Fact
+from .lineage import WITHHELD, explained, fact_links, joined, line_of, link, marked
+from .scoping import BankFilter, BankScoped, SetFilter, banks_for
+
+
+@admin.register(Bank)
+class BankAdmin(BankScoped):
+    """What the model is told, exactly. Settings are changed where the outer application shows them."""
+
+    bank_lookup = "pk"
+    list_display = ["of_bank", "enabled", "size", "timezone"]
+    list_filter = ["enabled"]
+    fields = ["of_bank", "enabled", "size", "told", "origins", "figures", "trouble"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Bank]:
+        """The labelled banks themselves; there is nothing to join them from."""
+        return banks_for(request).order_by("label")  # type: ignore[misc]  # an annotation
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Headed by its label, which says more than its number."""
+        return super().render_change_form(request, {**context, "subtitle": context["original"].label}, *args, **kwargs)
+
+    @admin.display(description="bank", ordering="label")
+    def of_bank(self, obj: Any) -> str:
+        return str(obj.label)
+
+    @admin.display(description="Tokens of budget")
+    def size(self, bank: Bank) -> str:
+        used = bank.block_tokens if bank.enabled else 0
+        return f"{used:,} of {bank.max_tokens:,} ({used / bank.max_tokens:.0%})"
+
+    @admin.display(description="What the model is told")
+    def told(self, bank: Bank) -> SafeString:
+        block, _ = services.prompt_block(bank.pk)
+        if not block:
+            return format_html("{}", "Nothing yet." if bank.enabled else "Nothing: memory is off.")
+        return format_html('<pre class="memory-block" tabindex="0">{}</pre>', block)
+
+    @admin.display(description="Where each line comes from")
+    def origins(self, bank: Bank) -> SafeString | str:
+        lines = services.render(bank).lines
+        rows = ((line.period, line.text, fact_links(line.facts), len(line.citations)) for line in lines)
+        listed = format_html_join("", "<li><em>{}</em> {} <span>({}; turns cited: {})</span></li>", rows)
+        return format_html('<ul class="memory-list">{}</ul>', listed) if lines else "–"
+
+    @admin.display(description="In numbers")
+    def figures(self, bank: Bank) -> SafeString:
+        rows = ((name.replace("_", " "), value) for name, value in _flat(asdict(services.statistics(bank))))
+        return format_html('<dl class="memory-figures">{}</dl>', joined("<div><dt>{}</dt><dd>{}</dd></div>", rows))
+
+    @admin.display(description="Trouble")
+    def trouble(self, bank: Bank) -> str:
+        return bank.last_error or "none"
+
+
+class QuarantineFilter(SetFilter):
+    """Held back from the model, or not."""
+
+    title = "held back"
+    parameter_name = "quarantined"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Fact]) -> QuerySet[Fact]:
+        match self.value():
+            case "yes":
+                return queryset.exclude(quarantine="")
+            case "no":
+                return queryset.filter(quarantine="")
+        return queryset
+
+
+@admin.register(Entry)
+class EntryAdmin(BankScoped):
+    """Summaries: of a chat, a day, a week, a month."""
+
+    list_display = ["__str__", "of_bank", "granularity", "turns", "fact_count", "tokens", "method", "rolled_up"]
+    list_filter = [BankFilter, "granularity", "provisional"]
+    ordering = ["-period_start", "-pk"]
+    fields = ["of_bank", "granularity", "period_start", "turns", "first_at", "last_at", "tokens", "method"]
+    fields += ["provisional", "parent_link", "children_links", "facts_list"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        shared: QuerySet[Entry] = super().get_queryset(request).exclude(chat__private=True)
+        return shared.annotate(fact_total=Count("facts")).select_related("parent")
+
+    @admin.display(description="turns", ordering="output_count")
+    def turns(self, entry: Entry) -> int:
+        return entry.output_count
+
+    @admin.display(description="facts", ordering="fact_total")
+    def fact_count(self, entry: Any) -> int:
+        return int(entry.fact_total)
+
+    @admin.display(description="rolled up", boolean=True)
+    def rolled_up(self, entry: Entry) -> bool:
+        return entry.parent_id is not None
+
+    @admin.display(description="Rolled up into")
+    def parent_link(self, entry: Entry) -> SafeString | str:
+        return link(entry.parent, str(entry.parent)) if entry.parent else "–"
+
+    @admin.display(description="Made from")
+    def children_links(self, entry: Entry) -> SafeString | str:
+        children = entry.children.exclude(chat__private=True).in_order()
+        return joined("{} ", [(link(child, str(child)),) for child in children]) or "the turns of one chat"
+
+    @admin.display(description="Facts")
+    def facts_list(self, entry: Entry) -> SafeString | str:
+        facts = marked(entry.facts.select_related("entry").order_by("position"))
+        return format_html('<ul class="memory-list">{}</ul>', joined("<li>{}</li>", [(line_of(f),) for f in facts]))
+
+
+@admin.register(Fact)
+class FactAdmin(BankScoped):
+    """The lines of memory, and for each: why does it say this?"""
+
+    bank_lookup = "entry__bank"
+    list_display = ["line", "kind", "speaker", "said_on", "of_bank", "state"]
+    list_filter = [BankFilter, QuarantineFilter, "kind", "entry__granularity", "pinned", "hidden"]
+    list_select_related = ["entry"]
+    search_fields = ["text", "speaker"]
+    ordering = ["-pk"]
+    fields = ["line", "state", "kind", "speaker", "said_on", "of_bank", "entry_link", "tokens", "weight"]
+    fields += ["detail", "edited_by", "why"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:
+        return super().get_queryset(request).exclude(entry__chat__private=True)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        changelist = super().get_changelist_instance(request)
+        changelist.result_list = marked(changelist.result_list)
+        return changelist
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Fact | None:
+        fact: Fact | None = super().get_object(request, object_id, from_field)
+        return marked([fact])[0] if fact else None
+
+    @admin.display(description="fact", ordering="text")
+    def line(self, fact: Any) -> str:
+        return WITHHELD if fact.withheld else fact.text
+
+    @admin.display(description="state")
+    def state(self, fact: Fact) -> SafeString | str:
+        if fact.quarantine:
+            return format_html('<strong class="held-back">held back: {}</strong>', fact.quarantine)
+        marks = {"pinned": fact.pinned, "hidden": fact.hidden, "replaced": fact.superseded_by_id}
+        return ", ".join(name for name, holds in marks.items() if holds) or "in memory"
+
+    @admin.display(description="bank")
+    def of_bank(self, obj: Any) -> str:
+        return str(obj.entry.bank.label)
+
+    @admin.display(description="In the summary")
+    def entry_link(self, fact: Fact) -> SafeString:
+        return link(fact.entry, str(fact.entry))
+
+    @admin.display(description="Why does it say this?")
+    def why(self, fact: Any) -> SafeString | str:
+        return WITHHELD if fact.withheld else explained(services.explain(fact.entry.bank, fact_id=fact.pk))
+
+
+def _flat(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", value

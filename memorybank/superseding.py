@@ -1,0 +1,177 @@
+"""Which value a sentence says it replaces, and whether an older fact states that value. Pure.
+
+Only what is said outright counts ("from 3 May to 17 May", "Postgres instead of MySQL", "statt 30 Tage"): the
+newer fact then names what it replaced by itself, and an older one disappears only if it says the old value
+about the same thing.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from .sentences import plain, sentences, terms
+from .turns import Draft, Turn
+
+# A value is short: up to six words, no clause. It ends at punctuation or where the sentence goes on.
+_VALUE = r"(?P<{0}>(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)){{1,40}}(?: (?!{1}\b)(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)){{1,40}}){{0,5}}?)"
+_STOP = (
+    "because|since|due|and|but|so|as|for|with|after|in|by|if|when|while|where|which|that|who|now|again|today|yesterday|"
+    "is|are|was|were|will|has|have|had|weil|und|aber|da|wegen|ab|ist|wird|parce|car|et|mais|est|porque|y|pero|es|por|e|mas"
+)
+_END = rf"(?=\s*(?:[.,;:!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
+_MOVED = (
+    r"\b(?:mov\w+|chang\w+|shift\w*|postpon\w+|push\w*|delay\w+|rais\w+|lower\w*|increas\w+|reduc\w+|extend\w*|switch\w*|"
+    r"renam\w+|go(?:es)?|went|drop\w*|brought forward|mov(?:e|es) again|handed|verschoben|verschiebt|geändert|wechseln?|"
+    r"reporté\w*|déplacé\w*|pass(?:e|é|er)|change\w*|aplaz\w+|cambi\w+|pasa\w*|adiad\w+|mud\w+|alterad\w+)\b"
+)
+
+
+def _value(name: str) -> str:
+    return _VALUE.format(name, f"(?:{_STOP})")
+
+
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # from OLD to NEW, near a word of moving
+        rf"{_MOVED}[^.!?\n]{{0,80}}?\bfrom {_value('old')} to {_value('new')}{_END}",
+        rf"\bfrom {_value('old')} to {_value('new')}{_END}[^.!?\n]{{0,60}}?{_MOVED}",
+        rf"\bvon {_value('old')} auf {_value('new')}{_END}",
+        rf"{_MOVED}[^.!?\n]{{0,60}}?\b(?:de|du|del|do) {_value('old')} (?:à|au|a|al|para) {_value('new')}{_END}",
+        # NEW instead of OLD
+        rf"\b(?:instead of|rather than|in place of|no longer|replac(?:es|ed|ing)(?: the (?:earlier|old|previous)[^.,;]{{0,30}}? of)?)"
+        rf" {_value('old')}{_END}",
+        rf"\b(?:statt|anstatt|anstelle von|ersetzt|nicht mehr)(?: (?:der|die|das|den|dem|des))? {_value('old')}{_END}",
+        rf"\b(?:au lieu (?:de |du |d['’])|remplace |en lugar de(?:l)? |en vez de(?:l)? |em vez d[aeo] |reemplaza (?:a )?|substitui )"
+        rf"{_value('old')}{_END}",
+        # NEW (was OLD), NEW, not OLD
+        rf"\((?:was|were|before|previously|formerly|originally|vorher|bisher|avant|antes|antes era)[:,]? {_value('old')}\s*[,);]",
+        rf"(?<=\w), not {_value('old')}{_END}",
+        rf"\b(?:the old|the previous|the former) {_value('old')} is gone",
+        rf"(?:^|\s){_value('old')} ?(?:→|->|=>) ?{_value('new')}{_END}",
+        # no spaces between words
+        r"(?:从|由|從)(?P<old>[^，。；、\s]{1,20}?)(?:改为|改成|改到|推迟到|提前到|換成|换成|改為)(?P<new>[^，。；\s]{1,20})",
+        r"(?:而不是|不再是|代替|取代)(?P<old>[^，。；、\s]{1,20})",
+        r"(?P<old>[^、。，\s]{1,20}?)から(?P<new>[^、。，\s]{1,20}?)(?:に|へ)(?:変更|延期|移行|変わ|切り替え)",
+        r"(?P<old>[^、。，\s]{1,20}?)(?:ではなく|の代わりに|に代えて)",
+    )
+)
+_HEDGED = re.compile(
+    r"\b(?:if|would|could|should|might|maybe|perhaps|consider|suggest|propose|wenn|könnte|sollte|vielleicht|si|pourrait|"
+    r"peut-être|podría|quizás|talvez|poderia)\b|[?？]\s*$",
+    re.IGNORECASE,
+)
+# Said of any change; sharing one of these does not make two facts be about the same thing.
+_GENERIC = frozenset(
+    "move moves moved moving change changes changed new old now again decision decided decide start starts started stay stays "
+    "date dates day days week weeks month months year years time first last final update updated corrected correction instead "
+    "replace replaces replaced replacing previously originally before after today yesterday tomorrow will per about need".split()
+)
+_MONTHS = frozenset(
+    "january february march april may june july august september october november december".split()
+)
+#: Content words that make the rest of a replaced fact worth keeping.
+ENOUGH = 4
+_IGNORED = frozenset(terms(" ".join(sorted(_GENERIC | _MONTHS))))
+_WORD = re.compile(r"\w")
+_CLAUSE = re.compile(r"(?<=[.,:;!?])\s|[()\n、。，；：]| – | — ")
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A value that a sentence says is over."""
+
+    old: str
+
+
+def replacements(text: str) -> list[Replacement]:
+    """The values that ``text`` says outright it replaces; none when it only asks or supposes."""
+    if _HEDGED.search(text):
+        return []
+    return list(dict.fromkeys(_found(text)))
+
+
+def _found(text: str) -> Iterator[Replacement]:
+    for pattern in _PATTERNS:
+        for match in pattern.finditer(text):
+            old = match["old"].strip(" '\"“”„«»*_`")
+            if is_value(old):
+                yield Replacement(old)
+
+
+def is_value(text: str) -> bool:
+    """Specific enough to be looked for: a digit, a capital, or a script without capitals; not a mere pronoun."""
+    return len(text) > 1 and (
+        any(c.isdigit() or c.isupper() for c in text) or any(c.isalpha() and not c.islower() for c in text)
+    )
+
+
+def is_replaced(older: str, newer: str, replacement: Replacement) -> bool:
+    """Whether ``older`` states the replaced value about something ``newer`` speaks of where it replaces it."""
+    if not _states(older, replacement.old):
+        return False
+    if any(r.old.casefold() == replacement.old.casefold() for r in replacements(older)):
+        return False  # it, too, says that this value is over
+    return bool(subjects(older, replacement.old) & subjects(newer, replacement.old))
+
+
+def mark_changes(drafts: Sequence[Draft], turns: Sequence[Turn]) -> list[Draft]:
+    """Drafts that name what they replace where anybody in their turn said so, and weigh more for it."""
+    marked = list(drafts)
+    for turn in turns:
+        for sentence in (s for utterance in turn.utterances for s in sentences(plain(utterance.text))):
+            for replacement in replacements(sentence):
+                _mark(marked, turn, sentence, replacement)
+    return marked
+
+
+def _mark(drafts: list[Draft], turn: Turn, sentence: str, replacement: Replacement) -> None:
+    """Append what was replaced to the draft of this turn that the sentence is about."""
+    about = subjects(sentence, replacement.old)
+    own = [(number, draft) for number, draft in enumerate(drafts) if turn.id in draft.citations]
+    akin = [(len(about & set(terms(draft.text))), draft.weight, -number) for number, draft in own]
+    shared, _, number = max(akin, default=(0, 0.0, 0))
+    if not own or (about and not shared):
+        return
+    draft = drafts[-number]
+    names_it = any(r.old.casefold() == replacement.old.casefold() for r in replacements(draft.text))
+    if _states(draft.text, replacement.old) and not names_it:
+        return  # it speaks of the old value in some other way
+    text = draft.text if names_it else f"{draft.text.rstrip('. ')} (before: {replacement.old})"
+    drafts[-number] = replace(draft, text=text, weight=max(draft.weight, (1 + draft.weight) / 2))
+
+
+def _states(text: str, value: str) -> bool:
+    """Whether the value stands in the text as whole words."""
+    return bool(_whole(value).search(text))
+
+
+def _whole(value: str) -> re.Pattern[str]:
+    before, after = (r"(?<!\w)" if _WORD.match(value[0]) else ""), (r"(?!\w)" if _WORD.match(value[-1]) else "")
+    if any(ord(c) > 0x2E80 for c in value):  # scripts without spaces have no word ends to look for
+        before = after = ""
+    return re.compile(before + re.escape(value) + after, re.IGNORECASE)
+
+
+def subjects(text: str, value: str) -> frozenset[str]:
+    """What the clause with ``value`` is about, or the clause before it if that says nothing but the value."""
+    clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
+    about: frozenset[str] = frozenset()
+    for number, clause in enumerate(clauses):
+        if _states(clause, value):
+            near = _subjects(clause, value) or (_subjects(clauses[number - 1], value) if number else frozenset())
+            about |= near
+    return about
+
+
+def remainder(text: str, value: str) -> str:
+    """What ``text`` says besides the clauses that state ``value``; "" if that is too little to stand alone."""
+    clauses = [clause.strip() for clause in _CLAUSE.split(text)]
+    rest = " ".join(clause for clause in clauses if clause and not _states(clause, value)).rstrip(" ,;:–—")
+    return rest if len(_subjects(rest, value)) >= ENOUGH else ""
+
+
+def _subjects(clause: str, value: str) -> frozenset[str]:
+    """Content words without the value, numbers, months, and words of change."""
+    own = set(terms(clause)) - set(terms(value)) - _IGNORED
+    return frozenset(term for term in own if not any(c.isdigit() for c in term))

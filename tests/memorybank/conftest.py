@@ -1,0 +1,44 @@
+"""The model of a test: scripted, or none."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memorybank import llm
+from memorybank.llm.scripted import ScriptedLLM
+
+from .factories import note_taker
+
+SCRIPTED = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": "scripted"}
+
+
+@pytest.fixture
+def no_model(settings: Any) -> Iterator[None]:
+    """Extractive memory, whatever the environment says."""
+    settings.MEMORYBANK = {}
+    llm.reset()
+    yield
+    llm.reset()
+
+
+@pytest.fixture
+def model(settings: Any) -> Iterator[ScriptedLLM]:
+    """A summary model that takes notes in the items' own words, until the test says otherwise."""
+    settings.MEMORYBANK = {"LLMS": {"summary": SCRIPTED}}
+    llm.reset()
+    built = llm.get("summary")
+    assert isinstance(built, ScriptedLLM)
+    built.answer = note_taker
+    yield built
+    llm.reset()
+
+
+@pytest.fixture
+def tuned(settings: Any) -> Any:
+    """A function that changes settings of the app: ``tuned(CHUNK_TOKENS=200)``."""
+
+    def tune(**changes: Any) -> None:
+        settings.MEMORYBANK = {**settings.MEMORYBANK, **changes}
+
+    return tune

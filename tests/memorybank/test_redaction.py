@@ -1,0 +1,168 @@
+"""Secrets and personal data are masked; what a team must remember is not."""
+
+import random
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybank.redaction import redact
+
+ALNUM = string.ascii_letters + string.digits
+HEX = "0123456789abcdef"
+
+
+def key(prefix: str, length: int, letters: str = ALNUM, suffix: str = "") -> str:
+    """A made-up secret, put together here so that no scanner takes this file for a leak."""
+    dice = random.Random(f"{prefix}{length}")
+    return prefix + "".join(dice.choice(letters) for _ in range(length)) + suffix
+
+
+SECRETS = {
+    "aws id": key("AKIA", 16, string.ascii_uppercase + "234567"),
+    "aws secret": "AWS_SECRET_ACCESS_KEY=" + key("", 40),
+    "anthropic": key("sk-ant-api03-", 93, suffix="AA"),
+    "openai": key("sk-", 20) + key("T3BlbkFJ", 20),
+    "openai project": key("sk-proj-", 74) + key("T3BlbkFJ", 74),
+    "openrouter": key("sk-or-v1-", 64, HEX),
+    "hugging face": key("hf_", 34, string.ascii_letters),
+    "github": key("ghp_", 36),
+    "github fine-grained": key("github_pat_", 22) + key("_", 59),
+    "gitlab": key("glpat-", 20),
+    "google": key("AIza", 35),
+    "groq": key("gsk_", 52),
+    "slack": key("xoxb-", 12, string.digits) + key("-", 12, string.digits) + key("-", 24),
+    "stripe": key("sk_live_", 24),
+    "twilio": key("SK", 32, HEX),
+    "sendgrid": key("SG.", 22) + key(".", 43),
+    "npm": key("npm_", 36),
+    "pypi": key("pypi-AgEIcHlwaS5vcmc", 100),
+    "digitalocean": key("dop_v1_", 64, HEX),
+    "shopify": key("shpat_", 32, HEX),
+    "databricks": key("dapi", 32, HEX),
+    "vault": key("hvs.", 95),
+    "telegram": key("", 9, "123456789") + key(":AA", 33),
+    "azure": "AccountKey=" + key("", 86, suffix="=="),
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + key("", 43),
+    "bearer": "Authorization: Bearer " + key("", 40),
+    "private key": "-----BEGIN RSA PRIVATE KEY-----\n" + key("MII", 200) + "\n-----END RSA PRIVATE KEY-----",
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("frame", ["{}", "we use {} for the bot", "Schlüssel 🔑: {} – bitte", "キーは {} です"])
+def test_it_masks_keys_and_tokens_even_when_personal_data_stays(name: str, frame: str) -> None:
+    secret = SECRETS[name]
+    masked = redact(frame.format(secret), personal=False)
+    assert secret.split("=", 1)[-1].split(" ")[-1][-20:] not in masked.text
+    assert masked.found
+    assert "[redacted: " in masked.text
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("password=hunter2 is old", "password=[redacted: password] is old"),
+        ("the password is Summer2024!", "the password is [redacted: password]!"),
+        ('"password": "correct horse"', '"password": "correct horse"'),  # several words are not told from prose
+        ('"password": "correcthorse"', '"password": "[redacted: password]"'),
+        ("Passwort: geh3im!x", "Passwort: [redacted: password]"),
+        ("mot de passe : azerty12", "mot de passe : [redacted: password]"),
+        ("la contraseña es hola1234", "la contraseña es [redacted: password]"),
+        ("senha: abc12345", "senha: [redacted: password]"),
+        ("密码是Abc12345。", "密码是[redacted: password]。"),
+        ("パスワードは Abc12345 です", "パスワードは [redacted: password] です"),
+        ("api_key: 8f3b2c1d9e7a6f5b4c", "api_key: [redacted: secret]"),
+        ("CLIENT_SECRET=q8Zx-11aa-77", "CLIENT_SECRET=[redacted: secret]"),
+        ("postgres://app:s3cr3t@db.example.com:5432/x", "postgres://app:[redacted: password]@db.example.com:5432/x"),
+        ("redis://:pa$$w0rd@cache:6379", "redis://:[redacted: password]@cache:6379"),
+    ],
+)
+def test_it_masks_passwords_as_people_type_them(text: str, masked: str) -> None:
+    assert redact(text).text == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("write to bob.o'neil@example.co.uk today", "write to [redacted: e-mail address] today"),
+        ("jörg@müller.de", "[redacted: e-mail address]"),
+        ("<a@b.org>, x_y+z@mail.example.com.", "<[redacted: e-mail address]>, [redacted: e-mail address]."),
+        ("+49 30 901820", "[redacted: phone number]"),
+        ("0049 30 901820", "[redacted: phone number]"),
+        ("call (415) 555-2671 or 650-253-0000", "call [redacted: phone number] or [redacted: phone number]"),
+        ("Tel. 030 1234567", "Tel. [redacted: phone number]"),
+        ("电话：13812345678", "电话：[redacted: phone number]"),
+        ("card 4111 1111 1111 1111, exp 12/27", "card [redacted: card number], exp 12/27"),
+        ("amex 378282246310005", "amex [redacted: card number]"),
+        ("pay DE89 3704 0044 0532 0130 00 TODAY", "pay [redacted: iban] TODAY"),
+        ("GB82WEST12345698765432", "[redacted: iban]"),
+    ],
+)
+def test_it_masks_personal_data_only_when_asked(text: str, masked: str) -> None:
+    assert redact(text).text == masked
+    assert redact(text, personal=False).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "On 2024-05-07 at 14:30 we shipped v2.1.3-rc4, BIL-231 is closed.",
+        "7. Mai 2023, 07/05/2023, 2023年5月7日, 20230507, 1715082000, 1715082000123456",
+        "It costs 1,200.50 EUR, 1.200,50 €, $4,111, 4111 units and 12 345 678 visits.",
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8, uuid 550e8400-e29b-41d4-a716-446655440000",
+        "image sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "ISBN 978-3-16-148410-0, EAN 4006381333931, order 4111111111111112, snowflake 1234567890123456789",
+        "The token budget is 2000 tokens; token: 128k context; the secret: never deploy on Friday",
+        "password: ask Priya. The password is base64 encoded, the password is 12 characters long.",
+        "we discussed the api_key: rotation policy is 90 days",
+        "password=$PASSWORD token=${TOKEN} secret=os.environ['X'] password=**** api_key=None",
+        "git@github.com:org/repo.git, react@18.2.0, @priya, user@host, a @ b",
+        "10.0.0.1, 192.168.178.20/24, 255.255.255.0, 51.5072, -0.1276",
+        "+10 percent, +2000000 users, phone support on 2024-05-07, 3-4-5, 555-1234",
+        "https://example.com/a:b/c@d?x=1 and http://localhost:8000/x@y",
+        "sk-learn and sk-some-very-long-hyphenated-word-without-any-number",
+        "Der Token läuft ab, das Passwort wird geändert, le mot de passe est expiré, 密码是旧的",
+    ],
+)
+def test_it_leaves_what_a_team_must_remember(text: str) -> None:
+    assert redact(text).text == text
+    assert redact(text).found == ()
+
+
+def test_it_names_what_it_found_once_each() -> None:
+    assert redact("a@b.org, c@d.org, +49 30 901820").found == ("e-mail address", "phone number")
+
+
+def test_it_masks_a_key_that_starts_a_block_without_its_end() -> None:
+    cut = "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "\n".join([key("b3Bl", 60)] * 5)
+    assert redact(f"here: {cut}").text == "here: [redacted: private key]"
+
+
+PIECES = st.sampled_from(
+    [
+        *SECRETS.values(),
+        *("password=", "token: ", "a@b.org", "+49 30 901820", "4111 1111 1111 1111", "tel ", "://u:", "@", " ", "\n"),
+        *("[redacted: password]", "[", "]", "1", "é", "-", ".", "is ", "sk-", "DE89370400440532013000"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_it_is_idempotent_on_hostile_mixtures(text: str) -> None:
+    once = redact(text)
+    assert redact(once.text) == type(once)(once.text, ())
+
+
+@given(st.text())
+def test_it_is_idempotent_on_any_text(text: str) -> None:
+    once = redact(text).text
+    assert redact(once).text == once
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "1 ", "+1", "a@", "a.@", "password: ", "-----BEGIN RSA PRIVATE KEY-----", "eyJa."]
+)
+def test_it_gets_through_large_hostile_texts(piece: str) -> None:
+    assert redact(piece * (500_000 // len(piece))).text
