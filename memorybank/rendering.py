@@ -15,10 +15,11 @@ from . import conf, dates, ladder, packing
 from .models import CARRIED, EXTRACTIVE, Bank, Chat, Fact, Granularity
 from .packing import Block as Packed
 from .packing import Candidate
-from .packing.values import TIERS
 
 #: Digests whose facts are leaf facts word for word: those stand for themselves.
 VERBATIM = (CARRIED, EXTRACTIVE)
+#: The tiers of a block in its order: oldest and coarsest first.
+TIERS = tuple(reversed(Granularity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def leaf_candidate(fact: Fact, place: Place | None = None) -> Candidate:
         id=fact.pk,
         text=fact.text,
         at=fact.entry.last_at,
-        tier=TIERS.index(granularity.value),
+        tier=TIERS.index(granularity),
         period=_period(granularity, place.period_start if place else fact.said_on),
         label=dates.spell(fact.said_on),
         chat=str(fact.entry.chat_id),
@@ -141,7 +142,7 @@ def _digest_candidate(fact: Fact, place: Place) -> Candidate:
         id=fact.pk,
         text=fact.text,
         at=datetime.combine(fact.said_on, time.max, tzinfo=fact.entry.last_at.tzinfo),
-        tier=TIERS.index(place.granularity.value),
+        tier=TIERS.index(place.granularity),
         period=period,
         label=_period_label(place.granularity, place.period_start),
         chat=f"digest {fact.entry_id}",
@@ -171,7 +172,7 @@ def _explained(packed: Packed, memory: Memory, budget: int, encoding: str) -> Bl
     lines = tuple(
         ShownLine(
             text=line.text,
-            granularity=TIERS[line.tier],
+            granularity=TIERS[line.tier].value,
             period=line.period,
             citations=tuple(sorted({output for pk in line.ids for output in memory.citations[pk]})),
             facts=line.ids,

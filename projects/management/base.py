@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from io import TextIOWrapper
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -35,14 +35,14 @@ class MemoryCommand(BaseCommand):
     """A command that exits with 2 for what the caller got wrong and 1 for what failed, in one line."""
 
     # They work as everywhere in Django; --help shows what is ours.
-    suppressed_base_arguments = frozenset(
-        {"--version", "--verbosity", "--settings", "--pythonpath", "--traceback"}
-        | {"--no-color", "--force-color", "--skip-checks"}
-    )
+    suppressed_base_arguments = {
+        *("--version", "--verbosity", "--settings", "--pythonpath"),
+        *("--traceback", "--no-color", "--force-color"),
+    }
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
-        parser.__class__ = OneLineParser
+        parser.__class__ = OneLineParser  # Django has no hook for the parser's class
         return parser
 
     def execute(self, *args: Any, **options: Any) -> Any:
@@ -64,8 +64,7 @@ class MemoryCommand(BaseCommand):
     def print_counts(self, counts: Mapping[str, Any]) -> None:
         """One line a count, aligned."""
         for name, value in counts.items():
-            shown = f"{value:,}" if isinstance(value, int) else value
-            self.stdout.write(f"{name.replace('_', ' '):>18}  {shown}")
+            self.stdout.write(f"{name.replace('_', ' '):>18}  {_shown(value)}".rstrip())
 
 
 def add_project_argument(parser: CommandParser) -> None:
@@ -109,16 +108,46 @@ def duration(text: str) -> timedelta:
         raise ArgumentTypeError(f"“{text}” is too long") from error
 
 
-def budget(text: str) -> int:
-    """A token budget, for argparse."""
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 32_000):
-        raise ArgumentTypeError(f"“{text}” is not a number of tokens from 1 to 32,000")
-    return int(text)
+def between(low: int, high: int, what: str) -> Callable[[str], int]:
+    """A parser of whole numbers from ``low`` to ``high``, for argparse; ``what`` names them."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
+            raise ArgumentTypeError(f"“{text[:40]}” is not a number of {what} from {low} to {high:,}")
+        return int(text)
+
+    return parse
+
+
+def text_file(path: str) -> IO[str]:
+    """A UTF-8 file opened for reading, ``-`` for standard input, for argparse.
+
+    Bytes that are not UTF-8 come in as lone surrogates, so that the line they are in can be told.
+    """
+    how: Any = {"encoding": "utf-8-sig", "errors": "surrogateescape"}
+    if path == "-":
+        return TextIOWrapper(sys.stdin.buffer, **how)
+    try:
+        return open(path, **how)
+    except OSError as error:
+        raise ArgumentTypeError(f"{path}: {error.strerror}") from error
+
+
+def counted(number: int, noun: str) -> str:
+    """“1 chat”, “1,200 chats”."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _explained(error: DatabaseError) -> str:
     words = str(error).splitlines()[0] if str(error) else type(error).__name__
-    if "no such table" in words or "does not exist" in words or "no such column" in words:
+    unknown = isinstance(error, ProgrammingError) and "does not exist" in words
+    if unknown or "no such table" in words or "no such column" in words:
         return f"The database is not migrated ({words}). Run: python manage.py migrate"
     if "readonly" in words or "unable to open" in words:
         return f"The database {connection.settings_dict['NAME']} cannot be written: {words}. Check DATA_DIR."

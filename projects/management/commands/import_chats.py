@@ -1,6 +1,5 @@
 """Import outputs from a JSON Lines file."""
 
-from argparse import FileType
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -12,7 +11,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from projects.importing import BadLineError, Projects, Reader, record
 
-from ..base import ACTOR, FAILED, MemoryCommand
+from ..base import ACTOR, FAILED, MemoryCommand, counted, text_file
 
 
 class Command(MemoryCommand):
@@ -24,7 +23,7 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "file", type=FileType("r", encoding="utf-8", errors="replace"), help="- reads standard input"
+            "file", metavar="FILE", type=text_file, help="JSON Lines in UTF-8; - reads standard input"
         )
         parser.add_argument(
             "--enable",

@@ -1,6 +1,5 @@
 """Replay a log of chats as time passing."""
 
-from argparse import FileType
 from datetime import datetime, timedelta
 from typing import IO, Any
 
@@ -25,7 +24,7 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "file", type=FileType("r", encoding="utf-8", errors="replace"), help="- reads standard input"
+            "file", metavar="FILE", type=text_file, help="JSON Lines in UTF-8; - reads standard input"
         )
         parser.add_argument("--step", type=duration, default=timedelta(hours=6), help="such as 30m, 6h (default) or 1d")
         parser.add_argument("--budget", type=budget, help="set the token budget of every project in the file")
