@@ -1,7 +1,9 @@
 """Settings, all from the environment (or ``.env``), typed, with defaults that need nothing installed."""
 
+import os
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -11,6 +13,16 @@ from memorybank import conf
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
+
+
+def _number(name: str, default: float) -> Any:
+    """A number of the type of ``default``; one clear line if it is none."""
+    text = env.str(name, default="")
+    try:
+        return type(default)(text or default)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: “{text[:40]}” is not a number.") from error
+
 
 DEBUG = env.bool("DEBUG", default=True)
 SECRET_KEY = env.str("SECRET_KEY", default="")
@@ -73,7 +85,10 @@ def _writable(folder: Path) -> Path:
     return folder
 
 
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'memorybank.sqlite3'}")}
+with catch_warnings(action="ignore"):  # its warning about an unknown address would print the password
+    DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'memorybank.sqlite3'}")}
+if not DATABASES["default"].get("ENGINE"):
+    raise ImproperlyConfigured("DATABASE_URL is not an address such as postgres://user:password@host:5432/name.")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # WAL alone gave thousands of lock errors with eight writers; all of these together gave none.
     DATABASES["default"].setdefault("OPTIONS", {}).update(
@@ -147,12 +162,20 @@ def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
         "BASE_URL": read("BASE_URL") or "https://api.openai.com/v1",
         "API_KEY": read("API_KEY"),
         "MODEL": read("MODEL", "gpt-4o-mini"),
-        "TIMEOUT": float(read("TIMEOUT", "60")),
-        "MAX_RETRIES": int(read("MAX_RETRIES", "1")),
+        "TIMEOUT": _number(f"{prefix}TIMEOUT", _number(f"{fallback or prefix}TIMEOUT", 60.0)),
+        "MAX_RETRIES": _number(f"{prefix}MAX_RETRIES", _number(f"{fallback or prefix}MAX_RETRIES", 1)),
     }
 
 
-LLM_CONTEXT_TOKENS = env.int("LLM_CONTEXT_TOKENS", default=32_000)
+def _tunables() -> dict[str, Any]:
+    """Every ``MEMORYBANK_<NAME>`` set; a misspelt one goes on to the system check, which says so."""
+    known = {name.upper(): default for name, default in conf.numbers()}
+    prefix = "MEMORYBANK_"
+    given = [name.removeprefix(prefix) for name, value in os.environ.items() if name.startswith(prefix) and value]
+    return {name: _number(prefix + name, known[name]) if name in known else env.str(prefix + name) for name in given}
+
+
+LLM_CONTEXT_TOKENS = _number("LLM_CONTEXT_TOKENS", 32_000)
 MEMORYBANK: dict[str, Any] = {
     "LLMS": {
         alias: options
@@ -160,13 +183,7 @@ MEMORYBANK: dict[str, Any] = {
         if options
     },
     "BANKS_FOR_USER": "projects.access.banks_for",
-    **{
-        name.upper(): env.float(f"MEMORYBANK_{name.upper()}")
-        if isinstance(default, float)
-        else env.int(f"MEMORYBANK_{name.upper()}")
-        for name, default in conf.numbers()
-        if env.str(f"MEMORYBANK_{name.upper()}", default="")
-    },
+    **_tunables(),
 }
 
 LOGGING = {

@@ -154,12 +154,12 @@ def _outcome(error: LLMError) -> Outcome:
     return next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
 
 
-def blocked(now: datetime) -> bool:
-    """Whether a model is configured but backing off at ``now``: no sense in handing out work."""
+def outage(now: datetime) -> LLMEndpoint | None:
+    """The configured endpoint if it backs off at ``now``: no sense in handing out work."""
     model = llm.get("summary")
     if model is None:
-        return False
-    return LLMEndpoint.objects.filter(fingerprint=model.fingerprint, retry_at__gt=now).exists()
+        return None
+    return LLMEndpoint.objects.filter(fingerprint=model.fingerprint, retry_at__gt=now).first()
 
 
 @contextmanager

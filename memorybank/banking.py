@@ -11,6 +11,7 @@ from . import rendering
 from .exceptions import DisclosureRequired, InvalidInput
 from .models import Bank, Chat, Event
 
+MAX_FOCUS = 1000
 SETTINGS = ("max_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
 
 
@@ -71,6 +72,8 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
 def _require_valid(bank: Bank) -> None:
     if bank.timezone not in available_timezones():
         raise InvalidInput(f"timezone: “{bank.timezone[:64]}” is not a known time zone, such as Europe/Berlin.")
+    if len(bank.focus) > MAX_FOCUS:  # Django checks a text field's length in forms only
+        raise InvalidInput(f"focus: {len(bank.focus):,} characters, at most {MAX_FOCUS:,} are allowed.")
     try:
         bank.clean_fields(exclude=[f.name for f in bank._meta.fields if f.name not in SETTINGS])
     except ValidationError as error:

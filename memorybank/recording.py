@@ -70,6 +70,8 @@ class NewOutput:
             raise InvalidInput("created_at: must be a time.")
         if timezone.is_naive(self.created_at):
             raise InvalidInput("created_at: has no time zone; write it like 2026-05-08T13:56:00Z.")
+        if self.created_at.year < 1970:  # no chat is older, and the calendar's first days overflow
+            raise InvalidInput(f"created_at: {self.created_at.isoformat()} is before 1970.")
         if self.created_at > now + CLOCK_SKEW:
             raise InvalidInput(f"created_at: {self.created_at.isoformat()} is in the future.")
 

@@ -110,8 +110,8 @@ def _places(bank: Bank) -> dict[int, Place]:
     places: dict[int, Place] = {}
     for pk in rows:
         top = pk
-        while rows[top][1] is not None:
-            top = rows[top][1]
+        for _ in Granularity:  # no chain is longer, and a broken one must not hang us
+            top = rows[top][1] if rows[top][1] in rows else top
         _, _, granularity, start, method = rows[top]
         places[pk] = Place(top, Granularity(granularity), start, method)
     return places

@@ -8,10 +8,10 @@ from typing import Any
 from django.db.models import Count, Sum
 from django.utils import timezone
 
-from . import banking, conf, exporting, invariants, recording, rendering, summarising, sweeping, tokens
+from . import asking, banking, conf, exporting, invariants, recording, rendering, summarising, sweeping, tokens
 from .exceptions import InvalidInput
 from .invariants import Violation
-from .models import Bank, Chat, Event, Fact, Granularity, Output
+from .models import Bank, Chat, Event, Fact, Granularity, LLMEndpoint, Output
 from .recording import NewOutput
 from .rendering import Block
 from .sweeping import Report
@@ -30,6 +30,7 @@ __all__ = [
     "enable",
     "explain",
     "export",
+    "outage",
     "prompt_block",
     "record",
     "record_once",
@@ -135,6 +136,11 @@ def run(
 ) -> Report:
     """What beat and worker do, in the foreground, for one bank or all."""
     return sweeping.run(now=now or timezone.now(), bank=bank, until_idle=until_idle, progress=progress)
+
+
+def outage(*, now: datetime | None = None) -> LLMEndpoint | None:
+    """The summary model's endpoint while it backs off, with ``retry_at`` and ``last_error``; else None."""
+    return asking.outage(now or timezone.now())
 
 
 def check(bank: Bank) -> list[Violation]:

@@ -43,7 +43,7 @@ class Report:
 
 def due_chats(now: datetime, bank: Bank | None = None) -> list[int]:
     """Ids of the chats to summarise now: fair between banks, capped, none while the model backs off."""
-    if asking.blocked(now):
+    if asking.outage(now):
         return []
     limits = conf.current()
     chats = Chat.objects.due(now)

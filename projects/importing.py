@@ -20,11 +20,18 @@ from .models import SLUG, Project, Tenant
 #: A line longer than this is refused unread: it cannot hold outputs within their limits.
 MAX_LINE = 8_000_000
 REQUIRED = ("tenant", "project", "chat", "user", "question", "created_at")
+IN_THE_FILE = {"chat_key": "chat", "author": "user", "key": "id"}
 KNOWN = {*REQUIRED, "answer", "id", "messages", "status", "title"}
 
 
 class BadLineError(Exception):
     """A line that cannot be imported; the message names its number and what is wrong."""
+
+
+def bad_line(number: int, error: InvalidInput) -> BadLineError:
+    """What is wrong with a line, in the words of the file."""
+    field, colon, what = str(error).partition(":")
+    return BadLineError(f"line {number}: {IN_THE_FILE.get(field, field)}{colon}{what}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +62,8 @@ class Reader:
             if text.strip():
                 try:
                     yield self._line(number, text)
-                except (InvalidInput, ValidationError, ValueError) as error:
-                    message = error.messages[0] if isinstance(error, ValidationError) else str(error)
-                    yield BadLineError(f"line {number}: {message}")
+                except InvalidInput as error:
+                    yield bad_line(number, error)
 
     def _line(self, number: int, text: str) -> ImportLine:
         row = _row(text)

@@ -6,7 +6,7 @@ its cited sources do not.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from memorybank import quarantine
@@ -47,14 +47,13 @@ def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_WORD
         return Accepted(nothing=True)
     kept: dict[str, Line] = {}
     rejected: list[tuple[str, str]] = []
-    evidence = _Library(sources)
+    library = _Library(sources)
     for raw in rows(answer):
-        line = _clean(raw)
-        why = _objection(line, evidence, max_words) if line else "not of the form “- KIND: text [1]”"
-        if line and not why and _gist(line.text) in kept:
-            why = "says the same as a line before it"
-        if line and not why:
-            kept[_gist(line.text)] = line
+        written = parse_row(raw)
+        line = written and replace(written, text=escape(written.text))
+        why = _objection(line, library, max_words, kept) if line else "not of the form “- KIND: text [1]”"
+        if line and written and not why:
+            kept[_gist(line.text)] = _judged(line, written.text)
         else:
             rejected.append((escape(raw)[:MAX_SHOWN], why))
     return Accepted(tuple(kept.values()), tuple(rejected))
@@ -78,16 +77,12 @@ class _Library:
         return self._read[label]
 
 
-def _clean(raw: str) -> Line | None:
-    """The line with its text escaped; it is judged as the model wrote it and as it would be stored."""
-    line = parse_row(raw)
-    if line is None:
-        return None
-    text = escape(line.text)
-    return replace(line, text=text, quarantine=quarantine.reason(line.text) or quarantine.reason(text))
+def _judged(line: Line, written: str) -> Line:
+    """The line with its quarantine reason: judged as the model wrote it, and as it would be stored."""
+    return replace(line, quarantine=quarantine.reason(written) or quarantine.reason(line.text))
 
 
-def _objection(line: Line, library: _Library, max_words: int) -> str:
+def _objection(line: Line, library: _Library, max_words: int, kept: Container[str]) -> str:
     """Why the line may not be kept, or ""."""
     if not any(character.isalnum() for character in line.text):
         return "has no text"
@@ -97,6 +92,8 @@ def _objection(line: Line, library: _Library, max_words: int) -> str:
         return "cites what was not shown"
     if words(line.text) > max_words or len(line.text) > max_words * LETTERS_A_WORD:
         return f"longer than {max_words} words"
+    if _gist(line.text) in kept:
+        return "says the same as a line before it"
     missing = _first_unsupported(line.text, [library.of(label) for label in line.labels])
     return f"states {missing} that its cited sources do not" if missing else ""
 

@@ -36,9 +36,17 @@ def get(alias: str) -> LLM | None:
 
 
 def reset() -> None:
-    """Forget every instance: for tests, and for forked children, which must not share sockets."""
+    """Close and forget every instance: for tests."""
+    with _lock:
+        for instance in _instances.values():
+            instance.close()
+        _instances.clear()
+
+
+def _abandon() -> None:
+    """In a forked child: the sockets are the parent's, and it may have held the lock."""
     global _lock
-    _lock = Lock()  # a fork may have caught the old one locked
+    _lock = Lock()
     _instances.clear()
 
 
@@ -47,4 +55,4 @@ def _build(options: Mapping[str, Any]) -> LLM:
     return backend(**{name.lower(): value for name, value in options.items() if name != "BACKEND"})
 
 
-os.register_at_fork(after_in_child=reset)
+os.register_at_fork(after_in_child=_abandon)

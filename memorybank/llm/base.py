@@ -42,6 +42,9 @@ class LLM(ABC):
         """Identifies the endpoint (sha256 hex): what backs off as a whole, and is new once settings change."""
         return fingerprint(type(self).__qualname__, self.model)
 
+    def close(self) -> None:  # noqa: B027  (most models hold nothing)
+        """Give back connections; the next call opens new ones."""
+
 
 def fingerprint(*parts: str) -> str:
     """sha256 hex of ``parts``; no two different lists of parts collide by running together."""

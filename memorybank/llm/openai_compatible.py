@@ -57,6 +57,12 @@ class OpenAICompatibleLLM(LLM):
         text = self._text(answer)
         return self._completion(answer, clean, text)
 
+    def close(self) -> None:
+        """Close the connection pool, if there was a call."""
+        client = self.__dict__.pop("_client", None)
+        if client:
+            client.close()
+
     def _ask(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
         """The provider's answer; newer OpenAI models want the cap under another name, and say so once."""
         try:

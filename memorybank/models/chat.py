@@ -31,6 +31,10 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         """Chats given up on until somebody asks for a retry."""
         return self.exclude(parked_at=None)
 
+    def failing(self) -> ChatQuerySet:
+        """Chats that failed when last tried and wait for their next try."""
+        return self.filter(attempts__gt=0, parked_at=None, pending_outputs__gt=0, private=False, bank__enabled=True)
+
     def revive(self, since: datetime) -> int:
         """Give a fresh start to chats that failed only while the model answered nobody well.
 

@@ -72,6 +72,14 @@ class Selection:
         self.heard[item.fact.chat] += 1
         self.opened |= {(section, item.paragraph), (section, item.paragraph, item.fact.speaker)}
 
+    def drop(self, item: Item) -> None:
+        """Take the choice back."""
+        self.shown.pop(item.key, None)
+        self.taken.difference_update(item.ids)
+        self.restated -= item.fact.restates
+        self.said.subtract(item.concepts)
+        self.heard[item.fact.chat] -= 1
+
     def repeats(self, item: Item) -> bool:
         """Whether the block says it already: itself, by a digest fact, or by all that it restates."""
         return (
@@ -98,8 +106,8 @@ class Selection:
         heap = [(-self.gain(item, section), place) for place, item in enumerate(items)]
         heapq.heapify(heap)
         chosen: list[Item] = []
-        used = weight = 0
-        while heap and (least is None or weight < least):
+        used = 0
+        while heap and (least is None or used < least):
             _, place = heapq.heappop(heap)
             item = items[place]
             if self.repeats(item) or self.unites(item):
@@ -113,5 +121,5 @@ class Selection:
                 continue
             self.take(item, section)
             chosen.append(item)
-            used, weight = used + price, weight + item.cost
+            used += price
         return chosen

@@ -13,7 +13,7 @@ from memorybank.sentences import ended, plain, terms, words
 # Only this many times the room is looked at closely; the rest has no chance.
 PREFILTER = 3
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
-LABEL = 4
+LABEL = 3
 
 ARTICLES = frozenset("a an the der die das ein eine le la les un une el los las uno una o os um uma".split())
 SPOKEN_AS = re.compile(r"(\w+)\s?[:：]")

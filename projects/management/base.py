@@ -1,6 +1,7 @@
 """What all commands share: finding a project, reading times, reporting, and one clear line for what fails."""
 
 import json
+import os
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
@@ -10,6 +11,7 @@ from typing import IO, Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError, ProgrammingError, connection
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
@@ -54,12 +56,15 @@ class MemoryCommand(BaseCommand):
             raise CommandError(str(error), returncode=FAILED) from error
         except DatabaseError as error:
             raise CommandError(_explained(error), returncode=FAILED) from error
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(FAILED)
         except OSError as error:
             raise CommandError(f"{error.filename or 'file'}: {error.strerror}.", returncode=FAILED) from error
 
     def print_json(self, value: Any) -> None:
         """One JSON document on standard output."""
-        self.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+        self.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder))
 
     def print_counts(self, counts: Mapping[str, Any]) -> None:
         """One line a count, aligned."""
@@ -92,7 +97,9 @@ def moment(text: str) -> datetime:
     except ValueError:
         parsed = None
     if parsed is None or is_naive(parsed):
-        raise ArgumentTypeError(f"“{text}” is not an ISO 8601 time with a zone, like 2026-05-08T13:56:00Z")
+        raise ArgumentTypeError(f"“{text[:40]}” is not an ISO 8601 time with a zone, like 2026-05-08T13:56:00Z")
+    if not 1970 <= parsed.year < 3000:  # so that no calculation with it leaves the calendar
+        raise ArgumentTypeError(f"“{text[:40]}” is not between the years 1970 and 2999")
     return parsed
 
 
@@ -102,10 +109,9 @@ def duration(text: str) -> timedelta:
     number, unit = text[:-1], text[-1:]
     if unit not in units or not number.isascii() or not number.isdigit() or int(number) == 0:
         raise ArgumentTypeError(f"“{text}” is not a length of time like 30m, 6h or 1d")
-    try:
-        return timedelta(**{units[unit]: int(number)})
-    except OverflowError as error:
-        raise ArgumentTypeError(f"“{text}” is too long") from error
+    if len(number) > 6:
+        raise ArgumentTypeError(f"“{text[:40]}” is too long")
+    return timedelta(**{units[unit]: int(number)})
 
 
 def between(low: int, high: int, what: str) -> Callable[[str], int]:
@@ -124,11 +130,10 @@ def text_file(path: str) -> IO[str]:
 
     Bytes that are not UTF-8 come in as lone surrogates, so that the line they are in can be told.
     """
-    how: Any = {"encoding": "utf-8-sig", "errors": "surrogateescape"}
     if path == "-":
-        return TextIOWrapper(sys.stdin.buffer, **how)
+        return TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
     try:
-        return open(path, **how)
+        return open(path, encoding="utf-8-sig", errors="surrogateescape")
     except OSError as error:
         raise ArgumentTypeError(f"{path}: {error.strerror}") from error
 

@@ -309,6 +309,7 @@ hostile = st.lists(
 ).map("".join)
 
 
+@settings(deadline=None)
 @given(hostile)
 def test_escaped_text_is_one_harmless_line_and_stays_so(text: str) -> None:
     safe = escape(text)
@@ -375,7 +376,7 @@ shown = st.dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(answers, shown)
 def test_it_never_raises_and_keeps_only_what_is_safe_cited_and_short(answer: str, sources: dict[str, str]) -> None:
     accepted = accept(answer, sources)
@@ -393,7 +394,7 @@ prose = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(prose.map(" ".join), st.lists(prose.map(" ".join), min_size=1, max_size=3))
 def test_it_keeps_no_number_that_its_sources_lack(text: str, said: list[str]) -> None:
     sources = {str(label): source for label, source in enumerate(said, start=1)}
@@ -405,6 +406,7 @@ def test_it_keeps_no_number_that_its_sources_lack(text: str, said: list[str]) ->
             assert number in numbers | joined or all(part in numbers for part in re.findall(r"\d+", line.text))
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1, max_size=200), st.text(max_size=200))
 def test_a_source_supports_itself(text: str, more: str) -> None:
     assert unsupported(text, [f"{text} {more}"]) == "" or unsupported(text, [text]) != ""

@@ -33,16 +33,22 @@ def server() -> Iterator[OpenAIServer]:
         yield running
 
 
+made: list[OpenAICompatibleLLM] = []
+
+
 @pytest.fixture(autouse=True)
-def forget_models() -> Iterator[None]:
+def close_models() -> Iterator[None]:
     llm.reset()
     yield
     llm.reset()
+    while made:
+        made.pop().close()
 
 
 def model(server: OpenAIServer, **options: Any) -> OpenAICompatibleLLM:
     given = {"base_url": server.base_url, "api_key": KEY, "model": "test", "timeout": 5.0, "max_retries": 0}
-    return OpenAICompatibleLLM(**(given | options))
+    made.append(OpenAICompatibleLLM(**(given | options)))
+    return made[-1]
 
 
 def test_it_answers_and_counts(server: OpenAIServer) -> None:
@@ -183,7 +189,9 @@ def canned() -> Iterator[OpenAICompatibleLLM]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Canned) as http:
         Thread(target=http.serve_forever, args=(0.05,), daemon=True).start()
         address = f"http://127.0.0.1:{http.server_address[1]}/v1"
-        yield OpenAICompatibleLLM(base_url=address, api_key=KEY, model="m", max_retries=0)
+        llm = OpenAICompatibleLLM(base_url=address, api_key=KEY, model="m", max_retries=0)
+        yield llm
+        llm.close()
         http.shutdown()
 
 

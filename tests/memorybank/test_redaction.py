@@ -4,7 +4,7 @@ import random
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank.redaction import redact
@@ -149,12 +149,14 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_it_is_idempotent_on_hostile_mixtures(text: str) -> None:
     once = redact(text)
     assert redact(once.text) == type(once)(once.text, ())
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_it_is_idempotent_on_any_text(text: str) -> None:
     once = redact(text).text

@@ -1,37 +1,50 @@
 """Change a bank's settings from the shell."""
 
-from argparse import BooleanOptionalAction
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from memorybank import services
+from memorybank.models.bank import MAX_IDLE_MINUTES, MAX_TOKENS, MIN_TOKENS
 
-from ..base import ACTOR, MemoryCommand, add_project_argument, find_project
+from ..base import ACTOR, MemoryCommand, add_project_argument, between, find_project
 
 OPTIONS = {"budget": "max_tokens", "idle_minutes": "idle_minutes", "timezone": "timezone", "focus": "focus"}
 
 
 class Command(MemoryCommand):
-    help = "Show a project's memory settings, after changing those that are given."
+    help = "Change the memory settings that are given, then show all of them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
-        parser.add_argument(
+        switch = parser.add_mutually_exclusive_group()
+        switch.add_argument(
             "--enable",
-            action=BooleanOptionalAction,
-            help="switch memory on (by this you accept the privacy disclosure: everybody in the project is answered "
-            "with notes made from everybody else's chats) or off",
+            action="store_true",
+            default=None,
+            help="switch memory on; by this you accept the privacy disclosure: everybody in the project is answered "
+            "with notes made from everybody else's chats",
         )
-        parser.add_argument("--disable", dest="enable", action="store_false", help="the same as --no-enable")
-        parser.add_argument("--budget", type=int, metavar="TOKENS", help="200 to 32,000")
+        switch.add_argument(
+            "--disable", dest="enable", action="store_false", help="switch it off; what is remembered stays"
+        )
         parser.add_argument(
-            "--idle-minutes", type=int, metavar="N", help="minutes of silence before a chat is summarised"
+            "--budget",
+            metavar="TOKENS",
+            type=between(MIN_TOKENS, MAX_TOKENS, "tokens"),
+            help=f"tokens of memory in every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}",
         )
-        parser.add_argument("--timezone", metavar="TZ", help="where days begin, such as Europe/Berlin")
-        parser.add_argument("--focus", metavar="TEXT", help="what matters most, for the summariser")
+        parser.add_argument(
+            "--idle-minutes",
+            metavar="N",
+            type=between(1, MAX_IDLE_MINUTES, "minutes"),
+            help=f"minutes of silence before a chat is summarised, 1 to {MAX_IDLE_MINUTES:,}",
+        )
+        parser.add_argument("--timezone", metavar="TZ", help="where days begin and end, such as Europe/Berlin")
+        parser.add_argument(
+            "--focus", metavar="TEXT", help="what matters most, for the model that summarises; at most 1,000 characters"
+        )
         parser.add_argument("--json", action="store_true", help="print the settings as JSON")
-        parser.set_defaults(enable=None)
 
     def handle(self, *, project: str, enable: bool | None, json: bool, **options: Any) -> None:
         bank = find_project(project).bank

@@ -25,7 +25,12 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--no-serve", action="store_true", help="do everything but serve")
-        parser.add_argument("--address", default="127.0.0.1:8000", help="where to serve (default: %(default)s)")
+        parser.add_argument(
+            "--address",
+            metavar="HOST:PORT",
+            default="127.0.0.1:8000",
+            help="where to serve (default: %(default)s); the demo's passwords are public, so keep it on this machine",
+        )
 
     def handle(self, *, no_serve: bool, address: str, **options: Any) -> None:
         call_command("migrate", verbosity=0)

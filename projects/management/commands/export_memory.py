@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.core.serializers.json import DjangoJSONEncoder
 
 from memorybank import services
 
@@ -11,11 +12,14 @@ from ..base import ACTOR, MemoryCommand, add_project_argument, find_project
 
 
 class Command(MemoryCommand):
-    help = "Print everything a project's bank holds as JSON Lines: its settings, chats, outputs, entries and facts."
+    help = (
+        "Print everything a project's bank holds as JSON Lines, each with its type: the bank's settings, chats, "
+        "outputs, entries, facts. That it was exported goes on the audit trail."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
 
     def handle(self, *, project: str, **options: Any) -> None:
         for row in services.export(find_project(project).bank, actor=ACTOR):
-            self.stdout.write(json.dumps(row, ensure_ascii=False, default=str))
+            self.stdout.write(json.dumps(row, ensure_ascii=False, cls=DjangoJSONEncoder))

@@ -9,29 +9,30 @@ from tqdm import tqdm
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from projects.importing import BadLineError, Projects, Reader, record
+from projects.importing import BadLineError, Projects, Reader, bad_line, record
 
 from ..base import ACTOR, FAILED, MemoryCommand, counted, text_file
 
 
 class Command(MemoryCommand):
     help = (
-        "Record outputs from a JSON Lines file, one output a line: tenant, project, chat, user, question, answer, "
-        "created_at (ISO 8601 with a zone); optional id, messages, status, title. Creates what is missing. "
-        "Importing the same file twice changes nothing. A bad line is reported with its number and skipped."
+        "Record the outputs of a JSON Lines file, one output a line, with the fields tenant, project, chat, user, "
+        "question, answer and created_at (ISO 8601 with a zone), and if wanted id, messages, status (ok, error, "
+        "blocked or cancelled) and title. Tenants, projects and chats that are missing are created. Importing the "
+        "same file twice changes nothing. A bad line is reported with its number and skipped; then the exit code is 1."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "file", metavar="FILE", type=text_file, help="JSON Lines in UTF-8; - reads standard input"
-        )
+        parser.add_argument("file", metavar="FILE", type=text_file, help="JSON Lines in UTF-8; - reads standard input")
         parser.add_argument(
             "--enable",
             action="store_true",
             help="switch on the memory of every project in the file; by this you accept the privacy disclosure: "
             "everybody in a project is answered with notes made from everybody else's chats",
         )
-        parser.add_argument("--strict", action="store_true", help="stop at the first bad line")
+        parser.add_argument(
+            "--strict", action="store_true", help="stop at the first bad line; what stands before it stays"
+        )
         parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
     def handle(self, *, file: IO[str], enable: bool, strict: bool, json: bool, **options: Any) -> None:
@@ -46,7 +47,9 @@ class Command(MemoryCommand):
         counts["projects"] = len(projects.all())
         self.print_json(counts) if json else self.print_counts(counts)
         if counts["bad"]:
-            raise CommandError(f"{counts['bad']} of {counts['lines']} lines were bad and skipped.", returncode=FAILED)
+            raise CommandError(
+                f"Skipped {counts['bad']:,} bad of {counted(counts['lines'], 'line')}.", returncode=FAILED
+            )
 
     def _take(self, line: Any, projects: Projects, strict: bool) -> str:
         """Record a line; which count it belongs to."""
@@ -54,7 +57,7 @@ class Command(MemoryCommand):
             try:
                 return "recorded" if record(projects, line, now=now()) else "known"
             except InvalidInput as error:
-                line = BadLineError(f"line {line.number}: {error}")
+                line = bad_line(line.number, error)
         if strict:
             raise CommandError(f"{line} Nothing after it was read.", returncode=FAILED)
         self.stderr.write(str(line))

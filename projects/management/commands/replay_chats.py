@@ -8,26 +8,38 @@ from django.utils.timezone import now
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.models import Bank
+from memorybank.models import Bank, Chat
+from memorybank.models.bank import MAX_TOKENS, MIN_TOKENS
 from projects.importing import BadLineError, ImportLine, Reader
 from projects.replaying import replay
 
-from ..base import ACTOR, FAILED, MemoryCommand, budget, duration
+from ..base import ACTOR, FAILED, MemoryCommand, between, counted, duration, text_file
 
 
 class Command(MemoryCommand):
     help = (
-        "Record the outputs of a JSON Lines file (see import_chats) in the order of their times, as if time passed: "
-        "at each step of a simulated clock, idle chats are summarised and closed periods rolled up. Switches on the "
-        "memory of the projects in the file; by this you accept the privacy disclosure for them."
+        "Record the outputs of a JSON Lines file (see import_chats --help) in the order of their times, as if time "
+        "passed: at each step of a simulated clock, idle chats are summarised and closed periods rolled up. Switches "
+        "on the memory of every project in the file; by this you accept the privacy disclosure: everybody in a "
+        "project is answered with notes made from everybody else's chats. A bad line stops it before anything is "
+        "written, because its place in time is unknown."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", type=text_file, help="JSON Lines in UTF-8; - reads standard input")
         parser.add_argument(
-            "file", metavar="FILE", type=text_file, help="JSON Lines in UTF-8; - reads standard input"
+            "--step",
+            metavar="TIME",
+            type=duration,
+            default=timedelta(hours=6),
+            help="how far the clock moves at a time: 30m, 6h (the default), 1d",
         )
-        parser.add_argument("--step", type=duration, default=timedelta(hours=6), help="such as 30m, 6h (default) or 1d")
-        parser.add_argument("--budget", type=budget, help="set the token budget of every project in the file")
+        parser.add_argument(
+            "--budget",
+            metavar="TOKENS",
+            type=between(MIN_TOKENS, MAX_TOKENS, "tokens"),
+            help=f"set the token budget of every project in the file, {MIN_TOKENS} to {MAX_TOKENS:,}",
+        )
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *, file: IO[str], step: timedelta, json: bool, **options: Any) -> None:
@@ -46,8 +58,10 @@ class Command(MemoryCommand):
 
             report = replay(lines, step=step, prepare=prepare, progress=progress)
         self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
-        if report.due or report.parked:
-            raise CommandError(f"{report.due} chats still due, {report.parked} parked.", returncode=FAILED)
+        waiting = report.due + Chat.objects.failing().count()
+        if waiting or report.parked:
+            what = f"{counted(waiting, 'chat')} not summarised yet, {report.parked:,} parked"
+            raise CommandError(f"{what} (the log says why). Nothing is lost: run_memory goes on.", returncode=FAILED)
 
     def _lines(self, file: IO[str]) -> list[ImportLine]:
         """All lines; a bad one stops the replay before anything is written, because its order is unknown."""

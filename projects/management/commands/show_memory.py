@@ -6,8 +6,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memorybank import services
+from memorybank.models.bank import MAX_TOKENS
 
-from ..base import MemoryCommand, add_project_argument, budget, find_project
+from ..base import MemoryCommand, add_project_argument, between, find_project
 
 
 class Command(MemoryCommand):
@@ -15,11 +16,23 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
-        parser.add_argument("--budget", type=budget, help="tokens, instead of the project's own budget")
         parser.add_argument(
-            "--exclude-chat", metavar="KEY", default="", help="as this chat would get it: without its own lines"
+            "--budget",
+            metavar="TOKENS",
+            type=between(1, MAX_TOKENS, "tokens"),
+            help=f"render for so many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget",
         )
-        parser.add_argument("--json", action="store_true", help="the block with its lines, periods and citations")
+        parser.add_argument(
+            "--exclude-chat",
+            metavar="KEY",
+            default="",
+            help="as the chat with this key would get it: without its own lines",
+        )
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="print the block as JSON, with each line's period and the outputs it cites",
+        )
 
     def handle(self, *, project: str, exclude_chat: str, json: bool, **options: Any) -> None:
         bank = find_project(project).bank

@@ -1,0 +1,59 @@
+"""Settings that are misspelt or impossible fail at start, with a hint."""
+
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+
+from memorybank.checks import check_settings
+
+
+def said(settings: Any, **wrong: Any) -> list[tuple[str, str]]:
+    """What the checks say of these settings."""
+    settings.MEMORYBANK = wrong
+    return [(message.id or "", f"{message.msg} {message.hint or ''}") for message in check_settings()]
+
+
+def test_the_defaults_are_fine(settings: Any) -> None:
+    assert said(settings) == []
+
+
+def test_a_misspelt_name_comes_with_the_right_one(settings: Any) -> None:
+    [(code, text)] = said(settings, CHUNK_TOKEN=100)
+    assert code == "memorybank.E002"
+    assert "CHUNK_TOKEN. Did you mean CHUNK_TOKENS?" in text
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "many", None, True, -0.5])
+def test_a_number_must_be_positive(settings: Any, wrong: Any) -> None:
+    [(code, text)] = said(settings, LEASE_SECONDS=wrong)
+    assert code == "memorybank.E003"
+    assert "LEASE_SECONDS" in text and repr(wrong) in text
+
+
+def test_a_budget_can_only_be_proved_in_an_encoding_that_ships(settings: Any) -> None:
+    assert [code for code, _ in said(settings, ENCODING="gpt2")] == ["memorybank.E004"]
+
+
+@pytest.mark.parametrize("wrong", [{"CHUNK_TOKENS": 20_000}, {"CHUNK_FROM_TOKENS": 20_000}, {"INPUT_TOKENS": 1_000}])
+def test_a_chunk_must_fit_into_a_call(settings: Any, wrong: dict[str, int]) -> None:
+    assert [code for code, _ in said(settings, **wrong)] == ["memorybank.E005"]
+
+
+@pytest.mark.parametrize("path", ["memorybank.llm.nothing.LLM", "", "nonsense"])
+def test_a_backend_must_be_importable(settings: Any, path: str) -> None:
+    [(code, text)] = said(settings, LLMS={"summary": {"BACKEND": path}})
+    assert code == "memorybank.E006"
+    assert "summary" in text and "OpenAICompatibleLLM" in text
+
+
+def test_an_impossible_setting_stops_the_start(settings: Any) -> None:
+    settings.MEMORYBANK = {"CONCURRENCY": 0}
+    with pytest.raises(SystemCheckError, match="CONCURRENCY"):
+        call_command("check", "memorybank")
+
+
+def test_settings_that_are_no_dictionary_are_named(settings: Any) -> None:
+    settings.MEMORYBANK = ["ENCODING"]
+    assert [message.id for message in check_settings()] == ["memorybank.E001"]
