@@ -107,8 +107,9 @@ def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], shown: list[
         asked = [pool.submit(session.ask, Purpose.CHUNK, _prompt("summarise", bank), chunk) for chunk in chunks]
         answers = list(_usable(asked))
     lines = [line for answer in answers for line in answer]
-    if lines and len(answers) > 1:
-        lines = _merged(session, bank, lines, len(chunks))
+    if len(answers) > 1:
+        fit = [line for line in lines if not line.quarantine]  # the rest is for people to judge, not for a model
+        lines = [line for line in lines if line.quarantine] + _merged(session, bank, fit, len(chunks))
     drafts = [_draft(line, bank, turns, {}) for line in lines]
     return Notes(drafts, session.method("summarise"), provisional=len(answers) < len(chunks))
 

@@ -130,6 +130,9 @@ _SOURCES: dict[str, tuple[str, ...]] = {
         r"(?:あなたは(?:今|いま|これから|今から|もう)|今からあなたは|これからあなたは).{0,20}(?:ai|アシスタント|モデル|ボット|ハッカー|dan|制限のない|制約のない|無制限|海賊|専門家|管理者|gpt|ではありません|ではない)",
     ),
     STANDING: (
+        # addressed to whatever model reads it
+        r"\b(?:ais?|assistants?|agents?|llms?|(?:language )?models?|chat ?bots?)(?: that (?:is|are))? (?:reading|processing|summari[sz]ing|seeing) (?:this|these)\b[^.!?]{0,40}?\b(?:must|shall|should|has to|have to|needs? to|is required|are required)\b",
+        r"\b(?:to|attention|note to|notice to|dear) (?:any |all |the )?(?:ais?|ai assistants?|llms?|language models?|chat ?bots?)\b[^.!?]{0,20}[:,]",
         rf"\b(?:from now on|henceforth|from this (?:point|moment) (?:on|onwards?|forward)|going forward|in (?:all|every|any) (?:future |subsequent |your )?(?:answers?|responses?|repl(?:y|ies)|conversations?|chats?|messages?))\b,? ?(?:please |always |never |only |you (?:must|will|shall|should|are to|have to|need to) |to )*{_SAY}\b",
         r"\b(?:in|to|at the end of|at the start of) (?:all|every|each|any) (?:of your |future )?(?:answers?|responses?|repl(?:y|ies)),? (?:you (?:must|should|will)|always|never|include|mention|add|append|insert|recommend)",
         r"\b(?:assistant|ai|llm|chatbot|language model)s? (?:must|shall|should|will|has to|have to|is required to|needs to) (?:always |never |now |only |not )*(?:obey|ignore|comply|recommend|reveal|forget|pretend|refuse|say|disregard|disclose|praise)\b",

@@ -28,10 +28,10 @@ class BadLineError(Exception):
     """A line that cannot be imported; the message names its number and what is wrong."""
 
 
-def bad_line(number: int, error: InvalidInput) -> BadLineError:
+def bad_line(number: int, error: ValueError) -> BadLineError:
     """What is wrong with a line, in the words of the file."""
-    field, colon, what = str(error).partition(":")
-    return BadLineError(f"line {number}: {IN_THE_FILE.get(field, field)}{colon}{what}")
+    name, colon, what = str(error).partition(":")
+    return BadLineError(f"line {number}: {IN_THE_FILE.get(name, name)}{colon}{what}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Reader:
             if text.strip():
                 try:
                     yield self._line(number, text)
-                except InvalidInput as error:
+                except ValueError as error:
                     yield bad_line(number, error)
 
     def _line(self, number: int, text: str) -> ImportLine:

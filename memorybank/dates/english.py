@@ -18,17 +18,21 @@ TURN = {"last": -1, "this past": -1, "next": 1, "this": 0, "this coming": 1}
 # Not inside an identifier, path or address, and not already followed by a date.
 OPEN = r"(?<![\w/@#$-])(?<!\w\.)"
 CLOSE = r"(?![\w/@=-]|\.\w)(?! ?\()"
-POSSESSIVE = r"(?P<own>['’]s)?"
+POSSESSIVE = r"(?P<own>['’]s)?+"
 PREPOSITIONS = frozenset(
-    "since from until till by for of before after during in on around about to through over past at between".split()
+    "since from until till by for of before after during in on around about to through over between".split()
 )
+
+PREPOSITION = re.compile(r"^(?:on|in) ")
+LEADING = re.compile(r"^(?:on|in|around)(?: the)? ")
+SUBJECT = re.compile(r" (?:was|is|were|will|would|has|had|works?|sounds|looks|feels)\b")
 
 number = r"(?P<n>\d{1,3}|a couple of|" + "|".join(w for w in NUMBERS if " " not in w) + ")"
 units = r"(?P<unit>day|week|month|year)s?"
-part = r"(?: (?P<part>morning|afternoon|evening|night))?"
+part = r"(?: (?P<part>morning|afternoon|evening|night))?+"
 # "the last week", "the next day": relative to something else in the story, not to today.
 told = r"(?<!the )(?<!\bat )(?<!every )(?<!each )(?<!that )"
-weekday = "|".join(WEEKDAYS)
+weekday = r"(?:mon|tue|wed|thu|fri|sat|sun)(?:day|s|nes|nesday|sday|rs|rsday|urday)?"
 future = r"(?:will|'ll|’ll|gonna|going to|due|starts?|launches|is|are|'s|’s|'re|’re)\b[^.!?\n]{0,60}?"
 
 
@@ -79,7 +83,7 @@ def turned_unit(match: re.Match[str], said_on: date) -> str | None:
 
 def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
     """last Friday is the latest one; next Friday only when no reading of it can differ."""
-    wanted = WEEKDAYS.index(match["weekday"].capitalize())
+    wanted = next(n for n, name in enumerate(WEEKDAYS) if name[:3] == match["weekday"][:3].capitalize())
     turn = match["turn"].lower()
     if turn in ("last", "this past"):
         day = shifted(said_on, "day", -((said_on.weekday() - wanted - 1) % 7 + 1))
@@ -182,14 +186,15 @@ IN_FUTURE = re.compile(rf"{OPEN}(?P<lead>{future})\bin {number} {units}{CLOSE}(?
 def put(match: re.Match[str], date_words: str, replace: bool) -> str:
     """The phrase with its date: beside it, or instead of it in the phrase's own case."""
     phrase = match[0]
-    bare = (
-        re.sub(r"^(?:on|in|around)(?: the)? ", "", date_words) if not replace or match["own"] else date_words
-    )
     if not replace or match["own"]:
-        return f"{phrase} ({bare})"
-    before = match.string[max(0, match.start() - 24) : match.start()].split()
-    if before and before[-1].lower() in PREPOSITIONS and match.string[match.start() - 1] == " ":
-        return re.sub(r"^(?:on|in) ", "", date_words)
+        return f"{phrase} ({LEADING.sub('', date_words)})"
+    before = match.string[max(0, match.start() - 24) : match.start()]
+    spoken = before.split()
+    if spoken and spoken[-1].lower() in PREPOSITIONS and before[-1] == " ":
+        return PREPOSITION.sub("", date_words)
+    # "Last week was wild": the phrase is the subject, not an adverb.
+    if (not spoken or before.rstrip()[-1] in ".!?:;—–-") and SUBJECT.match(match.string, match.end()):
+        date_words = PREPOSITION.sub("", date_words)
     return date_words[0].upper() + date_words[1:] if phrase[0].isupper() else date_words
 
 
@@ -212,4 +217,4 @@ def in_future(match: re.Match[str], said_on: date, replace: bool) -> str:
         return match[0]
     if replace:
         return match["lead"] + date_words
-    return f"{match[0]} ({re.sub(r'^(?:on|around) ', '', date_words)})"
+    return f"{match[0]} ({LEADING.sub('', date_words)})"

@@ -49,8 +49,8 @@ PHRASES: dict[str, tuple[Unit, int]] = {
 # hier is "here" in German, morgen also "morning", mañana too: each needs a sign in front of or behind it.
 UNSURE: tuple[tuple[str, tuple[Unit, int]], ...] = (
     (r"(?:c'était |depuis |d'|d’)hier|hier (?:soir|matin|après-midi)|hier(?=,? (?:j'|j’|on |nous |il |elle |ils |elles |je ))", ("day", -1)),
-    (r"(?:bis|ab|erst|schon|für) morgen|(?<!guten )(?<!heute )(?<!gestern )(?<!jeden )\bmorgen(?= (?:früh|abend|nachmittag|vormittag|mittag|um|kommt|ist|wird|gehen|fahren|treffen|machen))", ("day", 1)),
-    (r"(?:para|hasta|desde) mañana|mañana (?:por la|a las|a la)", ("day", 1)),
+    (r"(?:bis|ab|erst|schon|für) morgen|(?<!guten )(?<!heute )(?<!gestern )(?<!jeden )\bmorgen (?:früh|abend|nachmittag|vormittag|mittag)", ("day", 1)),
+    (r"(?:para|hasta|desde) mañana|mañana (?:por la (?:mañana|tarde|noche)|a las? \d{1,2})", ("day", 1)),
 )  # fmt: skip
 
 NUMBERS = {
@@ -104,14 +104,18 @@ def spelled(words: dict[str, int] | dict[str, Unit] | dict[str, tuple[Unit, int]
 latin_n = rf"(?P<n>\d{{1,3}}|{choice(spelled(NUMBERS, False))})"
 latin_unit = rf"(?P<unit>{choice(spelled(UNITS, False))})"
 latin_day = rf"(?P<weekday>{choice(spelled(WEEKDAYS, False))})(?:-feira)?"
+# Characters that make another word of what looks like a phrase: 说明|年龄, 以上|周期, 前往, 来年轻人.
+BESIDE = r"(?<![大过過以之说說证證表声聲发發透近后後从從往未\d])"
+INSIDE = r"(?![度轻輕龄齡级級期围圍边邊岁歲气氣]|の?[月火水木金土日]曜|[一二三四五六日天](?![次个個天年月])| ?[(（])"
 FIXED = re.compile(
     rf"{OPEN}(?P<latin>{choice(spelled(PHRASES, False))}){CLOSE}"
-    rf"|(?<![大\d])(?P<cjk>{choice(spelled(PHRASES, True))})(?![度前后後の]|[\u4e00]?[一二三四五六日天](?![{CJK}]{{0}}\w{{0}}[个個]))(?! ?[(（])",
+    rf"|{BESIDE}(?P<cjk>{choice(spelled(PHRASES, True))}){INSIDE}",
     re.IGNORECASE,
 )
 AGO = re.compile(
     rf"{OPEN}(?:vor|il y a|hace|há) {latin_n} {latin_unit}{CLOSE}(?! (?:de |d'|d’))"
-    rf"|(?<![\d{CJK}])(?P<cn>\d{{1,3}}|[一二两兩三四五六七八九十]) ?(?P<cunit>{choice(spelled(UNITS, True))})(?:以前|之前|前)(?![{CJK}]?[(（])",
+    rf"|(?<![\d一二两兩三四五六七八九十百千万第几幾数數])(?P<cn>\d{{1,3}}|[一二两兩三四五六七八九十]) ?"
+    rf"(?P<cunit>{choice(spelled(UNITS, True))})(?:以前|之前|前(?![往提端后後面来來进進]))(?! ?[(（])",
     re.IGNORECASE,
 )
 LAST_WEEKDAY = re.compile(

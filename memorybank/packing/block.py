@@ -14,9 +14,9 @@ MORE = "Further detail:"
 # The settled part is chosen from the history up to a checkpoint, which moves when the history has grown
 # by this factor; it gets this share of the budget. The rest follows every new chat. So a provider's
 # prompt cache keeps most of the block (median .84 of its bytes), for .008 of what it can answer.
-GROWTH, SETTLED = 1.25, 0.86
+GROWTH, SETTLED = 1.25, 0.88
 # Every tier that has anything to say gets at least this share, as far as it has.
-FLOOR, STEP, ROUNDS = 0.1, 0.05, 5
+FLOOR, STEP, ROUNDS = 0.1, 0.03, 5
 TIERS = (0, 1, 2, 3)
 # Exact counts that filling the last tokens may take.
 TRIES = 12
