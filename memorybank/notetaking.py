@@ -107,9 +107,9 @@ def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], shown: list[
         asked = [pool.submit(session.ask, Purpose.CHUNK, _prompt("summarise", bank), chunk) for chunk in chunks]
         answers = list(_usable(asked))
     lines = [line for answer in answers for line in answer]
-    if len(answers) > 1:
+    if lines and len(answers) > 1:
         fit = [line for line in lines if not line.quarantine]  # the rest is for people to judge, not for a model
-        lines = [line for line in lines if line.quarantine] + _merged(session, bank, fit, len(chunks))
+        lines = [line for line in lines if line.quarantine] + _merged(session, bank, fit)
     drafts = [_draft(line, bank, turns, {}) for line in lines]
     return Notes(drafts, session.method("summarise"), provisional=len(answers) < len(chunks))
 
@@ -137,12 +137,12 @@ def _usable(asked: Sequence[Future[list[Line]]]) -> Iterator[list[Line]]:
         raise useless
 
 
-def _merged(session: Session, bank: Bank, lines: list[Line], chunks: int) -> list[Line]:
+def _merged(session: Session, bank: Bank, lines: list[Line]) -> list[Line]:
     """One list of the chunks' lines; as they are where merging fails or takes too long."""
     now = conf.current()
     items = [_as_item(number, line) for number, line in enumerate(lines, start=1)]
     merged: list[Line] = []
-    for group in transcript.chunks(items, now.input_tokens, encoding=now.encoding):
+    for group in filter(None, transcript.chunks(items, now.input_tokens, encoding=now.encoding)):
         share = max(1, ceil(len(group) * 2 / 3))
         prompt = _prompt("merge", bank, lines=max(share, now.lines_per_call))
         originals = {item.label: lines[int(item.label) - 1] for item in group}

@@ -84,6 +84,8 @@ def load(bank: Bank, *, exclude_chat: str = "") -> Memory:
     shown = leaf_facts.exclude(entry__chat__key=exclude_chat) if exclude_chat else leaf_facts
     memory = Memory([], {}, {})
     for fact in shown.select_related("entry__chat").order_by("pk"):
+        if fact.entry_id not in places:  # written since the places were read
+            continue
         key = fact.entry.chat.key if fact.entry.chat else ""
         memory.candidates.append(leaf_candidate(fact, places[fact.entry_id]))
         memory.citations[fact.pk], memory.chat_keys[fact.pk] = tuple(fact.citations), frozenset({key})
@@ -96,7 +98,7 @@ def _add_digests(bank: Bank, memory: Memory, places: dict[int, Place]) -> None:
     digests = Fact.objects.visible().filter(entry__bank=bank, entry__parent=None)
     written = digests.exclude(Q(entry__granularity=Granularity.CONVERSATION) | Q(entry__method__in=VERBATIM))
     for fact in written.select_related("entry").order_by("pk"):
-        if all(leaf in memory.chat_keys for leaf in fact.citations):
+        if fact.entry_id in places and all(leaf in memory.chat_keys for leaf in fact.citations):
             outputs = {output for leaf in fact.citations for output in memory.citations[leaf]}
             memory.candidates.append(_digest_candidate(fact, places[fact.entry_id]))
             memory.citations[fact.pk] = tuple(sorted(outputs))

@@ -49,9 +49,9 @@ def compress(bank_id: int, *, now: datetime) -> int:
     except Stale as reason:
         logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
         bank.release(attempts=0, last_error="", compress_at=now)
-    except LLMError as error:
-        attempts = bank.attempts + 1
-        bank.release(attempts=attempts, compress_at=now + backoff(attempts), last_error=str(error)[:500])
+    except Exception as error:
+        attempts, words = bank.attempts + 1, str(error) if isinstance(error, LLMError) else type(error).__name__
+        bank.release(attempts=attempts, compress_at=now + backoff(attempts), last_error=words[:500])
         raise
     finally:
         bank.release(attempts=0, last_error="", compress_at=_next_look(bank, now))

@@ -57,7 +57,10 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
         return None
     except LLMError as error:
         if not isinstance(error, BackingOff):
-            _count_failure(chat, error, now, parks=isinstance(error, LLMRejected))
+            _count_failure(chat, str(error), now, parks=isinstance(error, LLMRejected))
+        raise
+    except Exception as error:  # not to be met again at once, first of all, for ever
+        _count_failure(chat, f"Unexpected {type(error).__name__}: see the log.", now, parks=True)
         raise
     finally:
         chat.release()  # of no effect where the commit or the failure has released it already
@@ -233,7 +236,7 @@ def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
     )
 
 
-def _count_failure(chat: Chat, error: LLMError, now: datetime, *, parks: bool) -> None:
+def _count_failure(chat: Chat, error: str, now: datetime, *, parks: bool) -> None:
     """Back off, so that untried chats come first; park what has failed too often. The turns stay where they are."""
     attempts = chat.attempts + 1
     parked = parks and attempts >= conf.current().max_attempts
@@ -242,5 +245,5 @@ def _count_failure(chat: Chat, error: LLMError, now: datetime, *, parks: bool) -
         failed_since=chat.failed_since or now,
         parked_at=now if parked else None,
         due_at=None if parked else now + backoff(attempts),
-        last_error=str(error)[:500],
+        last_error=error[:500],
     )

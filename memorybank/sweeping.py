@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from traceback import format_tb
 
 from django.db.models import Sum
 
@@ -117,6 +118,9 @@ def _summarise(report: Report, chat_id: int, now: datetime) -> bool:
         report.failed += 1
         logger.warning("chat %s waits: %s", chat_id, error)
         return False
+    except Exception as error:  # one chat's failure never delays another
+        report.failed += 1
+        _log_fault(f"chat {chat_id}", error)
     return True
 
 
@@ -126,6 +130,14 @@ def _settle(report: Report, bank_id: int, now: datetime) -> None:
     except LLMError as error:
         report.failed += 1
         logger.warning("bank %s: roll-up waits: %s", bank_id, error)
+    except Exception as error:
+        report.failed += 1
+        _log_fault(f"bank {bank_id}", error)
+
+
+def _log_fault(what: str, error: Exception) -> None:
+    """Where it happened; not the error's own words, which may be chat text."""
+    logger.error("%s: unexpected %s\n%s", what, type(error).__name__, "".join(format_tb(error.__traceback__)))
 
 
 def _account(report: Report, ledger_from: int, bank: Bank | None) -> None:

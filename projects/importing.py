@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.utils.dateparse import parse_datetime
 
@@ -15,7 +16,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import NewOutput
 
-from .models import SLUG, Project, Tenant
+from .models import SLUG, Conversation, Project, Tenant
 
 #: A line longer than this is refused unread: it cannot hold outputs within their limits.
 MAX_LINE = 8_000_000
@@ -100,7 +101,7 @@ def _row(text: str) -> dict[str, Any]:
         raise InvalidInput("not valid UTF-8.")
     try:
         row = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
         where = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise InvalidInput(f"not valid JSON{where}.") from error
     if not isinstance(row, dict):
@@ -145,6 +146,7 @@ class Projects:
 
     def __init__(self) -> None:
         self._found: dict[str, Project] = {}
+        self._members: dict[tuple[int, str], User | None] = {}
 
     def at(self, line: ImportLine) -> Project:
         """The project of ``line``."""
@@ -154,6 +156,14 @@ class Projects:
                 tenant, line.project, _name(line.project)
             )
         return self._found[line.path]
+
+    def member(self, project: Project, author: str) -> User | None:
+        """The member of the project's tenant whose user name is ``author``, if there is one."""
+        place = (project.tenant_id, author)
+        if place not in self._members:
+            members = User.objects.filter(memberships__tenant=project.tenant_id, username=author)
+            self._members[place] = members.first()
+        return self._members[place]
 
     def all(self) -> list[Project]:
         """Every project met so far."""
@@ -165,5 +175,10 @@ def _name(slug: str) -> str:
 
 
 def record(projects: Projects, line: ImportLine, *, now: datetime) -> bool:
-    """Record one line's output; whether it was new."""
-    return services.record_once(projects.at(line).bank, line.output, now=now)[1]
+    """Record one line's output; whether it was new. A chat belongs to the member who began it, if she is one."""
+    project = projects.at(line)
+    output, is_new = services.record_once(project.bank, line.output, now=now)
+    owner = projects.member(project, line.output.author) if is_new else None
+    if owner:
+        Conversation.objects.get_or_create(chat=output.chat, defaults={"owner": owner})
+    return is_new

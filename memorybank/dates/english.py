@@ -9,9 +9,7 @@ from memorybank.dates.spans import MONTHS, Span, Unit, on_weekday, shifted, spel
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NUMBERS = {
     word: number
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split()
-    )
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())  # noqa: SIM905
 } | {"a": 1, "an": 1, "a couple of": 2, "fifteen": 15, "twenty": 20, "thirty": 30}
 TURN = {"last": -1, "this past": -1, "next": 1, "this": 0, "this coming": 1}
 
@@ -20,7 +18,7 @@ OPEN = r"(?<![\w/@#$-])(?<!\w\.)"
 CLOSE = r"(?![\w/@=-]|\.\w)(?! ?\()"
 POSSESSIVE = r"(?P<own>['’]s)?+"
 PREPOSITIONS = frozenset(
-    "since from until till by for of before after during in on around about to through over between".split()
+    "since from until till by for of before after during in on around about to through over between".split()  # noqa: SIM905
 )
 
 PREPOSITION = re.compile(r"^(?:on|in) ")
@@ -32,7 +30,7 @@ units = r"(?P<unit>day|week|month|year)s?"
 part = r"(?: (?P<part>morning|afternoon|evening|night))?+"
 # "the last week", "the next day": relative to something else in the story, not to today.
 told = r"(?<!the )(?<!\bat )(?<!every )(?<!each )(?<!that )"
-weekday = r"(?:mon|tue|wed|thu|fri|sat|sun)(?:day|s|nes|nesday|sday|rs|rsday|urday)?"
+weekday = "|".join(WEEKDAYS) + "|Mon|Tues?|Wed|Thurs?|Thu|Fri|Sat|Sun"
 future = r"(?:will|'ll|’ll|gonna|going to|due|starts?|launches|is|are|'s|’s|'re|’re)\b[^.!?\n]{0,60}?"
 
 
@@ -65,13 +63,13 @@ def near_day(match: re.Match[str], said_on: date) -> str | None:
 def last_night(match: re.Match[str], said_on: date) -> str | None:
     """The night that began the day before."""
     day = shifted(said_on, "day", -1)
-    return day and f"on the night of {spell(day)}"  # type: ignore[return-value]
+    return f"on the night of {spell(day)}" if day else None
 
 
 def turned_unit(match: re.Match[str], said_on: date) -> str | None:
     """last, this or next week, month or year."""
     unit, by = unit_of(match), TURN[match["turn"].lower()]
-    if unit == "day" or by == 0 and unit == "week":
+    if unit == "day" or (by == 0 and unit == "week"):
         return None
     day = shifted(said_on, unit, by)
     if day is None:
@@ -85,13 +83,23 @@ def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
     """last Friday is the latest one; next Friday only when no reading of it can differ."""
     wanted = next(n for n, name in enumerate(WEEKDAYS) if name[:3] == match["weekday"][:3].capitalize())
     turn = match["turn"].lower()
+    short = match["weekday"].lower()[-3:] != "day"
+    if short and (turn == "this" or match["weekday"].islower()):
+        return None
     if turn in ("last", "this past"):
         day = shifted(said_on, "day", -((said_on.weekday() - wanted - 1) % 7 + 1))
     elif turn == "next" and wanted > said_on.weekday():
         return None
     else:
         day = on_weekday(said_on, wanted, 0 if turn == "this" else int(wanted <= said_on.weekday()))
-    return day and f"on {WEEKDAYS[wanted]} {spell(day)}"  # type: ignore[return-value]
+    return f"on {WEEKDAYS[wanted]} {spell(day)}" if day else None
+
+
+def weekday_of_week(match: re.Match[str], said_on: date) -> str | None:
+    """Friday next week, Monday of last week: the calendar week beside ours."""
+    wanted = next(n for n, name in enumerate(WEEKDAYS) if name == match["weekday"].capitalize())
+    day = on_weekday(said_on, wanted, TURN[match["turn"].lower()])
+    return f"on {WEEKDAYS[wanted]} {spell(day)}" if day else None
 
 
 def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
@@ -100,18 +108,17 @@ def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
     if by < 0 and said_on.weekday() > 5:
         return None
     day = on_weekday(said_on, 5, by)
-    return day and f"on the weekend of {spell(day)}"  # type: ignore[return-value]
+    return f"on the weekend of {spell(day)}" if day else None
 
 
 def turned_season(match: re.Match[str], said_on: date) -> str | None:
-    """last summer, next spring. Winter straddles two years and is left as said."""
+    """last summer, next spring: never the one we are in. Winter straddles two years and is left as said."""
     turn, season = TURN[match["turn"].lower()], match["season"].lower()
     first = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9}[season]
-    over, begun = said_on.month > first + 2, said_on.month >= first
-    year = said_on.year + (turn if begun and (not over or turn > 0) else min(turn, 0) if not over else 0)
-    if turn > 0 and not begun:
-        year = said_on.year
-    return f"in {season} {year}"
+    begun, over = said_on.month >= first, said_on.month > first + 2
+    if turn < 0:
+        return f"in {season} {said_on.year - int(not over)}"
+    return f"in {season} {said_on.year + int(turn > 0 and begun)}"
 
 
 def turned_month(match: re.Match[str], said_on: date) -> str | None:
@@ -133,8 +140,8 @@ def ago(match: re.Match[str], said_on: date) -> str | None:
         return None
     if unit == "day":
         return f"on {spell(day)}"
-    fine: Unit = {"week": "day", "month": "month", "year": "month" if counted(match) == 1 else "year"}[unit]  # type: ignore[assignment]
-    return "around " + written(Span(fine, day))
+    vague: dict[str, Unit] = {"week": "day", "month": "month", "year": "month" if counted(match) == 1 else "year"}
+    return "around " + written(Span(vague[unit], day))
 
 
 def ahead(match: re.Match[str], said_on: date) -> str | None:
@@ -172,6 +179,10 @@ RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
     ),
     (compiled(r"the (?P<unit>week|month|year) (?P<way>before last|after next)"), before_last),
     (compiled(rf"{told}last night"), last_night),
+    (
+        compiled(rf"(?P<weekday>{'|'.join(WEEKDAYS)}),? (?:of )?(?P<turn>last|next|this) week"),
+        weekday_of_week,
+    ),
     (compiled(rf"{told}{turn}(?P<weekday>{weekday})(?! (?:of|in)\b)"), turned_weekday),
     (compiled(rf"{told}{turn}weekend"), turned_weekend),
     (compiled(rf"{told}{turn}(?P<season>spring|summer|autumn|fall)"), turned_season),

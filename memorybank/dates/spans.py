@@ -37,18 +37,17 @@ class Span:
 
 def shifted(said_on: date, unit: Unit, by: int) -> date | None:
     """``said_on`` moved by so many units; None where the calendar ends."""
+    steps = {
+        "day": relativedelta(days=by),
+        "week": relativedelta(weeks=by),
+        "month": relativedelta(months=by),
+        "year": relativedelta(years=by),
+    }
     try:
-        match unit:
-            case "day":
-                return said_on + relativedelta(days=by)
-            case "week":
-                return said_on + relativedelta(weeks=by)
-            case "month":
-                return said_on + relativedelta(months=by)
-            case "year":
-                return said_on + relativedelta(years=by)
+        moved: date = said_on + steps[unit]
     except (OverflowError, ValueError):
         return None
+    return moved
 
 
 def on_weekday(said_on: date, weekday: int, weeks: int) -> date | None:

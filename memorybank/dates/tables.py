@@ -48,10 +48,14 @@ PHRASES: dict[str, tuple[Unit, int]] = {
 
 # hier is "here" in German, morgen also "morning", mañana too: each needs a sign in front of or behind it.
 UNSURE: tuple[tuple[str, tuple[Unit, int]], ...] = (
-    (r"(?:c'était |depuis |d'|d’)hier|hier (?:soir|matin|après-midi)|hier(?=,? (?:j'|j’|on |nous |il |elle |ils |elles |je ))", ("day", -1)),
-    (r"(?:bis|ab|erst|schon|für) morgen|(?<!guten )(?<!heute )(?<!gestern )(?<!jeden )\bmorgen (?:früh|abend|nachmittag|vormittag|mittag)", ("day", 1)),
-    (r"(?:para|hasta|desde) mañana|mañana (?:por la (?:mañana|tarde|noche)|a las? \d{1,2})", ("day", 1)),
-)  # fmt: skip
+    (r"(?:c'était |depuis |d'|d’)hier", ("day", -1)),
+    (r"hier (?:soir|matin|après-midi)", ("day", -1)),
+    (r"hier(?=,? (?:j'|j’|on |nous |il |elle |ils |elles |je ))", ("day", -1)),
+    (r"(?:bis|ab|erst|schon|für) morgen", ("day", 1)),
+    (r"(?<!guten )(?<!heute )(?<!gestern )(?<!jeden )morgen (?:früh|abend|nachmittag|vormittag|mittag)", ("day", 1)),
+    (r"(?:para|hasta|desde) mañana", ("day", 1)),
+    (r"mañana (?:por la (?:mañana|tarde|noche)|a las? \d{1,2})", ("day", 1)),
+)
 
 NUMBERS = {
     word: number
@@ -79,7 +83,8 @@ WEEKDAYS = {
     name: number
     for number, names in enumerate(
         (
-            "montag lundi lunes segunda 一 月", "dienstag mardi martes terça 二 火", "mittwoch mercredi miércoles quarta 三 水",
+            "montag lundi lunes segunda 一 月", "dienstag mardi martes terça 二 火",
+            "mittwoch mercredi miércoles quarta 三 水",
             "donnerstag jeudi jueves quinta 四 木", "freitag vendredi viernes sexta 五 金",
             "samstag samedi sábado 六 土", "sonntag dimanche domingo 日 天",
         )
@@ -119,11 +124,12 @@ AGO = re.compile(
     re.IGNORECASE,
 )
 LAST_WEEKDAY = re.compile(
-    rf"{OPEN}(?:(?:letzten|vergangenen|vorigen) {latin_day}|{latin_day.replace('weekday', 'after')} (?:dernier|pasado|passada|passado)){CLOSE}",
+    rf"{OPEN}(?:(?:letzten|vergangenen|vorigen) {latin_day}"
+    rf"|{latin_day.replace('weekday', 'after')} (?:dernier|pasado|passada|passado)){CLOSE}",
     re.IGNORECASE,
 )
 WEEK_AND_DAY = re.compile(
-    r"(?P<turn>上|下|先|来)(?:个)?(?:周|週|星期)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?(?! ?[(（])"
+    r"(?P<turn>上|下|先|来)(?:个)?(?:周|週|星期)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?+(?! ?[(（])"
 )
 
 
@@ -138,7 +144,7 @@ def beside(phrase: str, span: Span | None) -> str:
 def at(said_on: date, unit: Unit, by: int) -> Span | None:
     """The unit so many from now."""
     day = shifted(said_on, unit, by)
-    return day and Span(unit, day)  # type: ignore[return-value]
+    return Span(unit, day) if day else None
 
 
 def ago(match: re.Match[str], said_on: date) -> str:
@@ -160,7 +166,7 @@ def last_weekday(match: re.Match[str], said_on: date) -> str:
 def week_and_day(match: re.Match[str], said_on: date) -> str:
     """上周五, 先週の金曜日: a day of the last or next calendar week."""
     day = on_weekday(said_on, WEEKDAYS[match["weekday"]], 1 if match["turn"] in "下来" else -1)
-    return beside(match[0], day and Span("day", day))
+    return beside(match[0], Span("day", day) if day else None)
 
 
 def resolve(text: str, said_on: date) -> str:

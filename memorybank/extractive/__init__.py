@@ -39,9 +39,7 @@ def extract(
     """
     turns = named(turns)
     prior = Prior(encoding)
-    spoken = sum(
-        tokens.count(u.text, encoding) for turn in turns for u in turn.utterances if u.role != "tool"
-    )
+    spoken = sum(tokens.count(u.text, encoding) for turn in turns for u in turn.utterances if u.role != "tool")
     limit = min(most, max(LEAST_TOKENS, int(spoken * share)))
     drafts = [draft for sentence in candidates(turns) if (draft := drafted(sentence, prior)) is not None]
     kept: set[int] = set()

@@ -3,21 +3,25 @@
 import re
 
 DECISION = re.compile(
-    r"\b(?:decided (?:to|on|against|that)|we(?: have|'ve|’ve)? agreed|settled on|(?:we|we'll|let['’]s|we will) go(?:ing)? with|"
-    r"we chose|we(?:'re|’re| are) going with|decision:|entschieden|beschlossen|wir nehmen|vereinbart|(?:on a|nous avons) (?:décidé|choisi|convenu)|"
-    r"decidimos|hemos decidido|acordamos|elegimos|escolhemos|combinamos|ficou decidido|quedamos en)\b"
-    r"|决定|決定し|決めました|ことにしました|商定|敲定",
+    r"\b(?:decided(?: to| on| against| that|:)|we(?: have|['’]ve)? agreed|settled on|decision:|we chose"
+    r"|(?:we|we['’]ll|let['’]s|we will|we['’]re|we are) go(?:ing)? with"
+    r"|entschieden|beschlossen|vereinbart|wir nehmen|(?:on a|nous avons) (?:décidé|choisi|convenu)"
+    r"|decidimos|hemos decidido|acordamos|elegimos|quedamos en|escolhemos|combinamos|ficou decidido)(?!\w)"
+    r"|决定|決定し|決めま(?:す|した)|ことにしました|商定|敲定",
     re.IGNORECASE,
 )
 UNDECIDED = re.compile(
-    r"n['’]t (?:yet )?(?:decided|agreed)|\bnot (?:yet )?(?:decided|agreed)|\bnoch nicht\b|\bnicht entschieden|\bpas (?:encore )?décidé"
-    r"|\bno (?:hemos|decidimos)|\bnão decidimos|\bif we\b|没有?决定|未定|还没",
+    r"n['’]t (?:yet )?(?:decided|agreed)|\bnot (?:yet )?(?:decided|agreed)|\bif we\b|\bnicht entschieden"
+    r"|\bnoch nicht\b|\bpas (?:encore )?décidé|\bno (?:hemos|decidimos)|\bnão decidimos|没有?决定|未定|还没",
     re.IGNORECASE,
 )
 PREFERENCE = re.compile(
-    r"\bI(?: \w+)? (?:prefer|love|like|hate|dislike|enjoy|can['’]t stand)\b|\bmy favou?rite\b|\bplease (?:always|never)\b|\ballergic to\b"
-    r"|\bich (?:bevorzuge|mag|liebe|hasse)\b|\blieber\b|\bje (?:préfère|déteste|n'aime pas)\b|\bj['’](?:aime|adore)\b"
-    r"|\b(?:prefiero|me gusta|odio|me encanta)\b|\b(?:prefiro|eu gosto|adoro|odeio)\b|我(?:更)?(?:喜欢|喜歡|讨厌|偏好|偏爱)|(?:が|は)(?:好き|嫌い|苦手)",
+    r"\bI(?: \w+)? (?:prefer|love|like|hate|dislike|enjoy|can['’]t stand)\b|\bmy favou?rite\b"
+    r"|\bplease (?:always|never)\b|\ballergic to\b"
+    r"|\bich (?:bevorzuge|mag|liebe|hasse)\b|\blieber\b"
+    r"|\bje (?:préfère|déteste|n['’]aime pas)\b|\bj['’](?:aime|adore)\b"
+    r"|\b(?:prefiero|me gusta|odio|me encanta|prefiro|eu gosto|adoro|odeio)\b"
+    r"|我(?:更)?(?:喜欢|喜歡|讨厌|偏好|偏爱)|(?:が|は)(?:好き|嫌い|苦手)",
     re.IGNORECASE,
 )
 

@@ -61,7 +61,7 @@ class Selection:
         cost = item.cost + self.opening(item, section)
         times = self.heard[item.fact.chat]
         spread = UNHEARD if times == 0 else 1 / (1 + CROWDED * times)
-        return item.fact.weight * new**NOVELTY / cost**THRIFT * spread
+        return item.fact.weight * math.pow(new, NOVELTY) / math.pow(cost, THRIFT) * spread
 
     def take(self, item: Item, section: str) -> None:
         """Choose the item."""

@@ -15,7 +15,9 @@ PREFILTER = 3
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
 LABEL = 3
 
-ARTICLES = frozenset("a an the der die das ein eine le la les un une el los las uno una o os um uma".split())
+ARTICLES = frozenset(
+    "a an the der die das ein eine le la les un une el los las uno una o os um uma".split()  # noqa: SIM905
+)
 SPOKEN_AS = re.compile(r"(\w+)\s?[:：]")
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from functools import lru_cache
 
 from memorybank.sentences.vocabulary import CJK_OPENERS, LEAD_INS, OPENERS
 
@@ -13,48 +12,52 @@ def alternation(phrases: Collection[str]) -> str:
     return "|".join(re.escape(phrase).replace("'", "['’]") for phrase in longest)
 
 
+# Names are looked up, never compiled into a pattern: patterns are cached, and people can be forgotten.
+STOP = r"\s?(?:[,!.…]+|\s[–—-])\s*"
+OPENER = re.compile(rf"(?:{alternation(OPENERS)})(?:,? (?P<name>[^\W\d_][\w'’-]*))?{STOP}", re.IGNORECASE)
+CALLED = re.compile(rf"(?P<name>[^\W\d_][\w'’-]*){STOP}")
 CJK_OPENER = re.compile(rf"(?:{alternation(CJK_OPENERS)})[，。！、,!～~]+\s*")
 LEAD_IN = re.compile(rf"(?:{alternation(LEAD_INS)})\b,?\s+", re.IGNORECASE)
+ADDRESS = re.compile(r",\s(?P<last>[^\W\d_][\w'’-]*)(?=[!?.]*$)|,\s(?P<inner>[^\W\d_][\w'’-]*)(?=,)")
+ITEM = re.compile(r"^\(\d{1,2}\)\s+")
 INTENSIFIER = re.compile(r"\b(?:really|actually|basically|literally|super|so so|honestly|just)\s+(?=\w)")
 SMILEYS = re.compile(
     "[\U0001f000-\U0001faff\u2600-\u27bf\U0001f1e6-\U0001f1ff\u2b50\u200d]+|(?<!\\w)[:;]-?[)(DPp](?!\\w)"
 )
 
 
-@lru_cache(maxsize=256)
-def openers(names: frozenset[str]) -> re.Pattern[str]:
-    """A greeting or thanks, with or without a name, up to its punctuation."""
-    called = f"(?:,? (?:{alternation(names)}))?" if names else ""
-    alone = f"|(?:{alternation(names)})" if names else ""
-    return re.compile(
-        rf"(?:(?:{alternation(OPENERS)}){called}{alone})\s?(?:[,!.…]+|\s[–—-])\s*", re.IGNORECASE
-    )
+def is_called(word: str, names: frozenset[str]) -> bool:
+    """Whether the capitalised word is a name or its short form: "Mel" is address to a Melanie."""
+    spoken = word.casefold()
+    return spoken in names or (len(word) > 2 and word[0].isupper() and any(n.startswith(spoken) for n in names))
 
 
-@lru_cache(maxsize=256)
-def address(names: frozenset[str]) -> re.Pattern[str]:
-    """ ", Anna" before a stop or another clause."""
-    return re.compile(
-        rf",? (?:{alternation(names)})(?=[!?.]*$)|,\s(?:{alternation(names)})(?=,)", re.IGNORECASE
-    )
+def opening(sentence: str, names: frozenset[str]) -> int:
+    """Where the sentence begins in earnest: behind a greeting, thanks or a name; 0 when it begins at once."""
+    match = OPENER.match(sentence)
+    if match and (match["name"] is None or is_called(match["name"], names)):
+        return match.end()
+    match = CALLED.match(sentence)
+    if match and is_called(match["name"], names):
+        return match.end()
+    match = CJK_OPENER.match(sentence) or LEAD_IN.match(sentence)
+    return match.end() if match else 0
 
 
-def nicknames(sentence: str, names: frozenset[str]) -> frozenset[str]:
-    """Names and their short forms that occur here: "Mel" is address to a Melanie."""
-    spoken = {word.casefold() for word in re.findall(r"[^\W\d_]{3,20}", sentence) if word[0].isupper()}
-    return names | {word for word in spoken if any(name.startswith(word) for name in names)}
+def unaddressed(match: re.Match[str], names: frozenset[str]) -> str:
+    """ "", when the word after the comma calls somebody by name."""
+    return "" if is_called(match["last"] or match["inner"], names) else match[0]
 
 
 def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
     """The sentence without greeting, thanks, address, lead-in or smileys; "" when nothing else was in it."""
-    called = nicknames(sentence, names)
-    sentence = " ".join(SMILEYS.sub("", sentence).split()).lstrip("#>-*+=|~ ")
+    sentence = ITEM.sub("", " ".join(SMILEYS.sub("", sentence).split()).lstrip("#>-*+=|~ "))
     for _ in range(4):
-        match = openers(called).match(sentence) or CJK_OPENER.match(sentence) or LEAD_IN.match(sentence)
-        if match is None:
+        begin = opening(sentence, names)
+        if not begin:
             break
-        sentence = sentence[match.end() :]
-    if called:
-        sentence = address(called).sub("", sentence)
+        sentence = sentence[begin:]
+    if names:
+        sentence = ADDRESS.sub(lambda match: unaddressed(match, names), sentence)
     sentence = INTENSIFIER.sub("", sentence).strip(" ,;")
     return sentence[:1].upper() + sentence[1:]

@@ -125,17 +125,21 @@ def between(low: int, high: int, what: str) -> Callable[[str], int]:
     return parse
 
 
-def text_file(path: str) -> IO[str]:
-    """A UTF-8 file opened for reading, ``-`` for standard input, for argparse.
-
-    Bytes that are not UTF-8 come in as lone surrogates, so that the line they are in can be told.
-    """
-    if path == "-":
-        return TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
+def readable(path: str) -> str:
+    """The path of a file that can be read, ``-`` for standard input, for argparse; :func:`opened` reads it."""
     try:
-        return open(path, encoding="utf-8-sig", errors="surrogateescape")
+        if path != "-":
+            opened(path).close()
     except OSError as error:
         raise ArgumentTypeError(f"{path}: {error.strerror}") from error
+    return path
+
+
+def opened(path: str) -> IO[str]:
+    """A UTF-8 file. Bytes that are not UTF-8 come in as lone surrogates, so that their line can be told."""
+    if path == "-":
+        return TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
+    return open(path, encoding="utf-8-sig", errors="surrogateescape")
 
 
 def counted(number: int, noun: str) -> str:
@@ -146,6 +150,8 @@ def counted(number: int, noun: str) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -89,7 +89,7 @@ def test_a_short_chat_is_read_in_one_call(model: ScriptedLLM) -> None:
 
 
 def test_every_note_cites_the_outputs_it_came_from(model: ScriptedLLM) -> None:
-    model.enqueue(f"- decision: {sentence(2)} [2]\n- fact: Priya spoke of two orders. [1,3]")
+    model.enqueue(f"- decision: {sentence(2)} [2]\n- fact: Priya spoke of orders. [1,3]")
     notes, _ = take(model, turns([1, 2, 3]))
     first, second = (draft for draft in notes.drafts if not draft.detail)
     assert (first.kind, first.citations, first.said_on) == ("decision", (1002,), MONDAY.date())
@@ -111,10 +111,10 @@ def test_without_a_model_the_notes_are_extracted_and_say_so() -> None:
 
 
 def test_what_the_model_wrote_is_masked_once_more(model: ScriptedLLM) -> None:
-    leaky = turns([1], text="{} Its passphrase is: correct-horse-battery, never tell.")
-    model.enqueue("- fact: The passphrase is: correct-horse-battery [1]")
+    leaky = turns([1], text="{} The password: hunter2hunter2")
+    model.enqueue("- fact: The password: hunter2hunter2 [1]")
     notes, _ = take(model, leaky)
-    assert not any("correct-horse" in text for text in written(notes))
+    assert not any("hunter2" in text for text in written(notes))
 
 
 # --- chunks ---------------------------------------------------------------------------------------
@@ -149,8 +149,7 @@ def test_chunks_are_read_at_the_same_time_but_never_more_than_allowed(model: Scr
         return note_taker(messages)
 
     model.answer = slow
-    size = sum(1 for _ in range(8)) * 8
-    of = turns(range(size))
+    of = turns(range(64))
     shown = notetaking.transcript.items(of, encoding="o200k_base")
     tuned(CHUNK_TOKENS=-(-sum(item.tokens for item in shown) // 7))  # eight chunks
     take(model, of)
@@ -160,7 +159,7 @@ def test_chunks_are_read_at_the_same_time_but_never_more_than_allowed(model: Scr
 
 def test_the_merge_unites_the_notes_and_keeps_their_citations(model: ScriptedLLM, tuned: Any) -> None:
     tuned(**SMALL)
-    model.answer = unless_merging(lambda messages: "- fact: Everything about the first two orders. [1,2]")
+    model.answer = unless_merging(lambda messages: "- fact: Everything about both orders. [1,2]")
     notes, _ = take(model, turns(range(20)))
     [united] = (draft for draft in notes.drafts if not draft.detail)
     assert united.citations == (1000, 1001)

@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from memorybank import services
+from memorybank.models import Bank
 from projects import demo
 from projects.importing import ImportLine
 from projects.replaying import replay
@@ -57,15 +58,18 @@ class Command(MemoryCommand):
         self.print_counts(report.as_dict())
 
     def _show(self, lines: list[ImportLine]) -> None:
-        for project in demo.projects(lines):
-            block = services.render(project.bank)
-            if project.path == SHOWN:
-                self.stdout.write(f"\nWhat every new chat of {project.path} is told:\n\n{block.text}\n")
-            counts = services.statistics(project.bank)
-            self.stdout.write(
-                f"{project.path}: {counts.outputs} turns in {counts.chats} chats → {counts.facts} facts; "
-                f"{block.tokens:,} of {block.budget:,} tokens; {counts.llm_calls} model calls"
-            )
+        projects = {project.path: project for project in demo.projects(lines)}
+        self.stdout.write(f"\nWhat every new chat of {SHOWN} is told:\n")
+        self.stdout.write(f"{services.render(projects[SHOWN].bank).text}\n")
+        for path, project in projects.items():
+            self.stdout.write(f"{path}: {self._in_numbers(project.bank)}")
+
+    def _in_numbers(self, bank: Bank) -> str:
+        counts, block = services.statistics(bank), services.render(bank)
+        return (
+            f"{counts.outputs} turns in {counts.chats} chats → {counts.facts} facts; "
+            f"{block.tokens:,} of {block.budget:,} tokens; {counts.llm_calls} model calls"
+        )
 
     def _say_how_to_log_in(self, address: str) -> None:
         self.stdout.write(f"\nChat   http://{address}/\nAdmin  http://{address}/admin/\n")

@@ -1,7 +1,7 @@
 """Import outputs from a JSON Lines file."""
 
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.timezone import now
@@ -11,7 +11,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from projects.importing import BadLineError, Projects, Reader, bad_line, record
 
-from ..base import ACTOR, FAILED, MemoryCommand, counted, text_file
+from ..base import ACTOR, FAILED, MemoryCommand, counted, opened, readable
 
 
 class Command(MemoryCommand):
@@ -23,7 +23,7 @@ class Command(MemoryCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", type=text_file, help="JSON Lines in UTF-8; - reads standard input")
+        parser.add_argument("file", metavar="FILE", type=readable, help="JSON Lines in UTF-8; - reads standard input")
         parser.add_argument(
             "--enable",
             action="store_true",
@@ -35,7 +35,7 @@ class Command(MemoryCommand):
         )
         parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
-    def handle(self, *, file: IO[str], enable: bool, strict: bool, json: bool, **options: Any) -> None:
+    def handle(self, *, file: str, enable: bool, strict: bool, json: bool, **options: Any) -> None:
         projects = Projects()
         counts = {"lines": 0, "recorded": 0, "known": 0, "bad": 0}
         for line in Reader(now()).read(_watched(file)):
@@ -64,6 +64,7 @@ class Command(MemoryCommand):
         return "bad"
 
 
-def _watched(file: IO[str]) -> Iterator[str]:
+def _watched(file: str) -> Iterator[str]:
     """The lines, with a progress bar on a terminal."""
-    yield from tqdm(file, unit=" lines", disable=None, leave=False)
+    with opened(file) as lines:
+        yield from tqdm(lines, unit=" lines", disable=None, leave=False)

@@ -1,7 +1,7 @@
 """Replay a log of chats as time passing."""
 
 from datetime import datetime, timedelta
-from typing import IO, Any
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.timezone import now
@@ -13,7 +13,7 @@ from memorybank.models.bank import MAX_TOKENS, MIN_TOKENS
 from projects.importing import BadLineError, ImportLine, Reader
 from projects.replaying import replay
 
-from ..base import ACTOR, FAILED, MemoryCommand, between, counted, duration, text_file
+from ..base import ACTOR, FAILED, MemoryCommand, between, counted, duration, opened, readable
 
 
 class Command(MemoryCommand):
@@ -26,7 +26,7 @@ class Command(MemoryCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", type=text_file, help="JSON Lines in UTF-8; - reads standard input")
+        parser.add_argument("file", metavar="FILE", type=readable, help="JSON Lines in UTF-8; - reads standard input")
         parser.add_argument(
             "--step",
             metavar="TIME",
@@ -42,7 +42,7 @@ class Command(MemoryCommand):
         )
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
-    def handle(self, *, file: IO[str], step: timedelta, json: bool, **options: Any) -> None:
+    def handle(self, *, file: str, step: timedelta, json: bool, **options: Any) -> None:
         lines = self._lines(file)
         settings = {"max_tokens": options["budget"]} if options["budget"] else {}
 
@@ -63,11 +63,12 @@ class Command(MemoryCommand):
             what = f"{counted(waiting, 'chat')} not summarised yet, {report.parked:,} parked"
             raise CommandError(f"{what} (the log says why). Nothing is lost: run_memory goes on.", returncode=FAILED)
 
-    def _lines(self, file: IO[str]) -> list[ImportLine]:
+    def _lines(self, file: str) -> list[ImportLine]:
         """All lines; a bad one stops the replay before anything is written, because its order is unknown."""
         lines = []
-        for line in Reader(now()).read(file):
-            if isinstance(line, BadLineError):
-                raise CommandError(f"{line} Nothing was replayed.", returncode=FAILED)
-            lines.append(line)
+        with opened(file) as text:
+            for line in Reader(now()).read(text):
+                if isinstance(line, BadLineError):
+                    raise CommandError(f"{line} Nothing was replayed.", returncode=FAILED)
+                lines.append(line)
         return lines

@@ -1,0 +1,356 @@
+"""Every command: what it prints, the JSON it promises, and one clear line with an honest exit code when it cannot."""
+
+import json
+import socket
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import get_commands
+from django.db import connection
+
+from memorybank import services
+from memorybank.models import Bank, Chat, Entry, Event, Output
+from memorybank.services import Report
+from tests.base import NOON, Cast, without_models
+from tests.commands import Ran, run, shell
+from tests.openai_server import OpenAIServer
+
+OURS = sorted(name for name, app in get_commands().items() if app in ("projects", "memorybank"))
+LATER = "2026-03-02T13:00:00Z"
+
+
+def model_at(url: str, **more: Any) -> dict[str, Any]:
+    """MEMORYBANK with a summary model at ``url`` that is asked once, impatiently."""
+    backend = "memorybank.llm.openai_compatible.OpenAICompatibleLLM"
+    options = {"BACKEND": backend, "MODEL": "m", "BASE_URL": url, "TIMEOUT": 1.0, "MAX_RETRIES": 0}
+    return {"LLMS": {"summary": {**options, **more}}}
+
+
+@without_models
+class CommandCase(Cast):
+    def tell(self, text: str = "We chose Postgres 16 for billing.", chat: str = "c1", **more: Any) -> Output:
+        """A turn that waits."""
+        given = {"author": "bob", "question": text, "answer": "Noted.", "created_at": NOON, "now": NOON, **more}
+        return services.record(self.apollo.bank, chat_key=chat, **given)
+
+    def assert_refused(self, ran: Ran, words: str, code: int = 2) -> None:
+        """One line, with these words, and this exit code."""
+        self.assertEqual(ran.code, code, ran.err)
+        self.assertIn(words, ran.err)
+        self.assertEqual(len(ran.err.strip().splitlines()), 1, ran.err)
+
+
+class TestAnyCommand(CommandCase):
+    def test_an_unknown_project_is_a_usage_error_that_says_which_half_is_unknown(self) -> None:
+        for path, words in [
+            ("acme/nope", "Tenant “acme” has no project “nope”."),
+            ("nope/apollo", "There is no tenant “nope”."),
+            ("apollo", "“apollo” is not of the form tenant/project."),
+            ("acme/apollo/x", "has no project"),
+        ]:
+            for command in (["show_memory"], ["configure_memory"], ["check_memory"], ["export_memory"]):
+                with self.subTest(path=path, command=command):
+                    self.assert_refused(run(*command, path), words)
+            self.assert_refused(run("run_memory", "--project", path), words)
+
+    def test_a_database_that_cannot_be_written_is_named(self) -> None:
+        if connection.vendor != "sqlite":
+            pytest.skip("other databases say so in their own words")
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA query_only = ON")
+        try:
+            ran = run("configure_memory", "acme/apollo", "--budget", 900)
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("PRAGMA query_only = OFF")
+        self.assert_refused(ran, "cannot be written: attempt to write a readonly database", code=1)
+        self.assertEqual(Bank.objects.get(pk=self.apollo.bank.pk).max_tokens, 2000)
+
+
+class TestRunMemory(CommandCase):
+    def test_it_summarises_what_is_idle_and_reports_in_the_agreed_shape(self) -> None:
+        self.switch_on(self.apollo)
+        self.tell()
+        report = run("run_memory", "--now", LATER, "--json").json
+        self.assertEqual(list(report), list(Report().as_dict()))
+        self.assertEqual((report["summarised"], report["due"], report["llm_calls"]), (1, 0, 0))
+
+    def test_a_second_run_finds_nothing_to_do(self) -> None:
+        self.switch_on(self.apollo)
+        self.tell()
+        run("run_memory", "--now", LATER)
+        ran = run("run_memory", "--now", LATER, "--until-idle", "--json")
+        self.assertEqual((ran.code, ran.json["summarised"], ran.json["llm_calls"]), (0, 0, 0))
+
+    def test_now_governs_what_is_idle(self) -> None:
+        self.switch_on(self.apollo)
+        self.tell()
+        self.assertEqual(run("run_memory", "--now", "2026-03-02T12:05:00Z", "--json").json["summarised"], 0)
+        self.assertEqual(run("run_memory", "--now", "2026-03-02T13:11:00+01:00", "--json").json["summarised"], 1)
+
+    def test_one_project_alone_leaves_the_others_waiting(self) -> None:
+        for project in (self.apollo, self.zeus):
+            self.switch_on(project)
+            services.record(project.bank, chat_key="c", author="x", question="We chose Go.", created_at=NOON, now=NOON)
+        run("run_memory", "--project", "acme/apollo", "--now", LATER)
+        self.assertEqual([e.bank_id for e in Entry.objects.leaves()], [self.apollo.bank.pk])
+
+    def test_times_without_a_zone_or_out_of_this_world_are_usage_errors(self) -> None:
+        for text in ("2026-03-02T13:00:00", "2026-03-02", "now", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00"):
+            with self.subTest(text=text):
+                self.assert_refused(run("run_memory", "--now", text), f"argument --now: “{text}”")
+
+
+class TestRunMemoryWithABrokenModel(CommandCase):
+    """Each failure gives a line that names what and where, exit code 1, and everything still waits."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.switch_on(self.apollo)
+        self.tell()
+
+    def assert_waits(self, ran: Ran, *words: str) -> None:
+        self.assertEqual(ran.code, 1)
+        for word in words:
+            self.assertIn(word, ran.err)
+        self.assertNotIn("Traceback", ran.err)
+        self.assertEqual(Chat.objects.get(key="c1").pending_outputs, 1)
+        self.assertEqual(services.check(self.apollo.bank), [])
+
+    def test_an_address_where_nobody_listens(self) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # bound, and never listening: the port is surely closed
+            url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+            with self.settings(MEMORYBANK=model_at(url)):
+                self.assert_waits(run("run_memory", "--now", LATER), "1 failed and will be tried again", url, "refused")
+
+    def test_a_server_that_fails_refuses_the_key_or_answers_rubbish(self) -> None:
+        failures = {
+            "500": "HTTP 500: The server had an error",
+            "401": "HTTP 401: Incorrect API key provided",
+            "badjson": "Unreadable answer",
+        }
+        for days, (mode, words) in enumerate(failures.items(), start=1):
+            with (
+                self.subTest(mode=mode),
+                OpenAIServer(mode=mode) as server,
+                self.settings(MEMORYBANK=model_at(server.base_url, API_KEY="hunter2")),
+            ):
+                ran = run("run_memory", "--now", (NOON + timedelta(days=days)).isoformat())
+                self.assert_waits(ran, words)
+                self.assertNotIn("hunter2", ran.err)
+
+    def test_a_server_that_never_answers(self) -> None:
+        with OpenAIServer(mode="hang") as server, self.settings(MEMORYBANK=model_at(server.base_url, TIMEOUT=0.3)):
+            self.assert_waits(run("run_memory", "--now", LATER), "No answer within 0.3 s")
+
+    def test_an_address_that_is_none(self) -> None:
+        for days, url in enumerate(("ftp://127.0.0.1/v1", "nonsense"), start=1):
+            with self.subTest(url=url), self.settings(MEMORYBANK=model_at(url)):
+                self.assert_waits(run("run_memory", "--now", (NOON + timedelta(days=days)).isoformat()), url)
+
+    def test_while_the_model_backs_off_it_makes_no_call_and_says_until_when(self) -> None:
+        with OpenAIServer(mode="500") as server, self.settings(MEMORYBANK=model_at(server.base_url)):
+            run("run_memory", "--now", LATER)
+            ran = run("run_memory", "--now", LATER, "--json")
+            self.assertEqual((server.calls, ran.json["llm_calls"]), (1, 0))
+        self.assert_waits(ran, "1 chat waiting", "backs off until 2026-03-02T13:", "HTTP 500")
+
+    def test_it_goes_on_once_the_model_is_back(self) -> None:
+        with OpenAIServer(mode="500") as server, self.settings(MEMORYBANK=model_at(server.base_url)):
+            run("run_memory", "--now", LATER)
+            server.mode = "ok"
+            ran = run("run_memory", "--now", "2026-03-02T15:00:00Z", "--json")
+        self.assertEqual((ran.code, ran.json["summarised"], ran.json["llm_calls"]), (0, 1, 1))
+        self.assertGreater(ran.json["prompt_tokens"], 0)
+
+
+class TestShowMemory(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", "We chose Postgres 16 for billing.", chat_key="c1")
+
+    def test_it_prints_the_block_and_nothing_else_on_standard_output(self) -> None:
+        ran = run("show_memory", "acme/apollo")
+        self.assertEqual(ran.out, services.render(self.apollo.bank).text + "\n")
+        self.assertRegex(ran.err, r"^\d+ of 2,000 tokens \(o200k_base\)\.\n$")
+
+    def test_its_json_has_the_agreed_shape_and_cites_outputs(self) -> None:
+        shown = run("show_memory", "acme/apollo", "--json").json
+        self.assertEqual(list(shown), ["block", "tokens", "budget", "encoding", "lines"])
+        self.assertEqual(shown["tokens"], services.count_tokens(shown["block"]))
+        line = shown["lines"][0]
+        self.assertLessEqual({"text", "granularity", "period", "citations"}, set(line))
+        self.assertEqual((line["granularity"], line["period"]), ("conversation", "2026-03-02"))
+        self.assertEqual(line["citations"], [Output.objects.get().pk])
+
+    def test_it_renders_for_another_budget_and_without_a_chat(self) -> None:
+        self.assertLessEqual(run("show_memory", "acme/apollo", "--budget", 40, "--json").json["tokens"], 40)
+        self.assertEqual(run("show_memory", "acme/apollo", "--exclude-chat", "c1", "--json").json["block"], "")
+
+    def test_it_says_when_the_bank_is_off(self) -> None:
+        services.disable(self.apollo.bank, actor="alice")
+        ran = run("show_memory", "acme/apollo")
+        self.assertEqual((ran.code, ran.out.strip()), (0, ""))
+        self.assertIn("The bank is off", ran.err)
+
+    def test_budgets_out_of_range_are_usage_errors(self) -> None:
+        for budget in ("0", "-1", "32001", "many", "1e3"):
+            with self.subTest(budget=budget):
+                ran = run("show_memory", "acme/apollo", f"--budget={budget}")
+                self.assert_refused(ran, f"“{budget}” is not a number of tokens from 1 to 32,000")
+
+
+class TestConfigureMemory(CommandCase):
+    def test_it_shows_the_settings(self) -> None:
+        shown = run("configure_memory", "acme/apollo", "--json").json
+        expected = {"enabled": False, "budget": 2000, "idle_minutes": 10, "timezone": "UTC", "focus": ""}
+        self.assertEqual(shown, expected)
+        self.assertRegex(run("configure_memory", "acme/apollo").out, r"enabled  no\n +budget  2,000\n")
+
+    def test_it_changes_what_is_given_and_nothing_else(self) -> None:
+        options = ["--budget", 900, "--idle-minutes", 5, "--timezone", "Europe/Berlin", "--focus", "Dates."]
+        shown = run("configure_memory", "acme/apollo", *options, "--json").json
+        self.assertEqual(
+            shown,
+            {"enabled": False, "budget": 900, "idle_minutes": 5, "timezone": "Europe/Berlin", "focus": "Dates."},
+        )
+        self.assertEqual(run("configure_memory", "acme/apollo", "--focus", "", "--json").json["budget"], 900)
+
+    def test_it_switches_on_and_off_and_writes_down_who_did(self) -> None:
+        self.assertTrue(run("configure_memory", "acme/apollo", "--enable", "--json").json["enabled"])
+        self.assertFalse(run("configure_memory", "acme/apollo", "--disable", "--json").json["enabled"])
+        done = Event.objects.filter(bank=self.apollo.bank).order_by("pk").values_list("actor", "action")
+        self.assertEqual(list(done), [("command line", "enable"), ("command line", "disable")])
+
+    def test_impossible_settings_are_usage_errors_and_change_nothing(self) -> None:
+        before = Bank.objects.filter(pk=self.apollo.bank.pk).values().get()
+        for options, words in [
+            (["--budget", "199"], "argument --budget: “199” is not a number of tokens from 200 to 32,000"),
+            (["--budget", "32001"], "argument --budget: “32001”"),
+            (["--idle-minutes", "0"], "argument --idle-minutes: “0” is not a number of minutes from 1 to 10,080"),
+            (["--timezone", "Mars/Olympus"], "timezone: “Mars/Olympus” is not a known time zone"),
+            (["--timezone", "../../etc/passwd"], "is not a known time zone"),
+            (["--focus", "x" * 1001], "focus: 1,001 characters, at most 1,000 are allowed"),
+            (["--enable", "--disable"], "not allowed with argument"),
+        ]:
+            with self.subTest(options=options):
+                self.assert_refused(run("configure_memory", "acme/apollo", *options), words)
+        self.assertEqual(Bank.objects.filter(pk=self.apollo.bank.pk).values().get(), before)
+
+
+class TestCheckMemory(CommandCase):
+    def test_it_is_content_with_sound_memory(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", "We chose Postgres 16 for billing.")
+        ran = run("check_memory")
+        self.assertEqual((ran.code, ran.out), (0, "2 projects checked: coverage, tree and budget hold.\n"))
+        self.assertEqual(run("check_memory", "acme/apollo", "--json").json, {"ok": True, "violations": []})
+
+    def test_it_fails_and_says_where_something_is_broken(self) -> None:
+        self.tell("a secret plan")
+        Chat.objects.update(pending_outputs=5)
+        ran = run("check_memory", "--json")
+        self.assertEqual((ran.code, ran.json["ok"], ran.err), (1, False, "1 violation."))
+        self.assertEqual(set(ran.json["violations"][0]), {"project", "invariant", "where", "what"})
+        self.assertIn("I1 acme/apollo, chat", run("check_memory").out)
+        self.assertNotIn("secret", ran.out)
+
+    def test_it_checks_one_project_alone(self) -> None:
+        self.tell()
+        Chat.objects.update(pending_outputs=5)
+        self.assertEqual(run("check_memory", "globex/zeus").code, 0)
+
+
+class TestExportMemory(CommandCase):
+    def test_it_prints_everything_of_one_bank_as_json_lines(self) -> None:
+        for project, text in ((self.apollo, "We chose Postgres 16 for billing."), (self.zeus, "Zeus is a secret.")):
+            self.switch_on(project)
+            self.remember(project, "bob", text)
+        ran = run("export_memory", "acme/apollo")
+        rows = [json.loads(line) for line in ran.out.splitlines()]
+        self.assertEqual([row["type"] for row in rows[:4]], ["bank", "chat", "output", "entry"])
+        self.assertEqual({row["type"] for row in rows}, {"bank", "chat", "output", "entry", "fact"})
+        self.assertNotIn("Zeus", ran.out)
+        self.assertEqual(datetime.fromisoformat(rows[2]["created_at"]), datetime(2026, 3, 2, 12, tzinfo=UTC))
+
+    def test_it_goes_on_the_audit_trail(self) -> None:
+        run("export_memory", "acme/apollo")
+        self.assertEqual(Event.objects.get().action, "export")
+
+
+class TestInTheShell:
+    """What only a process of its own can show: exit codes, usage, a broken installation."""
+
+    def test_every_command_documents_itself_in_its_help(self) -> None:
+        from django.core.management import load_command_class
+
+        assert OURS, "no commands found"
+        for name in OURS:
+            parser = load_command_class("projects", name).create_parser("manage.py", name)
+            text = parser.format_help()
+            assert len(parser.description or "") > 40, name
+            undocumented = [action.dest for action in parser._actions if not action.help]
+            assert not undocumented, f"{name}: {undocumented}"
+            assert "--settings" not in text, "Django's own options bury ours"
+
+    def test_usage_errors_are_one_line_and_exit_with_2(self, tmp_path: Path) -> None:
+        ran = shell("show_memory", "acme/apollo", "--budget", "lots", data=tmp_path)
+        expected = "manage.py show_memory: argument --budget: “lots” is not a number of tokens from 1 to 32,000."
+        assert (ran.code, ran.out, ran.err) == (2, "", f"{expected} See --help.\n")
+
+    def test_a_database_that_is_not_migrated_is_one_line_that_says_what_to_do(self, tmp_path: Path) -> None:
+        ran = shell("show_memory", "acme/apollo", data=tmp_path)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith("CommandError: The database is not migrated (no such table: ")
+        assert ran.err.endswith("Run: python manage.py migrate\n")
+        assert ran.err.count("\n") == 1
+
+    def test_a_data_directory_that_cannot_be_made_is_one_line_that_names_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "file"
+        file.touch()
+        ran = shell("check_memory", data=file)
+        assert (ran.code, ran.err) == (1, f"DATA_DIR {file} cannot be written: Not a directory.\n")
+
+    def test_a_database_file_that_cannot_be_opened_is_named(self, tmp_path: Path) -> None:
+        missing = tmp_path / "none" / "x.sqlite3"
+        ran = shell("check_memory", data=tmp_path, DATABASE_URL=f"sqlite:///{missing}")
+        assert ran.code == 1
+        words = "cannot be written: unable to open database file. Check DATA_DIR."
+        assert ran.err == f"CommandError: The database {missing} {words}\n"
+
+    def test_a_database_server_that_is_not_there_is_one_line(self, tmp_path: Path) -> None:
+        ran = shell("check_memory", data=tmp_path, DATABASE_URL="postgres://me:hunter2@127.0.0.1:1/x")
+        assert ran.code == 1
+        assert ran.err.startswith("CommandError: The database failed: connection failed")
+        assert "Traceback" not in ran.err
+        assert "hunter2" not in ran.err
+
+    @pytest.mark.parametrize(
+        ("name", "value", "words"),
+        [
+            ("MEMORYBANK_CONCURRENCY", "lots", "MEMORYBANK_CONCURRENCY: “lots” is not a number."),
+            ("MEMORYBANK_CONCURENCY", "4", "MEMORYBANK has no setting CONCURENCY."),
+            ("MEMORYBANK_CONCURRENCY", "-1", "must be a positive number, not -1"),
+            ("DATABASE_URL", "nonsense", "DATABASE_URL is not an address such as postgres://"),
+            ("DEBUG", "false", "Set SECRET_KEY"),
+        ],
+    )
+    def test_nonsense_in_the_environment_is_named(self, tmp_path: Path, name: str, value: str, words: str) -> None:
+        ran = shell("check_memory", data=tmp_path, **{name: value})
+        assert ran.code == 1
+        assert words in ran.err
+        assert "Traceback" not in ran.err
+
+    def test_standard_input_is_read_and_bad_lines_exit_with_1(self, tmp_path: Path) -> None:
+        shell("migrate", "-v0", data=tmp_path)
+        ran = shell("import_chats", "-", "--json", data=tmp_path, stdin=b'{"tenant": "\xff"}\nnot json\n')
+        assert (ran.code, ran.json["bad"]) == (1, 2)
+        assert ran.err.splitlines() == [
+            "line 1: not valid UTF-8.",
+            "line 2: not valid JSON at column 1.",
+            "CommandError: Skipped 2 bad of 2 lines.",
+        ]

@@ -1,0 +1,180 @@
+"""import_chats: everything good is recorded once, everything bad is named, nothing is lost."""
+
+import json
+import tempfile
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.test import TestCase
+from django.utils.timezone import now
+
+from memorybank.models import Bank, Chat, Output
+from projects.models import Project, Tenant
+from tests.commands import Ran, run
+
+GOOD = {
+    "tenant": "acme",
+    "project": "apollo",
+    "chat": "c1",
+    "user": "ann",
+    "question": "We chose Postgres 16.",
+    "answer": "Noted.",
+    "created_at": "2026-03-02T10:00:00Z",
+}
+
+
+class ImportCase(TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def file(self, *lines: object, name: str = "chats.jsonl") -> Path:
+        """A file of lines: mappings are written as JSON, bytes and text as they are."""
+        path = self.folder / name
+        path.write_bytes(b"\n".join(_bytes(line) for line in lines) + b"\n")
+        return path
+
+    def take(self, *lines: object, options: Iterable[str] = ()) -> Ran:
+        return run("import_chats", self.file(*lines), *options)
+
+    def assert_bad(self, line: object, words: str) -> None:
+        """The line is reported by number, in these words, in one line; its good neighbours are recorded."""
+        ran = self.take(GOOD, line, {**GOOD, "question": "Billing is Priya's."})
+        complaints = [said for said in ran.err.splitlines() if said.startswith("line ")]
+        self.assertEqual(len(complaints), 1, ran.err)
+        self.assertTrue(complaints[0].startswith("line 2: "), complaints)
+        self.assertIn(words, complaints[0])
+        self.assertLess(len(complaints[0]), 250)
+        self.assertEqual(ran.code, 1)
+        self.assertEqual(Output.objects.count(), 2)
+
+
+def _bytes(line: object) -> bytes:
+    if isinstance(line, bytes):
+        return line
+    return (line if isinstance(line, str) else json.dumps(line)).encode("utf-8", "surrogatepass")
+
+
+class TestGoodFiles(ImportCase):
+    def test_it_creates_what_is_missing_and_leaves_memory_off(self) -> None:
+        ran = self.take(GOOD, {**GOOD, "project": "zeus"}, {**GOOD, "tenant": "globex"}, options=["--json"])
+        self.assertEqual(ran.json, {"lines": 3, "recorded": 3, "known": 0, "bad": 0, "projects": 3})
+        self.assertEqual((ran.code, ran.err), (0, ""))
+        self.assertEqual(Tenant.objects.count(), 2)
+        self.assertEqual(Project.objects.count(), 3)
+        self.assertFalse(Bank.objects.filter(enabled=True).exists())
+
+    def test_the_same_file_twice_changes_nothing(self) -> None:
+        lines = [GOOD, GOOD, {**GOOD, "id": "m-1"}, {**GOOD, "question": "Another."}]
+        self.assertEqual(self.take(*lines, options=["--json"]).json["recorded"], 4)
+        before = [list(model.objects.values()) for model in (Output, Chat, Bank)]
+        again = self.take(*lines, options=["--json"]).json
+        self.assertEqual((again["recorded"], again["known"]), (0, 4))
+        self.assertEqual([list(model.objects.values()) for model in (Output, Chat, Bank)], before)
+
+    def test_every_field_arrives(self) -> None:
+        tool = {"role": "tool", "content": "42 rows"}
+        self.take({**GOOD, "id": "m-1", "status": "blocked", "title": "Billing", "messages": [tool]})
+        output = Output.objects.select_related("chat").get()
+        self.assertEqual((output.key, output.status, output.messages), ("m-1", "blocked", [tool]))
+        self.assertEqual((output.chat.key, output.chat.title, output.author), ("c1", "Billing", "ann"))
+        self.assertEqual(output.created_at.isoformat(), "2026-03-02T10:00:00+00:00")
+
+    def test_enable_switches_on_the_projects_of_the_file_and_no_others(self) -> None:
+        self.take(GOOD)
+        self.take({**GOOD, "project": "zeus"}, options=["--enable"])
+        self.assertEqual([p.path for p in Project.objects.filter(bank__enabled=True)], ["acme/zeus"])
+        bank = Project.objects.get(slug="zeus").bank
+        self.assertEqual(bank.disclosure_accepted_by, "command line")
+
+    def test_blank_lines_a_byte_order_mark_and_windows_line_ends_are_no_matter(self) -> None:
+        ran = self.take(b"\xef\xbb\xbf" + _bytes(GOOD) + b"\r", b"", b"  ", {**GOOD, "chat": "c2"}, options=["--json"])
+        self.assertEqual((ran.code, ran.json["recorded"]), (0, 2))
+
+    def test_line_numbers_count_blank_lines(self) -> None:
+        self.assertIn("line 3: not valid JSON", self.take(GOOD, "", "{").err)
+
+
+class TestBadLines(ImportCase):
+    def test_it_names_what_is_no_json_object(self) -> None:
+        for line, words in [
+            ("not json", "not valid JSON at column 1."),
+            ('{"tenant": "acme"', "not valid JSON at column"),
+            ("[1]", "not a JSON object."),
+            ('{"tenant": ' + "9" * 6000 + "}", "not valid JSON."),
+            ("[" * 100_000, "not valid JSON."),
+            (b'{"tenant": "\xff"}', "not valid UTF-8."),
+        ]:
+            with self.subTest(line=line[:20]):
+                self.assert_bad(line, words)
+
+    def test_it_names_the_field_that_is_missing_unknown_or_of_the_wrong_type(self) -> None:
+        without = {name: value for name, value in GOOD.items() if name != "user"}
+        for line, words in [
+            (without, "user: is missing."),
+            ({**GOOD, "colour": "red"}, "colour: no such field."),
+            ({**GOOD, "user": None}, "user: must be text, not NoneType."),
+            ({**GOOD, "chat": 7}, "chat: must be text, not int."),
+            ({**GOOD, "question": ["x"]}, "question: must be text, not list."),
+            ({**GOOD, "messages": "x"}, "messages: must be a list"),
+            ({**GOOD, "tenant": "Acme Ltd"}, "tenant: “Acme Ltd” is not a slug."),
+            ({**GOOD, "project": 5}, "project: “5” is not a slug."),
+        ]:
+            with self.subTest(words=words):
+                self.assert_bad(line, words)
+
+    def test_it_refuses_times_that_are_missing_naive_impossible_or_in_the_future(self) -> None:
+        without = {name: value for name, value in GOOD.items() if name != "created_at"}
+        future = (now() + timedelta(days=1)).isoformat()
+        for line, words in [
+            (without, "created_at: is missing."),
+            ({**GOOD, "created_at": "2026-03-02T10:00:00"}, "created_at: has no time zone"),
+            ({**GOOD, "created_at": future}, "is in the future."),
+            ({**GOOD, "created_at": "yesterday"}, "“yesterday” is not an ISO 8601 time"),
+            ({**GOOD, "created_at": 1772445600}, "is not an ISO 8601 time"),
+            ({**GOOD, "created_at": "2026-02-30T10:00:00Z"}, "is not an ISO 8601 time"),
+            ({**GOOD, "created_at": "0001-01-01T00:00:00+14:00"}, "is before 1970."),
+        ]:
+            with self.subTest(words=words):
+                self.assert_bad(line, words)
+
+    def test_it_refuses_an_empty_chat_key_and_an_unknown_status(self) -> None:
+        self.assert_bad({**GOOD, "chat": " "}, "chat: must not be empty.")
+        self.assert_bad({**GOOD, "status": "weird"}, "status: “weird” is not one of ok, error, blocked, cancelled.")
+
+    def test_it_refuses_what_is_too_long_and_says_how_long_it_may_be(self) -> None:
+        self.assert_bad({**GOOD, "question": "x" * 10_000_000}, "characters, at most 8,000,000 are allowed.")
+        self.assert_bad({**GOOD, "answer": "x" * 1_000_001}, "answer: 1,000,001 characters, at most 1,000,000")
+        self.assert_bad({**GOOD, "chat": "x" * 201}, "chat: 201 characters, at most 200")
+
+    def test_it_never_repeats_what_was_said_in_a_chat(self) -> None:
+        ran = self.take({**GOOD, "question": "hunter2 is my password", "status": "weird"})
+        self.assertNotIn("hunter2", ran.err + ran.out)
+
+    def test_strict_stops_at_the_first_bad_line_and_keeps_what_came_before(self) -> None:
+        ran = self.take(GOOD, "{", {**GOOD, "question": "later"}, options=["--strict"])
+        self.assertEqual(ran.code, 1)
+        self.assertIn("line 2: not valid JSON", ran.err)
+        self.assertIn("Nothing after it was read.", ran.err)
+        self.assertEqual([output.question for output in Output.objects.all()], [GOOD["question"]])
+
+    def test_it_counts_what_was_bad(self) -> None:
+        ran = self.take(GOOD, "{", options=["--json"])
+        self.assertEqual(ran.json, {"lines": 2, "recorded": 1, "known": 0, "bad": 1, "projects": 1})
+
+
+class TestFiles(ImportCase):
+    def test_a_file_that_is_not_there_or_is_a_directory_is_a_usage_error_with_its_name(self) -> None:
+        for path, words in [(self.folder / "none.jsonl", "No such file"), (self.folder, "directory")]:
+            with self.subTest(path=path):
+                ran: Any = run("import_chats", path)
+                self.assertEqual(ran.code, 2)
+                self.assertIn(str(path), ran.err)
+                self.assertIn(words, ran.err)
+                self.assertEqual(len(ran.err.strip().splitlines()), 1)
+
+    def test_an_empty_file_is_nothing_to_do(self) -> None:
+        self.assertEqual(self.take(b"", options=["--json"]).json["lines"], 0)
