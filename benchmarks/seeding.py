@@ -119,13 +119,16 @@ def _digest(to: Bank, start: date, children: Sequence[Entry]) -> Entry:
     )
 
 
-def chat_of(to: Bank, *, turns: int, words: int, key: str = "long", seed: int = 1) -> None:
-    """Record a chat of ``turns`` turns, each of about ``words`` words, half asked and half answered."""
+def chat_of(to: Bank, *, turns: int, words: int, key: str = "long", seed: int = 1) -> int:
+    """Record a chat of ``turns`` turns of about ``words`` words, half asked and half answered; its tokens."""
     draw = random.Random(seed)
     at = timezone.now() - timedelta(days=2)
+    size = 0
     for number in range(turns):
-        said = [" ".join(sentence(draw) for _ in range(max(1, words // 28))) for _ in range(2)]
+        said = [" ".join(sentence(draw, 14) for _ in range(max(1, words // 28))) for _ in range(2)]
         when = at + timedelta(seconds=number)
         services.record(
             to, chat_key=key, author="priya", question=said[0], answer=said[1], created_at=when, key=str(number)
         )
+        size += sum(map(count, said))
+    return size

@@ -34,7 +34,7 @@ class Report:
 
     def as_dict(self) -> dict[str, int | float]:
         """For ``--json``."""
-        return asdict(self)
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     def __add__(self, other: Report) -> Report:
         """Both runs together; what is parked and due is what was at the end of the second."""

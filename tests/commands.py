@@ -13,8 +13,9 @@ from django.core.management import CommandError, call_command
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: What the site reads; a process of its own gets none of it from the test run.
+#: Variables of the site. A process of its own gets none from the test run, and these whatever a ``.env`` says.
 OURS = ("LLM_", "SUMMARY_LLM_", "MEMORYBANK_", "DATABASE_URL", "DATA_DIR", "CELERY_BROKER_URL", "DEBUG", "SECRET_KEY")
+NO_MODEL = dict.fromkeys(("LLM_BASE_URL", "LLM_API_KEY", "SUMMARY_LLM_BASE_URL", "SUMMARY_LLM_API_KEY"), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,11 @@ def run(*args: object) -> Ran:
 def shell(*args: object, data: Path, stdin: bytes | None = None, **env: str) -> Ran:
     """Run ``manage.py`` as a stranger would, with a data directory of its own and ``env``."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    ours = {"DATA_DIR": str(data), "DATABASE_URL": f"sqlite:///{data}/memorybank.sqlite3", "DEBUG": "true", **NO_MODEL}
     done = subprocess.run(
         [sys.executable, "manage.py", *map(str, args)],
         cwd=ROOT,
-        env={**clean, "DATA_DIR": str(data), **env},
+        env={**clean, **ours, **env},
         input=stdin,
         stdin=None if stdin is not None else subprocess.DEVNULL,
         capture_output=True,

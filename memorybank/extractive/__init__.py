@@ -9,7 +9,7 @@ from memorybank.extractive.antecedents import leaning_joined
 from memorybank.extractive.kinds import is_question, kind_of
 from memorybank.extractive.prior import Prior, weigh
 from memorybank.extractive.speakers import named
-from memorybank.sentences import names_in, plain, sentences, terms, tidy, words
+from memorybank.sentences import names_in, readable, sentences, terms, tidy, words
 from memorybank.turns import Draft, Turn, Utterance
 
 __all__ = ["extract", "named", "weigh"]
@@ -39,7 +39,9 @@ def extract(
     """
     turns = named(turns)
     prior = Prior(encoding)
-    spoken = sum(tokens.count(u.text, encoding) for turn in turns for u in turn.utterances if u.role != "tool")
+    spoken = sum(
+        tokens.count(readable(u.text), encoding) for turn in turns for u in turn.utterances if u.role != "tool"
+    )
     limit = min(most, max(LEAST_TOKENS, int(spoken * share)))
     drafts = [draft for sentence in candidates(turns) if (draft := drafted(sentence, prior)) is not None]
     kept: set[int] = set()
@@ -66,7 +68,7 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
         for utterance in turn.utterances:
             if utterance.role == "tool":
                 continue
-            tidied = [text for raw in sentences(plain(utterance.text)) if (text := tidy(raw, names))]
+            tidied = [text for raw in sentences(utterance.text) if (text := tidy(raw, names))]
             texts = list(leaning_joined(tidied))
             answer = next((at for at, text in enumerate(texts) if not is_question(text)), None)
             for at, text in enumerate(texts):

@@ -31,8 +31,8 @@ TIMED = re.compile(
 class Weights:
     """Log odds that a sentence will be asked for; rounded, so that nothing hangs on one data set."""
 
-    bias: float = -4.5
-    information: float = 1.75
+    bias: float = -4.0
+    information: float = 1.5
     capitals: float = 0.6
     digit: float = 0.5
     quotation: float = 0.8

@@ -143,10 +143,11 @@ class Builder:
             if not wanted:
                 return
             steps = -(-max(0, wanted + 8 - self.room()) // step)
-            if steps and not self.give_way(steps * step):
-                return
+            gave = steps > 0 and self.give_way(steps * step)
             for tier, least in missing.items():
                 self.raise_floor([item for item in items if item.fact.tier == tier], least)
+            if steps and not gave:
+                return
 
     def raise_floor(self, own: Sequence[Item], least: int) -> None:
         """Choose ``least`` tokens of one tier's facts."""
@@ -210,23 +211,27 @@ class Builder:
                 left = self.room()
 
     def stretch(self, running: Sequence[Item]) -> None:
-        """Where nothing is short enough for the gap, exchange a late choice for a longer one."""
-        left = self.room()
+        """Where nothing is short enough for the gap, exchange late choices for longer ones of their tier."""
         unsaid = sorted((i for i in running if not self.selection.repeats(i)), key=lambda i: -i.cost)
-        for place in range(len(self.fresh) - 1, max(-1, len(self.fresh) - TRIES), -1):
+        places = [(part, place) for part in (self.fresh, self.recent) for place in reversed(range(len(part)))]
+        for part, place in places[:TRIES]:
+            left = self.room()
             if left * 100 < self.budget:
                 return
-            old = self.fresh[place]
-            new = next((i for i in unsaid if 0 < i.cost - old.cost <= left and i.fact.chat == old.fact.chat), None)
-            new = new or next((i for i in unsaid if 0 < i.cost - old.cost < left - 8), None)
-            if new is None:
-                continue
-            self.fresh[place] = new
-            if self.room() < 0:
-                self.fresh[place] = old
-            else:
+            old = part[place]
+            longer = [i for i in unsaid if 0 < i.cost - old.cost <= left and i.fact.tier == old.fact.tier]
+            new = next((i for i in longer[:TRIES] if self.exchange(part, place, i)), None)
+            if new is not None:
                 unsaid.remove(new)
-                left = self.room()
+
+    def exchange(self, part: list[Item], place: int, new: Item) -> bool:
+        """Put ``new`` in this place, if the text then still fits."""
+        old = part[place]
+        part[place] = new
+        if self.room() >= 0:
+            return True
+        part[place] = old
+        return False
 
     def trim(self) -> None:
         """The proof: whatever the estimates said, whole facts go until the text fits."""

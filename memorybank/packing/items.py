@@ -10,15 +10,15 @@ from memorybank import tokens
 from memorybank.packing.values import Candidate
 from memorybank.sentences import ended, plain, terms, words
 
-# Only this many times the room is looked at closely; the rest has no chance.
-PREFILTER = 3
+# Only this many times the room is looked at closely, and some tokens in any case; the rest has no chance.
+PREFILTER, PREFILTER_LEAST = 3, 1200
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
 LABEL = 3
 
 ARTICLES = frozenset(
     "a an the der die das ein eine le la les un une el los las uno una o os um uma".split()  # noqa: SIM905
 )
-SPOKEN_AS = re.compile(r"(\w+)\s?[:：]")
+SPOKEN_AS = re.compile(r"(?<!\w)(\w++)\s?[:：]")
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ def shortlist(items: Sequence[Item], room: int) -> list[Item]:
         chat = items[place].fact.chat
         rank[chat] += 1
         worth[place] /= rank[chat] ** 0.5
-    left, chosen = room * PREFILTER, []
+    left, chosen = max(room * PREFILTER, PREFILTER_LEAST), []
     for place in sorted(range(len(items)), key=worth.__getitem__):
         if left <= 0:
             break

@@ -9,23 +9,29 @@ from memorybank.sentences.splitting import bounded, clauses, cut_at, ended, sent
 from memorybank.sentences.wording import is_cjk, length, terms, words
 
 __all__ = [
-    "ended", "is_cjk", "joined", "length", "names_in", "plain", "sentences", "tells", "terms", "tidy", "words",
+    "ended", "is_cjk", "joined", "length", "names_in", "plain", "readable", "sentences", "tells", "terms",
+    "tidy", "words",
 ]  # fmt: skip
 
 # Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.
 LONGEST_MESSAGE = 200_000
 
 
-def sentences(text: str) -> list[str]:
-    """The prose sentences of one message, single-line, in order. ``text`` should be plain()."""
+def readable(text: str) -> str:
+    """What is read of a message: all of it, or the two ends of a very long one, with nothing hidden in it."""
     if len(text) > LONGEST_MESSAGE:
-        text = text[: LONGEST_MESSAGE // 2] + "\n" + text[-LONGEST_MESSAGE // 2 :]
+        text = f"{text[: LONGEST_MESSAGE // 2]}\n{text[-LONGEST_MESSAGE // 2 :]}"
+    return plain(text)
+
+
+def sentences(text: str) -> list[str]:
+    """The prose sentences of one message, each on one line, in order."""
     return [
-        short
-        for line in prose(text)
+        clause
+        for line in prose(readable(text))
         for sentence in cut_at(line, sentence_ends(line))
-        for clause in clauses(sentence)
-        for short in bounded(clause)
+        for short in bounded(sentence)
+        for clause in clauses(short)
     ]
 
 

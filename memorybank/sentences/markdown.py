@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*\*\*[^*]{1,120}\*\*\s*:?\s*$|\s*[-=_*~#]{3,}\s*$")
-TABLE = re.compile(r"\s*\||.*[^|]\|[^|].*\|")
+SPACES = re.compile(r"[^\S\n]{2,}")
 NUMBERED = re.compile(r"\s*[(（]?(?:\d{1,3}|[a-zA-Z])[.)、）]\s+|\s*[①-⑳]\s*")
 BULLET = re.compile(r"^(?:\s*(?:>+|[-*+•‣–·])\s+|\s*>)+(?:\[[ xX]\]\s+)?")
 # [image: …], [file: …]: what a program wrote in place of an attachment; nobody said it.
@@ -17,16 +17,19 @@ CODE_SIGNS = re.compile(r"[{}()<>\[\]=;|\\/$&^~_]")
 
 def fenced(lines: list[str]) -> set[int]:
     """The numbers of the lines inside code fences. A fence that nobody closes ends at the next blank line."""
-    marks = [number for number, line in enumerate(lines) if FENCE.match(line)]
+    marks = iter([number for number, line in enumerate(lines) if FENCE.match(line)])
     inside: set[int] = set()
-    while marks:
-        start = marks.pop(0)
-        if marks:
-            end = marks.pop(0)
-        else:
+    for start in marks:
+        end = next(marks, None)
+        if end is None:
             end = next((n for n in range(start, len(lines)) if not lines[n].strip()), len(lines) - 1)
         inside.update(range(start, end + 1))
     return inside
+
+
+def is_table(line: str) -> bool:
+    """A row of a table: it begins with a bar or has two."""
+    return line.lstrip().startswith("|") or line.replace("||", "").count("|") > 1
 
 
 def is_code(line: str) -> bool:
@@ -36,11 +39,11 @@ def is_code(line: str) -> bool:
 
 def prose(text: str) -> Iterator[str]:
     """The prose lines of a message, without their markdown."""
-    lines = text.split("\n")
+    lines = SPACES.sub(" ", text).split("\n")
     skipped = fenced(lines)
     numbered = sum(1 for line in lines if NUMBERED.match(line)) > 1
     for number, line in enumerate(lines):
-        if number in skipped or HEADING.match(line) or TABLE.match(line):
+        if number in skipped or HEADING.match(line) or is_table(line):
             continue
         line = BULLET.sub("", line, count=1)
         if numbered:

@@ -9,7 +9,7 @@ from memorybank.sentences.wording import is_cjk, length, terms
 # A clause of its own has this many content words; a fact has at most so many words.
 LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 20, 45, 400
 
-END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)")
+END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)")
 # A dash or semicolon in any language; a comma only before a word that begins a clause of its own.
 CLAUSE = re.compile(
     r"[;；]\s*|\s[–—-]+\s|,\s+(?=(?:and|but|so|plus) (?:i|i['’]\w+|we|we['’]\w+|he|she|they|it|the|my|our)\b)"

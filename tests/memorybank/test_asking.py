@@ -56,7 +56,7 @@ def test_a_prompt_names_its_caps_and_fences_the_data_with_a_fresh_nonce() -> Non
 
 def test_the_focus_stands_under_its_own_header_and_is_not_escaped() -> None:
     system = Prompt("digest", 4, 60, {"focus": "Prices & <terms>", "period": "2026-W10"}).messages(ITEMS)[0]["content"]
-    assert system.endswith("What matters most in this project\nPrices & <terms>")
+    assert system.rstrip().endswith("What matters most in this project\nPrices & <terms>")
 
 
 def test_an_entry_says_which_model_and_which_prompt_made_it() -> None:

@@ -183,7 +183,7 @@ class TestShowMemory(CommandCase):
         self.assertEqual(list(shown), ["block", "tokens", "budget", "encoding", "lines"])
         self.assertEqual(shown["tokens"], services.count_tokens(shown["block"]))
         line = shown["lines"][0]
-        self.assertLessEqual({"text", "granularity", "period", "citations"}, set(line))
+        self.assertEqual(list(line), ["text", "granularity", "period", "citations"])
         self.assertEqual((line["granularity"], line["period"]), ("conversation", "2026-03-02"))
         self.assertEqual(line["citations"], [Output.objects.get().pk])
 

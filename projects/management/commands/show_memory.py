@@ -1,6 +1,5 @@
 """Show the memory block of a project exactly as a chat gets it."""
 
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -9,6 +8,9 @@ from memorybank import services
 from memorybank.models.bank import MAX_TOKENS
 
 from ..base import MemoryCommand, add_project_argument, between, find_project
+
+#: What is told of each line.
+LINE = ("text", "granularity", "period", "citations")
 
 
 class Command(MemoryCommand):
@@ -38,7 +40,7 @@ class Command(MemoryCommand):
         bank = find_project(project).bank
         block = services.render(bank, budget=options["budget"], exclude_chat=exclude_chat)
         if json:
-            lines = [asdict(line) for line in block.lines]
+            lines = [{name: getattr(line, name) for name in LINE} for line in block.lines]
             about = {"tokens": block.tokens, "budget": block.budget, "encoding": block.encoding}
             self.print_json({"block": block.text, **about, "lines": lines})
             return

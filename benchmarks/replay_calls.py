@@ -1,0 +1,82 @@
+"""What a month costs: model calls of a replay over the least possible, and of an idle system.
+
+3 projects × 20 chats a day × 30 days at a budget of 2,000 tokens. The least possible is one call for
+each chat, day, week and month. Targets: at most 1.05 × that; a second run makes no call and leaves
+every block byte for byte.
+"""
+
+import random
+from collections.abc import Iterator
+from datetime import timedelta
+
+from memorybank import services
+from memorybank.models import Bank, Entry, Granularity
+from memorybank.services import NewOutput
+from projects.importing import ImportLine
+from projects.replaying import replay
+from tests.openai_server import OpenAIServer
+
+from . import scratch, seeding
+from .measuring import Measurement, show
+
+PROJECTS, CHATS_A_DAY, DAYS, TURNS = 3, 20, 30, 2
+BUDGET = 2_000
+STEP = timedelta(hours=6)
+START = seeding.NOW.replace(hour=8) - timedelta(days=120)
+
+
+def measure() -> list[Measurement]:
+    """One replay and one run after it."""
+    with OpenAIServer(keep=1) as server, scratch.database(LLMS=scratch.model(server.base_url)):
+        report = replay(list(_lines()), step=STEP, prepare=_prepare)
+        calls, least = server.calls, {rung: _entries(rung) for rung in Granularity}
+        before = _blocks()
+        end = START + timedelta(days=DAYS, hours=2)
+        second = services.run(until_idle=True, now=end)
+        same = _blocks() == before
+    total = sum(least.values())
+    return [
+        *(Measurement(f"{rung.label.lower()} entries", f"{count:,}") for rung, count in least.items()),
+        Measurement("calls made (the server's count)", f"{calls:,}"),
+        Measurement("calls / least possible", f"{calls / total:.3f} ×", "≤ 1.05 ×"),
+        Measurement("failed", str(report.failed)),
+        Measurement("tokens per chat: prompt + completion", _per_chat(report, least[Granularity.CONVERSATION])),
+        Measurement("wall clock of memory work, s", f"{report.seconds:.0f}"),
+        Measurement("second run: calls", str(second.llm_calls), "0"),
+        Measurement("second run: blocks unchanged", "yes" if same else "NO", "yes"),
+    ]
+
+
+def _prepare(bank: Bank) -> None:
+    services.configure(bank, actor="benchmark", max_tokens=BUDGET)
+    services.enable(bank, actor="benchmark", disclosure_accepted=True)
+
+
+def _lines() -> Iterator[ImportLine]:
+    """Chats of two turns, twenty in a working day of ten hours."""
+    draw = random.Random(1)
+    for number in range(DAYS * CHATS_A_DAY):
+        day, place = divmod(number, CHATS_A_DAY)
+        at = START + timedelta(days=day, minutes=30 * place)
+        for project in range(PROJECTS):
+            for turn in range(TURNS):
+                said = [" ".join(seeding.sentence(draw) for _ in range(3)) for _ in range(2)]
+                when = at + timedelta(minutes=turn)
+                output = NewOutput(f"chat-{number}", "priya", said[0], when, said[1], key=f"{number}-{turn}")
+                yield ImportLine(number, "bench", f"project-{project}", output)
+
+
+def _entries(rung: Granularity) -> int:
+    return Entry.objects.filter(granularity=rung).count()
+
+
+def _blocks() -> list[str]:
+    return list(Bank.objects.order_by("pk").values_list("block", flat=True))
+
+
+def _per_chat(report: services.Report, chats: int) -> str:
+    return f"{report.prompt_tokens / chats:,.0f} + {report.completion_tokens / chats:,.0f}"
+
+
+if __name__ == "__main__":
+    show(__doc__.splitlines()[0], measure())

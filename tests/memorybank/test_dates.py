@@ -1,0 +1,148 @@
+"""A memory is read months later: relative dates become absolute, and doubtful ones stay as said."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybank.dates import resolve, spell
+
+WEDNESDAY = date(2023, 5, 10)
+
+
+def test_it_spells_a_date_the_same_everywhere() -> None:
+    assert spell(date(2023, 5, 7)) == "7 May 2023"
+
+
+@pytest.mark.parametrize(
+    ("said", "beside"),
+    [
+        ("We met yesterday.", "We met yesterday (9 May 2023)."),
+        ("the day before yesterday", "the day before yesterday (8 May 2023)"),
+        ("Call me tomorrow morning", "Call me tomorrow morning (morning of 11 May 2023)"),
+        ("It broke last week", "It broke last week (week before 10 May 2023)"),
+        ("the week before last", "the week before last (week around 26 April 2023)"),
+        ("last month", "last month (April 2023)"),
+        ("next year", "next year (2024)"),
+        ("last Friday", "last Friday (Friday 5 May 2023)"),
+        ("last Wednesday", "last Wednesday (Wednesday 3 May 2023)"),
+        ("next Monday", "next Monday (Monday 15 May 2023)"),
+        ("due on Friday next week", "due on Friday next week (Friday 19 May 2023)"),
+        ("last summer", "last summer (summer 2022)"),
+        ("last May", "last May (May 2022)"),
+        ("two days ago", "two days ago (8 May 2023)"),
+        ("about 3 weeks ago", "about 3 weeks ago (19 April 2023)"),
+        ("two years ago", "two years ago (2021)"),
+        ("It is due in 3 days.", "It is due in 3 days (13 May 2023)."),
+        ("last year's plan", "last year's (2022) plan"),
+    ],
+)
+def test_it_writes_the_date_beside_an_english_phrase(said: str, beside: str) -> None:
+    assert resolve(said, WEDNESDAY) == beside
+
+
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        ("Yesterday I moved", "On 9 May 2023 I moved"),
+        ("I moved yesterday", "I moved on 9 May 2023"),
+        ("broken since yesterday", "broken since 9 May 2023"),
+        ("Last week was quiet", "The week before 10 May 2023 was quiet"),
+        ("We changed it last month", "We changed it in April 2023"),
+        ("about a year ago", "around May 2022"),
+        ("two years ago", "around 2021"),
+        ("It will start in 2 days", "It will start on 12 May 2023"),
+        ("last year's plan", "last year's (2022) plan"),
+        ("wait until next month", "wait until June 2023"),
+    ],
+)
+def test_it_writes_the_date_instead_of_the_phrase_in_a_fact(said: str, instead: str) -> None:
+    assert resolve(said, WEDNESDAY, replace=True) == instead
+
+
+@pytest.mark.parametrize(
+    ("said", "beside"),
+    [
+        ("Gestern lief es", "Gestern (2023-05-09) lief es"),
+        ("letzte Woche", "letzte Woche (2023-05-01/2023-05-07)"),
+        ("vor zwei Wochen", "vor zwei Wochen (2023-04-26)"),
+        ("letzten Freitag", "letzten Freitag (2023-05-05)"),
+        ("morgen früh", "morgen früh (2023-05-11)"),
+        ("la semaine dernière", "la semaine dernière (2023-05-01/2023-05-07)"),
+        ("il y a 3 jours", "il y a 3 jours (2023-05-07)"),
+        ("hier soir", "hier soir (2023-05-09)"),
+        ("vendredi dernier", "vendredi dernier (2023-05-05)"),
+        ("ayer cambió", "ayer (2023-05-09) cambió"),
+        ("hace dos meses", "hace dos meses (2023-03)"),
+        ("ontem mudou", "ontem (2023-05-09) mudou"),
+        ("há três dias", "há três dias (2023-05-07)"),
+        ("sexta-feira passada", "sexta-feira passada (2023-05-05)"),
+        ("我们昨天决定", "我们昨天(2023-05-09)决定"),
+        ("上周五上线", "上周五(2023-05-05)上线"),
+        ("我们三天前开始", "我们三天前(2023-05-07)开始"),
+        ("先週の金曜日に", "先週の金曜日(2023-05-05)に"),
+        ("昨日の会議", "昨日(2023-05-09)の会議"),
+        ("来月から", "来月(2023-06)から"),
+    ],
+)
+def test_it_knows_the_common_phrases_of_other_languages(said: str, beside: str) -> None:
+    assert resolve(said, WEDNESDAY) == resolve(said, WEDNESDAY, replace=True) == beside
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "next Friday",  # said on a Wednesday: in two days, or in nine?
+        "We built it in 3 days",
+        "in the last week of May",
+        "the next day it worked",
+        "we wed our may with now",
+        "see yesterday.py and last_week",
+        "this sun is hot",
+        "hier ist der Plan",
+        "Guten Morgen",
+        "jeden Morgen",
+        "il y a 2 ans de travail",
+        "por la mañana",
+        "三天前往北京",
+        "说明年龄",
+        "以上周期",
+        "近来年轻人",
+        "yesterday (9 May 2023)",
+        "9999 years ago",
+    ],
+)
+def test_it_leaves_alone_what_it_is_not_sure_of(said: str) -> None:
+    assert resolve(said, WEDNESDAY) == said
+
+
+@given(st.text(), st.dates())
+def test_it_survives_any_text_on_any_day(text: str, day: date) -> None:
+    assert isinstance(resolve(text, day, replace=True), str)
+
+
+PHRASES = st.sampled_from(  # noqa: RUF005
+    ["yesterday", "tomorrow night", "last week", "next month's", "last Fri", "in 2 days", "2 weeks ago", "gestern"]
+    + [
+        "hier soir",
+        "ayer",
+        "ontem",
+        "去年",
+        "上周五",
+        "先週の金曜日",
+        "三天前",
+        "will",
+        "we",
+        ",",
+        ". ",
+        "(",
+        "morgen früh",
+    ]
+)
+
+
+@given(st.lists(PHRASES, max_size=8), st.dates(date(1990, 1, 1), date(2090, 1, 1)))
+def test_it_changes_nothing_the_second_time(phrases: list[str], day: date) -> None:
+    once = resolve(" ".join(phrases), day)
+    assert resolve(once, day) == once

@@ -1,0 +1,117 @@
+"""Messages become clean sentences in any language: no markdown, no greetings, nothing hidden."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybank.sentences import plain, sentences, terms, tidy, words
+
+ANSWER = """# Migration plan
+
+Here is what I would do:
+
+1. Move the **invoices** table to Postgres 16 first.
+2. Keep the [runbook](https://example.org/run) next to the code.
+
+| table | rows |
+|---|---|
+| invoices | 40 |
+
+```python
+print("not a sentence at all")
+```
+
+> The cutover window is Sunday from 02:00 to 04:00.
+[image: a photo of a whiteboard]
+"""
+
+
+def test_it_reads_the_prose_of_a_markdown_answer_and_nothing_else() -> None:
+    assert sentences(ANSWER) == [
+        "Move the invoices table to Postgres 16 first.",
+        "Keep the runbook next to the code.",
+        "The cutover window is Sunday from 02:00 to 04:00.",
+    ]
+
+
+def test_it_does_not_lose_what_follows_a_fence_that_nobody_closed() -> None:
+    assert sentences("```\nx = 1\n\nThe server is called atlas.") == ["The server is called atlas."]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Dr. Weiss met us at 5 p.m. in Bonn. It went well.", 2),
+        ("Wir treffen uns am 3. Mai in Köln. Danach gibt es Kuchen.", 2),
+        ("See e.g. the docs. They are short.", 2),
+        ("我们决定用数据库。下周开始迁移！谁负责？", 3),
+        ("会議は十時です。場所は東京です。", 2),
+        ("क्या हुआ। सब ठीक है।", 2),
+        ("Version 3.11.2 is out", 1),
+    ],
+)
+def test_it_splits_where_a_sentence_ends_and_only_there(text: str, count: int) -> None:
+    assert len(sentences(text)) == count
+
+
+def test_it_cuts_a_long_sentence_into_clauses_that_both_say_something() -> None:
+    text = (
+        "The billing service moved to the new cluster in Frankfurt on Tuesday night - "
+        "the old machines in Dublin stay switched on until the audit is finished"
+    )
+    assert sentences(text) == [
+        "The billing service moved to the new cluster in Frankfurt on Tuesday night",
+        "the old machines in Dublin stay switched on until the audit is finished",
+    ]
+
+
+def test_it_bounds_speech_that_has_no_punctuation_at_all() -> None:
+    assert max(len(piece.split()) for piece in sentences("word " * 1000)) <= 45
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Hey Mel! Thanks, I moved to Porto.", "I moved to Porto."),
+        ("I signed the contract, Melanie!", "I signed the contract!"),
+        ("I met Melanie.", "I met Melanie."),
+        ("Yesterday, Anna and I met.", "Yesterday, Anna and I met."),
+        ("No, we stay with Celery.", "No, we stay with Celery."),
+        ("Hallo, wir bleiben bei Postgres.", "Wir bleiben bei Postgres."),
+        ("Merci beaucoup ! On garde le port 8080.", "On garde le port 8080."),
+        ("好的，我们用方案二。", "我们用方案二。"),
+        ("Done 🎉 :)", "Done"),
+        ("Thanks!", ""),
+    ],
+)
+def test_it_strips_greeting_thanks_and_address(said: str, kept: str) -> None:
+    assert tidy(said, frozenset({"melanie"})) == kept
+
+
+def test_it_strips_what_nobody_can_see() -> None:
+    hidden = "pay\u200b the\u202e bill\x00\ud800\ufeff\U000e0041 now\u2028please\x85soon"
+    assert plain(hidden) == "pay the bill now\nplease\nsoon"
+
+
+def test_it_breaks_the_marks_of_special_tokens() -> None:
+    assert "<|" not in plain("a <|endoftext|> b") and "|>" not in plain("a <|endoftext|> b")
+
+
+def test_it_finds_words_in_scripts_without_spaces() -> None:
+    assert words("数据库16") == ["数据", "据库", "16"]
+    assert terms("データベースの移行") == terms("データベースの移行！")
+
+
+def test_it_brings_endings_together_but_not_identifiers() -> None:
+    assert terms("invoices") == terms("invoice") and terms("BIL-167") != terms("BIL-168")
+
+
+@given(st.text())
+def test_it_gives_single_lines_for_any_text(text: str) -> None:
+    for sentence in sentences(text):
+        assert len(sentence.splitlines()) == 1 and sentence == sentence.strip()
+
+
+@pytest.mark.parametrize("piece", ["a", ".", "| ", "a;", "a - ", "```\n", "> ", "[", "*", "5 ", "数", "\ud800", "_a"])
+def test_it_reads_a_huge_message_of_anything(piece: str) -> None:
+    assert isinstance(sentences(piece * 300_000), list)

@@ -1,0 +1,191 @@
+"""What is due, for whom, how much of it, and how little when nothing is."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memorybank import services, sweeping
+from memorybank.llm.scripted import ScriptedLLM
+from memorybank.models import Bank, Chat, Entry, Granularity
+from memorybank.services import Report
+
+from .factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, chat_of, make_bank, refusing, run, say, sentence, sound, talk
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
+
+
+def due(now: datetime, bank: Bank | None = None) -> list[str]:
+    keys = dict(Chat.objects.values_list("pk", "key"))
+    return [keys[pk] for pk in sweeping.due_chats(now, bank)]
+
+
+def queries_of_a_sweep(now: datetime) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        services.run(now=now)
+    return len(captured)
+
+
+# --- what is due -------------------------------------------------------------------------------------
+
+
+def test_a_chat_is_due_when_it_has_been_idle_long_enough_and_not_a_minute_earlier() -> None:
+    bank = make_bank(idle_minutes=10)
+    say(bank, "c", sentence(1))
+    assert due(MONDAY + 9 * MINUTE) == []
+    assert due(MONDAY + 10 * MINUTE) == ["c"]
+
+
+def test_a_chat_is_due_again_when_it_has_new_turns_and_never_otherwise(model: ScriptedLLM) -> None:
+    bank = make_bank()
+    say(bank, "c", sentence(1))
+    run(MONDAY + HOUR)
+    assert due(MONDAY + 300 * DAY) == []
+    say(bank, "c", sentence(2), at=MONDAY + DAY)
+    assert due(MONDAY + DAY + HOUR) == ["c"]
+
+
+def test_twenty_new_turns_are_due_though_people_are_still_writing() -> None:
+    bank = make_bank()
+    talk(bank, "c", range(20))
+    assert due(MONDAY + 19 * MINUTE) == ["c"]
+
+
+@pytest.mark.parametrize(
+    "why",
+    [{"private": True}, {"leased_until": MONDAY + DAY}, {"due_at": MONDAY + DAY}, {"parked_at": MONDAY, "due_at": None}],
+)
+def test_private_leased_failing_and_parked_chats_are_not_due(why: dict[str, Any]) -> None:
+    say(make_bank(), "c", sentence(1))
+    Chat.objects.update(**why)
+    assert due(MONDAY + HOUR) == []
+
+
+def test_a_dead_worker_s_chat_is_due_again_when_its_lease_has_run_out() -> None:
+    say(make_bank(), "c", sentence(1))
+    Chat.objects.claim(Chat.objects.get().pk, MONDAY + HOUR)
+    assert due(MONDAY + HOUR + 14 * MINUTE) == []
+    assert due(MONDAY + HOUR + 15 * MINUTE) == ["c"]
+
+
+# --- fairness ----------------------------------------------------------------------------------------
+
+
+def test_banks_take_turns_and_none_takes_more_than_its_share(tuned: Any) -> None:
+    tuned(SWEEP_CHATS_PER_BANK=3)
+    for name, chats in (("a", 9), ("b", 2), ("c", 1)):
+        bank = make_bank()
+        for number in range(chats):
+            say(bank, f"{name}{number}", sentence(1), at=MONDAY + number * MINUTE)
+    assert due(MONDAY + HOUR) == ["a0", "b0", "c0", "a1", "b1", "a2"]
+
+
+def test_a_sweep_takes_no_more_than_its_cap_and_reports_what_is_left(tuned: Any) -> None:
+    tuned(SWEEP_CHATS=2)
+    for number in range(5):
+        say(make_bank(), f"c{number}", sentence(number))
+    report = services.run(now=MONDAY + HOUR)
+    assert (report.summarised, report.due) == (2, 3)
+    assert run(MONDAY + HOUR).summarised == 3
+
+
+def test_untried_chats_come_before_failing_ones() -> None:
+    bank = make_bank()
+    for key in ("failing", "new"):
+        say(bank, key, sentence(1))
+    Chat.objects.filter(key="failing").update(attempts=1)
+    assert due(MONDAY + HOUR) == ["new", "failing"]
+
+
+def test_a_run_for_one_bank_leaves_the_others_alone() -> None:
+    mine, other = make_bank(), make_bank()
+    for bank in (mine, other):
+        say(bank, "c", sentence(1))
+    report = run(MONDAY + HOUR, bank=mine)
+    assert (report.summarised, report.due, report.llm_calls) == (1, 0, 1)
+    assert not other.entries.exists()
+
+
+def test_one_bad_chat_never_stops_the_others(model: ScriptedLLM) -> None:
+    """lyra: a report of what was summarised and what failed; idempotent and resumable."""
+    model.answer = refusing("POISON")
+    bank, other = make_bank(), make_bank()
+    say(bank, "bad", "The POISON is in this very sentence.")
+    for number in range(12):
+        say(bank, f"c{number}", sentence(number), at=MONDAY + MINUTE)
+    say(other, "c", sentence(20), at=MONDAY + MINUTE)
+    seen: list[tuple[int, int]] = []
+    report = run(MONDAY + HOUR, progress=lambda report: seen.append((report.summarised, report.failed)))
+    assert (report.summarised, chat_of(bank, "bad").attempts) == (13, 1)
+    assert seen == sorted(seen)
+    assert report.llm_calls == len(model.history)
+    assert report.prompt_tokens > report.completion_tokens > 0
+    assert sound(bank, other)
+
+
+def test_one_bank_s_failing_roll_up_never_stops_another_s(model: ScriptedLLM) -> None:
+    banks = [make_bank(max_tokens=200) for _ in range(2)]
+    for index, bank in enumerate(banks):
+        for number in range(4):
+            word = "POISON" if index == 0 else "harbour"
+            add_leaf(bank, f"c{number}", [f"{word} {sentence(number * 4 + n)}" for n in range(4)], at=MONDAY)
+    model.answer = refusing("POISON")
+    report = run(MONDAY + 3 * DAY)
+    assert (report.rolled_up, report.failed) == (1, 1)
+    assert [bank.entries.digests().count() for bank in banks] == [0, 1]
+
+
+def test_until_idle_goes_on_when_a_whole_round_has_failed(model: ScriptedLLM, tuned: Any) -> None:
+    tuned(SWEEP_CHATS_PER_BANK=1)
+    model.answer = refusing("POISON")
+    bank = make_bank()
+    say(bank, "bad", "The POISON is in this very sentence.")
+    say(bank, "good", sentence(1), at=MONDAY + MINUTE)
+    assert run(MONDAY + HOUR).summarised == 1
+
+
+# --- economy -----------------------------------------------------------------------------------------
+
+
+def test_a_settled_system_costs_a_sweep_the_same_few_queries_however_long_its_history() -> None:
+    bank = make_bank(max_tokens=200)
+    for number in range(3):
+        say(bank, f"c{number}", sentence(number))
+    run(MONDAY + HOUR)
+    little = queries_of_a_sweep(MONDAY + 90 * DAY)
+    for number in range(40):
+        say(bank, f"more{number}", sentence(number), at=MONDAY + number * DAY)
+    run(MONDAY + 400 * DAY)
+    assert queries_of_a_sweep(MONDAY + 401 * DAY) <= little <= 9
+
+
+def test_reports_add_up() -> None:
+    both = Report(summarised=1, failed=2, due=5) + Report(summarised=2, parked=1, due=3)
+    assert (both.summarised, both.failed, both.parked, both.due) == (3, 2, 1, 3)
+
+
+def test_a_month_of_work_costs_hardly_more_calls_than_there_are_things_to_write(model: ScriptedLLM) -> None:
+    """Issue 2, done when 3, reduced: each settled chat summarised once, each period digested once, then silence."""
+    banks = [make_bank(max_tokens=500) for _ in range(3)]
+    chats, days = 6, 12
+    for day in range(days):
+        for bank in banks:
+            for number in range(chats):
+                first = (day * chats + number) * 4
+                talk(bank, f"d{day} c{number}", range(first, first + 4), at=MONDAY + day * DAY + number * HOUR)
+        for hours in range(2, 25, 6):
+            run(MONDAY + day * DAY + hours * HOUR)
+    end = MONDAY + 14 * DAY
+    run(end)
+    periods = Entry.objects.exclude(granularity=Granularity.CONVERSATION).count()
+    assert periods > 3 * days * 0.7
+    assert len(model.history) <= 1.05 * (3 * chats * days + periods)
+    assert Entry.objects.leaves().count() == 3 * chats * days
+    assert sound(*banks)
+    calls, blocks = len(model.history), list(Bank.objects.order_by("pk").values_list("block", flat=True))
+    again = run(end)
+    assert (again.llm_calls, again.summarised, again.rolled_up, len(model.history)) == (0, 0, 0, calls)
+    assert list(Bank.objects.order_by("pk").values_list("block", flat=True)) == blocks
+    assert all(blocks)
