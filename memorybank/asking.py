@@ -180,15 +180,8 @@ def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | N
     opened = Session(bank, model, now)
     try:
         yield opened
-    except LLMUnavailable as error:
-        endpoint.failed(str(error), now, error.retry_after)
-        raise
-    except LLMMisconfigured as error:
-        endpoint.failed(str(error), now, conf.current().backoff_max_seconds)
-        raise
-    except LLMRejected as error:
-        if chat_id and endpoint.answered_unusably(chat_id, str(error), now):
-            raise LLMUnavailable(f"Several chats in a row: {error}") from error
+    except LLMError as error:
+        _learn(endpoint, error, chat_id, now)
         raise
     finally:
         _enter(opened.calls, bank)
@@ -196,6 +189,16 @@ def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | N
         since = endpoint.recovered()
         if since:
             Chat.objects.revive(since)
+
+
+def _learn(endpoint: LLMEndpoint, error: LLMError, chat_id: int, now: datetime) -> None:
+    """What a failure says about the endpoint. Raises :class:`LLMUnavailable` if it turns out to be an outage."""
+    if isinstance(error, LLMUnavailable):
+        endpoint.failed(str(error), now, error.retry_after)
+    elif isinstance(error, LLMMisconfigured):
+        endpoint.failed(str(error), now, conf.current().backoff_max_seconds)
+    elif chat_id and endpoint.answered_unusably(chat_id, str(error), now):
+        raise LLMUnavailable(f"Several chats in a row: {error}") from error
 
 
 def _enter(calls: list[LLMCall], bank: Bank) -> None:

@@ -5,6 +5,8 @@ newer fact then names what it replaced by itself, and an older one disappears on
 about the same thing.
 """
 
+# ruff: noqa: E501  (one pattern, one line: broken up they cannot be read at all)
+
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
