@@ -9,7 +9,7 @@ from memorybank.dates.spans import MONTHS, Span, Unit, on_weekday, shifted, spel
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NUMBERS = {
     word: number
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())  # noqa: SIM905
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
 } | {"a": 1, "an": 1, "a couple of": 2, "fifteen": 15, "twenty": 20, "thirty": 30}
 TURN = {"last": -1, "this past": -1, "next": 1, "this": 0, "this coming": 1}
 
@@ -18,7 +18,7 @@ OPEN = r"(?<![\w/@#$-])(?<!\w\.)"
 CLOSE = r"(?![\w/@=-]|\.\w)(?! ?\()"
 POSSESSIVE = r"(?P<own>['’]s)?+"
 PREPOSITIONS = frozenset(
-    "since from until till by for of before after during in on around about to through over between".split()  # noqa: SIM905
+    "since from until till by for of before after during in on around about to through over between".split()
 )
 
 PREPOSITION = re.compile(r"^(?:on|in) ")

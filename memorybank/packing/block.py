@@ -20,6 +20,8 @@ FLOOR, STEP, ROUNDS = 0.1, 0.03, 5
 TIERS = (0, 1, 2, 3)
 # Exact counts that filling the last tokens may take.
 TRIES = 12
+# Tokens of an ordinary fact, at most.
+ORDINARY = 40
 
 
 def pack(
@@ -50,7 +52,7 @@ def pack(
 
 
 def settled_until(items: Sequence[Item], room: int) -> int:
-    """How many of the oldest facts the settled part is chosen from: all, while all fit.
+    """How many of the oldest facts the settled part is chosen from: all, while all fit. ``room`` is positive.
 
     Digest facts do not count, so that rolling up moves no checkpoint.
     """
@@ -124,7 +126,7 @@ class Builder:
     def settle(self, items: Sequence[Item]) -> None:
         """Choose the part that stays as it is until the checkpoint moves."""
         room = self.room()
-        until = settled_until(items, room)
+        until = settled_until(items, room) if room > 0 else 0
         if until < len(items):
             room = int(room * SETTLED)
         if room > 0:
@@ -140,7 +142,7 @@ class Builder:
         for _ in range(ROUNDS):
             missing = {tier: self.missing(items, tier) for tier in TIERS}
             wanted = sum(missing.values())
-            if not wanted:
+            if not wanted or self.room() <= 0:
                 return
             steps = -(-max(0, wanted + 8 - self.room()) // step)
             gave = steps > 0 and self.give_way(steps * step)
@@ -185,11 +187,12 @@ class Builder:
     def refresh(self, items: Sequence[Item]) -> None:
         """Spend what is left on the best of all that is not yet said."""
         room = self.room() - (8 if self.settled and not self.fresh else 0)
-        if room <= 0:
+        if room <= 0 and not self.recent:
             return
-        running = self.running(items, room)
-        self.fresh += self.selection.choose(running, room, "fresh")
-        self.trim()
+        running = self.running(items, max(room, ORDINARY))
+        if room > 0:
+            self.fresh += self.selection.choose(running, room, "fresh")
+            self.trim()
         self.top_up(running)
         self.stretch(running)
 
@@ -211,7 +214,7 @@ class Builder:
                 left = self.room()
 
     def stretch(self, running: Sequence[Item]) -> None:
-        """Where nothing is short enough for the gap, exchange late choices for longer ones of their tier."""
+        """Where nothing is short enough for the gap, exchange late choices for longer ones."""
         unsaid = sorted((i for i in running if not self.selection.repeats(i)), key=lambda i: -i.cost)
         places = [(part, place) for part in (self.fresh, self.recent) for place in reversed(range(len(part)))]
         for part, place in places[:TRIES]:
@@ -219,8 +222,10 @@ class Builder:
             if left * 100 < self.budget:
                 return
             old = part[place]
-            longer = [i for i in unsaid if 0 < i.cost - old.cost <= left and i.fact.tier == old.fact.tier]
-            new = next((i for i in longer[:TRIES] if self.exchange(part, place, i)), None)
+            fitting = [item for item in unsaid if 0 < item.cost - old.cost <= left]
+            longer = [item for item in fitting if part is self.fresh or item.fact.tier == old.fact.tier]
+            tried = longer[:: 1 + len(longer) // TRIES]  # over the whole range: a new date may cost extra
+            new = next((item for item in tried if self.exchange(part, place, item)), None)
             if new is not None:
                 unsaid.remove(new)
 

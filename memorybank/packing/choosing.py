@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memorybank.packing.items import Item
+from memorybank.packing.items import Item, concepts, sense
 from memorybank.packing.values import Block
-from memorybank.sentences import terms
 
 # Measured on development data; the result is flat around each of these values.
 NOVELTY, THRIFT, REPEATED, PAIR, UNHEARD, CROWDED = 1.3, 1.1, 0.4, 0.6, 2.0, 0.06
@@ -23,6 +22,7 @@ class Selection:
     opened: set[tuple[object, ...]] = field(default_factory=set)
     taken: set[int] = field(default_factory=set)
     restated: set[int] = field(default_factory=set)
+    led: set[tuple[str, ...]] = field(default_factory=set)
     shown: dict[tuple[str, ...], Item] = field(default_factory=dict)
     rarity: dict[str, float] = field(default_factory=dict)
 
@@ -31,7 +31,8 @@ class Selection:
         for line in lead.lines:
             self.taken.update(line.ids)
             self.restated |= line.restates
-            self.said.update(dict.fromkeys(terms(line.text)))
+            self.said.update(concepts(line.text))
+            self.led.add(sense(line.speaker, line.text))
             self.heard[line.chat] += 1
 
     def study(self, items: Sequence[Item]) -> None:
@@ -84,12 +85,13 @@ class Selection:
         """Whether the block says it already: itself, by a digest fact, or by all that it restates."""
         return (
             not self.taken.isdisjoint(item.ids)
+            or item.key in self.led
             or not self.restated.isdisjoint(item.ids)
             or (bool(item.fact.restates) and item.fact.restates <= self.taken | self.restated)
         )
 
     def unites(self, item: Item) -> bool:
-        """Whether a shown item says the same but for case, endings and articles; then it stands for both."""
+        """Whether a shown item says the same but for case and articles; then it stands for both."""
         same = self.shown.get(item.key)
         if same is None or len(item.key) < 2:
             return False

@@ -15,9 +15,7 @@ PREFILTER, PREFILTER_LEAST = 3, 1200
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
 LABEL = 3
 
-ARTICLES = frozenset(
-    "a an the der die das ein eine le la les un une el los las uno una o os um uma".split()  # noqa: SIM905
-)
+ARTICLES = frozenset("a an the der die das ein eine le la les un une el los las uno una o os um uma".split())
 SPOKEN_AS = re.compile(r"(?<!\w)(\w++)\s?[:：]")
 
 
@@ -75,13 +73,21 @@ def ready(items: Iterable[Item], names: Collection[str], encoding: str) -> list[
         if not item.concepts:
             item.text = as_line(item.text, names)
             item.cost = tokens.count(item.text, encoding) + 1
-            own = terms(item.text)
-            pairs = [f"{left} {right}" for left, right in pairwise(own)]
-            item.concepts = tuple(dict.fromkeys(own + pairs)) or (item.text,)
-            item.key = (item.fact.speaker, *(word for word in words(item.text) if word not in ARTICLES))
+            item.concepts, item.key = concepts(item.text), sense(item.fact.speaker, item.text)
         if item.text:
             shown.append(item)
     return shown
+
+
+def concepts(text: str) -> tuple[str, ...]:
+    """What the text is about: its content words and neighbouring pairs of them."""
+    own = terms(text)
+    return tuple(dict.fromkeys([*own, *(f"{left} {right}" for left, right in pairwise(own))])) or (text,)
+
+
+def sense(speaker: str, text: str) -> tuple[str, ...]:
+    """Equal for lines that differ in case, punctuation and articles only."""
+    return (speaker, *(word for word in words(text) if word not in ARTICLES))
 
 
 def as_line(text: str, names: Collection[str]) -> str:

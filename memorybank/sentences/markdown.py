@@ -12,6 +12,8 @@ BULLET = re.compile(r"^(?:\s*(?:>+|[-*+•‣–·])\s+|\s*>)+(?:\[[ xX]\]\s+)?"
 PLACEHOLDER = re.compile(r"\[\w{2,20}: [^\[\]]{0,400}\]")
 LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
 EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
+# What a tokenizer or a template engine writes; its bars are no table's.
+CONTROL = re.compile(r"< ?\|[^\s|]{1,40}\| ?>")
 CODE_SIGNS = re.compile(r"[{}()<>\[\]=;|\\/$&^~_]")
 
 
@@ -29,7 +31,7 @@ def fenced(lines: list[str]) -> set[int]:
 
 def is_table(line: str) -> bool:
     """A row of a table: it begins with a bar or has two."""
-    return line.lstrip().startswith("|") or line.replace("||", "").count("|") > 1
+    return line.lstrip().startswith("|") or CONTROL.sub("", line).replace("||", "").count("|") > 1
 
 
 def is_code(line: str) -> bool:

@@ -30,7 +30,7 @@ tu un una uno unos y ya yo
 ao aos as até com como da das de dela dele do dos e ela elas ele eles em entre era essa esse esta está estão
 este eu foi há isso isto já lhe mais mas me mesmo meu minha muito na nas não nem no nos nós o os ou para
 pela pelo por qual quando que quem se sem ser seu sua são também tem tenho ter um uma você vocês à às é
-""".split()  # noqa: SIM905
+""".split()
 )
 
 # Talk about the talk: a sentence made of these tells nothing that is worth keeping.
@@ -47,7 +47,7 @@ glückwunsch viel spaß
 merci bonjour salut bravo génial super parfait félicitations d'accord ravi content bonne chance plaisir
 gracias hola genial perfecto estupendo felicidades vale claro suerte encantado bueno buenos días
 obrigado obrigada olá oi ótimo perfeito parabéns legal claro certo beleza sorte bom dia
-""".split()  # noqa: SIM905
+""".split()
 )
 
 # Spoken before the point is made; cut only where punctuation or a name follows.
@@ -100,5 +100,5 @@ mme mlle p.ex env
 sra srta ud uds pág núm ej ee.uu av
 exmo exma séc
 jan feb mar apr jun jul aug sep sept oct okt nov dec dez
-""".split()  # noqa: SIM905
+""".split()
 )

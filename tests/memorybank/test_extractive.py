@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank import tokens
@@ -163,6 +163,7 @@ MESSAGES = st.lists(st.tuples(st.text(max_size=200), st.text(max_size=200)), max
 ROLES = st.sampled_from(["user", "assistant", "tool"])
 
 
+@settings(deadline=None)
 @given(MESSAGES)
 def test_every_fact_is_one_visible_cited_line(messages: list[tuple[str, str]]) -> None:
     turns = chat(*messages)
@@ -171,6 +172,7 @@ def test_every_fact_is_one_visible_cited_line(messages: list[tuple[str, str]]) -
         assert set(fact.citations) <= {turn.id for turn in turns} and 0 <= fact.weight <= 1
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(ROLES, st.text(max_size=80)), max_size=6))
 def test_it_says_the_same_of_the_same_chat(messages: list[tuple[Role, str]]) -> None:
     turns = [Turn(1, MORNING, tuple(Utterance(role, role, text) for role, text in messages))]

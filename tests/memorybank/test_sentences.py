@@ -1,7 +1,7 @@
 """Messages become clean sentences in any language: no markdown, no greetings, nothing hidden."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank.sentences import plain, sentences, terms, tidy, words
@@ -106,6 +106,7 @@ def test_it_brings_endings_together_but_not_identifiers() -> None:
     assert terms("invoices") == terms("invoice") and terms("BIL-167") != terms("BIL-168")
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_it_gives_single_lines_for_any_text(text: str) -> None:
     for sentence in sentences(text):
