@@ -34,8 +34,12 @@ def _measured(bank: Bank, size: int) -> list[Measurement]:
     used = whole().tokens
     return [
         Measurement(f"{size:,} facts: load, ms", f"{median_ms(partial(rendering.load, bank), TIMES):.0f}"),
-        Measurement(f"{size:,} facts: pack, ms", f"{median_ms(partial(packing.pack, memory.candidates, BUDGET), TIMES):.0f}"),
-        Measurement(f"{size:,} facts: render, ms", f"{median_ms(whole, TIMES):.0f}", "≤ 100" if size == SIZES[-1] else ""),
+        Measurement(
+            f"{size:,} facts: pack, ms", f"{median_ms(partial(packing.pack, memory.candidates, BUDGET), TIMES):.0f}"
+        ),
+        Measurement(
+            f"{size:,} facts: render, ms", f"{median_ms(whole, TIMES):.0f}", "≤ 100" if size == SIZES[-1] else ""
+        ),
         Measurement(f"{size:,} facts: queries", str(queries(whole))),
         Measurement(f"{size:,} facts: budget used", f"{used / BUDGET:.3f}", "≥ .98"),
     ]

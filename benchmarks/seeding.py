@@ -122,7 +122,7 @@ def _digest(to: Bank, start: date, children: Sequence[Entry]) -> Entry:
 def chat_of(to: Bank, *, turns: int, words: int, key: str = "long", seed: int = 1) -> int:
     """Record a chat of ``turns`` turns of about ``words`` words, half asked and half answered; its tokens."""
     draw = random.Random(seed)
-    at = timezone.now() - timedelta(days=2)
+    at = timezone.now() - timedelta(hours=2)  # today, so that nothing is ripe for a roll-up
     size = 0
     for number in range(turns):
         said = [" ".join(sentence(draw, 14) for _ in range(max(1, words // 28))) for _ in range(2)]

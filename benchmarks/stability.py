@@ -14,15 +14,14 @@ from datetime import timedelta
 from itertools import groupby
 from pathlib import Path
 
-from django.utils import timezone
-
 from memorybank import services
 from memorybank.models import Bank
 from projects import demo
-from projects.importing import BadLineError, ImportLine, Projects, Reader, record
+from projects.importing import ImportLine, Projects, record
 
 from . import scratch
 from .measuring import Measurement, show
+from .quality import read_log
 
 BUDGET = 2_000
 #: A block is full from this share of the budget on.
@@ -41,7 +40,7 @@ class Change:
 
 def measure(log: Path | None = None, budget: int = BUDGET) -> list[Measurement]:
     """Medians over all chats of all projects, and the worst tenth."""
-    lines = _read(log) if log else demo.sample()
+    lines = read_log(log) if log else demo.sample()
     rows = []
     with scratch.database():
         changes = [change for chats in _by_project(lines) for change in _replay(chats, budget)]
@@ -59,16 +58,6 @@ def _row(what: str, shares: Sequence[float]) -> Measurement:
 
 def _tenth(shares: Sequence[float]) -> float:
     return sorted(shares)[len(shares) // 10]
-
-
-def _read(log: Path) -> list[ImportLine]:
-    lines = []
-    with log.open(encoding="utf-8") as file:
-        for line in Reader(timezone.now()).read(file):
-            if isinstance(line, BadLineError):
-                raise SystemExit(f"{log}: {line}")
-            lines.append(line)
-    return lines
 
 
 def _by_project(lines: Sequence[ImportLine]) -> Iterator[list[list[ImportLine]]]:
@@ -103,7 +92,7 @@ def _replay(chats: Sequence[list[ImportLine]], budget: int) -> Iterator[Change]:
 
 
 def _kept(before: str, after: str) -> float:
-    old, new = before.encode(), after.encode()
+    old, new = before.encode(), after.encode()  # bytes, because caches hold bytes
     return len(os.path.commonprefix([old, new])) / max(len(old), len(new), 1)
 
 

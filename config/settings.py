@@ -140,9 +140,11 @@ elif CELERY_BROKER_URL.startswith(("redis", "valkey")):
     # Unacknowledged work comes back after this; leases make a double delivery harmless.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 1800}
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "celerybeat-schedule")
+SWEEP_SECONDS = env.float("SWEEP_SECONDS", default=60.0)
+CELERY_TASK_DEFAULT_QUEUE = env.str("CELERY_QUEUE", default="memorybank")
 CELERY_BEAT_SCHEDULE = {
     # expires: a tick nobody took in time is dropped, the next one does its work.
-    "sweep": {"task": "memorybank.tasks.sweep", "schedule": 60.0, "options": {"expires": 55}},
+    "sweep": {"task": "memorybank.tasks.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}},
 }
 
 # --- the memory bank --------------------------------------------------------------------------------
@@ -175,6 +177,20 @@ def _tunables() -> dict[str, Any]:
     return {name: _number(prefix + name, known[name]) if name in known else env.str(prefix + name) for name in given}
 
 
+def _embeddings() -> dict[str, Any]:
+    """From ``EMBEDDING_BASE_URL`` and its sisters; {} without a model's name."""
+    if not env.str("EMBEDDING_MODEL", default=""):
+        return {}
+    return {
+        "BACKEND": "memorybank.llm.embeddings.OpenAICompatibleEmbedder",
+        "BASE_URL": env.str("EMBEDDING_BASE_URL", default=""),
+        "API_KEY": env.str("EMBEDDING_API_KEY", default=""),
+        "MODEL": env.str("EMBEDDING_MODEL"),
+        "TIMEOUT": _number("EMBEDDING_TIMEOUT", 10.0),
+        "MAX_RETRIES": 0,
+    }
+
+
 LLM_CONTEXT_TOKENS = _number("LLM_CONTEXT_TOKENS", 32_000)
 MEMORYBANK: dict[str, Any] = {
     "LLMS": {
@@ -182,6 +198,7 @@ MEMORYBANK: dict[str, Any] = {
         for alias, options in {"chat": _llm("LLM_"), "summary": _llm("SUMMARY_LLM_", "LLM_")}.items()
         if options
     },
+    "EMBEDDINGS": _embeddings(),
     "BANKS_FOR_USER": "projects.access.banks_for",
     **_tunables(),
 }

@@ -9,10 +9,12 @@ from django.db import transaction
 
 from . import rendering
 from .exceptions import DisclosureRequired, InvalidInput
-from .models import Bank, Chat, Event
+from .models import Bank, Chat, Event, SearchDocument
 
 MAX_FOCUS = 1000
 SETTINGS = ("max_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
+#: Settings that change how a turn is masked or dated, and so what recall has made of it.
+REWRITES = {"timezone", "redact_personal"}
 
 
 def log(bank: Bank, actor: str, action: Event.Action, now: datetime, **detail: Any) -> None:
@@ -33,6 +35,7 @@ def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime) 
             log(row, actor, Event.Action.ENABLE, now)
         row.save()
         Chat.objects.schedule(row)
+        Chat.objects.reindex(row)
     bank.refresh_from_db()
 
 
@@ -45,6 +48,7 @@ def disable(bank: Bank, *, actor: str, now: datetime) -> None:
             row.save(update_fields=["enabled"])
             log(row, actor, Event.Action.DISABLE, now)
         Chat.objects.schedule(row)
+        Chat.objects.reindex(row)
     bank.refresh_from_db()
 
 
@@ -63,10 +67,19 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
             row.version, row.compress_at = row.version + 1, now
             row.save()
             Chat.objects.schedule(row)
+            if not REWRITES.isdisjoint(changed):
+                _forget_documents(row)
             log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed))
     bank.refresh_from_db()
     if changed:
         rendering.refresh(bank.pk)
+
+
+def _forget_documents(bank: Bank) -> None:
+    """Drop what recall has of a bank, and have it made anew."""
+    SearchDocument.objects.filter(bank=bank).delete()
+    Chat.objects.filter(bank=bank).update(indexed_through=0)
+    Chat.objects.reindex(bank)
 
 
 def _require_valid(bank: Bank) -> None:

@@ -60,6 +60,7 @@ def _sizes() -> Iterator[CheckMessage]:
 
 def _backends(given: dict[str, Any]) -> Iterator[CheckMessage]:
     paths = [(f"LLMS[{alias!r}]", options.get("BACKEND", "")) for alias, options in given.get("LLMS", {}).items()]
+    paths += [("EMBEDDINGS", given["EMBEDDINGS"].get("BACKEND", ""))] if given.get("EMBEDDINGS") else []
     paths += [("BANKS_FOR_USER", given["BANKS_FOR_USER"])] if given.get("BANKS_FOR_USER") else []
     for where, path in paths:
         try:

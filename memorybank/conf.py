@@ -19,6 +19,8 @@ class Conf:
     #: Alias → backend options, like CACHES. "chat" answers people; "summary" writes memory and
     #: falls back to "chat"; neither → extractive memory.
     llms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Backend options of the embedding model; none → recall goes by words alone.
+    embeddings: Mapping[str, Any] = field(default_factory=dict)
     #: The encoding budgets are proved in.
     encoding: str = "o200k_base"
 
@@ -53,10 +55,14 @@ class Conf:
     #: A live leaf is made anew from its turns after this many extensions, to bound drift.
     rebuild_after_updates: int = 25
     #: Extracted detail kept beside an LLM's facts, as a share of the chat's tokens.
-    detail_share: float = 0.4
+    detail_share: float = 0.8
 
     #: Roll-up starts when the live frontier exceeds budget × this.
     pressure: float = 1.25
+
+    #: With a question, this share of the budget goes to what answers it, and at least ``question_tokens``.
+    question_share: float = 0.75
+    question_tokens: int = 500
 
     #: Dotted path of ``f(user) -> QuerySet[Bank]``: whose banks a staff member may see in the admin.
     banks_for_user: str = ""

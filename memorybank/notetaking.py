@@ -53,11 +53,17 @@ def strategy(size: int) -> Strategy:
 
 def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> Notes:
     """Notes of ``turns``, extending the ``known`` facts of the same chat."""
-    extracted = extractive.extract(turns, share=conf.current().detail_share)
-    detail = [replace(draft, detail=True) for draft in extracted]
-    notes = _ask_for_notes(session, bank, turns, known) if session else Notes(method=EXTRACTIVE)
-    drafts = superseding.mark_changes([*notes.drafts, *detail], turns)
+    shown = transcript.items(turns, encoding=conf.current().encoding) if session else []
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="detail") as pool:
+        detail = pool.submit(_detail, turns)  # while the model thinks
+        notes = _ask_for_notes(session, bank, turns, shown, known) if session else Notes(method=EXTRACTIVE)
+    drafts = superseding.mark_changes([*notes.drafts, *detail.result()], turns)
     return replace(notes, drafts=[_screened(draft) for draft in drafts])
+
+
+def _detail(turns: Sequence[Turn]) -> list[Draft]:
+    extracted = extractive.extract(turns, share=conf.current().detail_share)
+    return [replace(draft, detail=True) for draft in extracted]
 
 
 def _screened(draft: Draft) -> Draft:
@@ -65,8 +71,9 @@ def _screened(draft: Draft) -> Draft:
     return replace(draft, quarantine=draft.quarantine or quarantine.reason(draft.text))
 
 
-def _ask_for_notes(session: Session, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> Notes:
-    shown = transcript.items(turns, encoding=conf.current().encoding)
+def _ask_for_notes(
+    session: Session, bank: Bank, turns: Sequence[Turn], shown: list[Item], known: Sequence[Fact]
+) -> Notes:
     size = sum(item.tokens for item in shown)
     if strategy(size) is Strategy.SINGLE:
         return _single_pass(session, bank, turns, shown, known)

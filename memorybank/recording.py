@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from .exceptions import InvalidInput
-from .models import Bank, Chat, Output
+from .models import Bank, Chat, Output, SearchDocument
 
 MAX_TEXT = 1_000_000
 MAX_KEY = 200
@@ -106,13 +106,15 @@ def _add(bank: Bank, chat: Chat, new: NewOutput) -> Output:
     counts = new.status == Output.Status.OK
     chat.last_output_at = max(chat.last_output_at or new.created_at, new.created_at)
     chat.pending_outputs = chat.pending_outputs + 1 if counts else chat.pending_outputs
+    chat.index_due = chat.index_due or (counts and bank.enabled and not chat.private)
     if counts and chat.parked_at:  # new turns are a new chance
         chat.parked_at, chat.attempts = None, 0
     failing = chat.due_at if chat.attempts else None
     due = chat.next_due(bank)
     chat.due_at = max(due, failing) if due and failing else due
     chat.title = chat.title or _storable(new.title[:200])
-    chat.save(update_fields=["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"])
+    changed = ["last_output_at", "pending_outputs", "index_due", "parked_at", "attempts", "due_at", "title"]
+    chat.save(update_fields=changed)
     return output
 
 
@@ -135,14 +137,18 @@ def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
         chat = Chat.objects.select_for_update().get(bank=bank, key=chat_key)
         chat.private = private
         chat.due_at = chat.next_due(bank)
-        chat.save(update_fields=["private", "due_at"])
+        if private:
+            SearchDocument.objects.filter(chat=chat).delete()
+            chat.indexed_through = 0
+        chat.index_due = bank.enabled and not private and chat.last_output_at is not None
+        chat.save(update_fields=["private", "due_at", "indexed_through", "index_due"])
         drop_blocks(bank)
     return chat
 
 
 def drop_blocks(bank: Bank) -> None:
     """Empty every stored block of a bank: something in them must not be shown any more."""
-    Chat.objects.filter(bank=bank).exclude(block="").update(block="", block_tokens=0, block_version=0)
+    Chat.objects.filter(bank=bank).exclude(block_version=0).update(block="", block_tokens=0, lead="", block_version=0)
     Bank.objects.filter(pk=bank.pk).update(
-        block="", block_tokens=0, block_chats=[], version=F("version") + 1, block_version=F("version")
+        block="", block_tokens=0, lead="", block_chats=[], version=F("version") + 1, block_version=F("version")
     )

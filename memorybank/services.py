@@ -9,9 +9,11 @@ from django.db.models import Count, Sum
 from django.utils import timezone
 
 from . import asking, banking, conf, exporting, invariants, recording, rendering, summarising, sweeping, tokens
+from . import recall as recalling
 from .exceptions import InvalidInput
 from .invariants import Violation
 from .models import Bank, Chat, Event, Fact, Granularity, LLMEndpoint, Output
+from .recall import Hit
 from .recording import NewOutput
 from .rendering import Block
 from .sweeping import Report
@@ -19,6 +21,7 @@ from .sweeping import Report
 __all__ = [
     "Block",
     "Explanation",
+    "Hit",
     "NewOutput",
     "Report",
     "Statistics",
@@ -32,8 +35,10 @@ __all__ = [
     "export",
     "outage",
     "prompt_block",
+    "recall",
     "record",
     "record_once",
+    "reindex",
     "render",
     "retry_parked",
     "run",
@@ -72,16 +77,44 @@ def record_once(bank: Bank, new: NewOutput, *, now: datetime | None = None) -> t
     return recording.record(bank, new, now=now or timezone.now())
 
 
-def render(bank: Bank, *, budget: int | None = None, exclude_chat: str = "") -> Block:
-    """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines."""
+def render(
+    bank: Bank,
+    *,
+    budget: int | None = None,
+    exclude_chat: str = "",
+    question: str = "",
+    now: datetime | None = None,
+) -> Block:
+    """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines.
+
+    With a ``question``, part of the budget goes to what answers it.
+    """
     if budget is not None and budget < 0:
         raise InvalidInput("budget: must not be negative.")
-    return rendering.render(bank, budget=budget, exclude_chat=exclude_chat)
+    now = now or timezone.now()
+    return rendering.render(bank, budget=budget, exclude_chat=exclude_chat, question=question, now=now)
 
 
-def prompt_block(bank_id: int, *, chat_key: str = "") -> tuple[str, int]:
-    """What a chat's prompt gets, and its tokens: the stored block, in one indexed read."""
-    return rendering.prompt_block(bank_id, chat_key=chat_key)
+def prompt_block(
+    bank_id: int, *, chat_key: str = "", question: str = "", now: datetime | None = None
+) -> tuple[str, int]:
+    """What a chat's prompt gets, and its tokens: the stored block, in one indexed read.
+
+    With a ``question``, the stored lead of such blocks and what answers it, within the same budget.
+    """
+    return rendering.prompt_block(bank_id, chat_key=chat_key, question=question, now=now or timezone.now())
+
+
+def recall(
+    bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", now: datetime | None = None
+) -> list[Hit]:
+    """The turns and facts that answer a question, best first. Reads what is indexed; see :func:`reindex`."""
+    return recalling.recall(bank, question, top=top, exclude_chat=exclude_chat, now=now or timezone.now())
+
+
+def reindex(bank: Bank) -> int:
+    """Index now what waits in a bank, rather than at the next sweep; how many turns that were."""
+    return recalling.catch_up(bank)
 
 
 def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime | None = None) -> None:

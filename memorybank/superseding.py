@@ -69,9 +69,7 @@ _GENERIC = frozenset(
     "date dates day days week weeks month months year years time first last final update updated corrected correction instead "
     "replace replaces replaced replacing previously originally before after today yesterday tomorrow will per about need".split()
 )
-_MONTHS = frozenset(
-    "january february march april may june july august september october november december".split()
-)
+_MONTHS = frozenset("january february march april may june july august september october november december".split())
 #: Content words that make the rest of a replaced fact worth keeping.
 ENOUGH = 4
 _IGNORED = frozenset(terms(" ".join(sorted(_GENERIC | _MONTHS))))

@@ -11,7 +11,7 @@ from traceback import format_tb
 
 from django.db.models import Sum
 
-from . import asking, conf, rendering, rollup, summarising
+from . import asking, conf, recall, rendering, rollup, summarising
 from .exceptions import LLMError, LLMRejected
 from .models import Bank, Chat, LLMCall
 
@@ -95,6 +95,7 @@ def run(
 def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None) -> bool:
     """One round; whether anything came of it (failures make room for others), so that another may be worth while."""
     before = (report.summarised, report.rolled_up, report.failed)
+    indexed = index(bank, now=now, report=report)
     for chat_id in due_chats(now, bank):
         if not _summarise(report, chat_id, now):
             break
@@ -104,7 +105,24 @@ def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[
         _settle(report, bank_id, now)
         if progress:
             progress(report)
-    return (report.summarised, report.rolled_up, report.failed) != before
+    return indexed > 0 or (report.summarised, report.rolled_up, report.failed) != before
+
+
+def index(bank: Bank | None = None, *, now: datetime, report: Report | None = None) -> int:
+    """Index waiting turns and embed them if there is a model; how many of either. Never raises for one chat."""
+    done = 0
+    for chat_id in recall.due(bank):
+        try:
+            done += recall.index_chat(chat_id)
+        except Exception as error:
+            _log_fault(f"chat {chat_id}: indexing", error)
+    try:
+        done += recall.embed_due(now=now, bank=bank)
+    except LLMError as error:
+        logger.warning("embedding waits: %s", error)
+        if report:
+            report.failed += 1
+    return done
 
 
 def _summarise(report: Report, chat_id: int, now: datetime) -> bool:
@@ -142,7 +160,7 @@ def _log_fault(what: str, error: Exception) -> None:
 
 def _account(report: Report, ledger_from: int, bank: Bank | None) -> None:
     calls = LLMCall.objects.filter(pk__gt=ledger_from)
-    calls = calls.filter(bank=bank) if bank else calls
+    calls = (calls.filter(bank=bank) if bank else calls).exclude(purpose=LLMCall.Purpose.EMBEDDING)
     sums = calls.aggregate(prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))
     report.llm_calls = calls.count()
     report.prompt_tokens, report.completion_tokens = sums["prompt"] or 0, sums["completion"] or 0

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from . import summarising, sweeping
+from . import recall, summarising, sweeping
 from .exceptions import LLMError
 
 # No retries here: a failure backs off in the database, and the next sweep after that sends it again.
@@ -15,6 +15,8 @@ SECONDS = 60
 def sweep() -> None:
     """Hand out what is due. Harmless when run twice at once: leases decide who does the work."""
     now = timezone.now()
+    if recall.due() or recall.embedding_is_due():
+        index.apply_async((), expires=SECONDS)
     for chat_id in sweeping.due_chats(now):
         summarise_chat.apply_async((chat_id,), expires=SECONDS)
     for bank_id in sweeping.due_banks(now):
@@ -33,3 +35,9 @@ def summarise_chat(chat_id: int) -> None:
 def settle_bank(bank_id: int) -> None:
     """Roll up one bank and store its block."""
     sweeping.settle(bank_id, now=timezone.now())
+
+
+@shared_task
+def index() -> None:
+    """Index the turns that wait, and embed them if there is a model. Run twice at once, one of the two does it."""
+    sweeping.index(now=timezone.now())

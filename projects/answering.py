@@ -64,7 +64,7 @@ def reply(project: Project, chat: Chat, message: str, author: str) -> Reply:
 
 def prompt_for(project: Project, chat: Chat, message: str, before: Output | None = None) -> Prompt:
     """The exact prompt ``message`` is (or, standing at ``before``, would be) answered with."""
-    memory, _ = services.prompt_block(project.bank.pk, chat_key=chat.key)
+    memory, _ = services.prompt_block(project.bank.pk, chat_key=chat.key, question=message)
     return assemble(
         system=project.system_prompt,
         memory=memory,

@@ -1,54 +1,69 @@
-"""Servers that a newcomer may not have: skipped with one loud line, but a failure in CI."""
+"""The servers a newcomer may not have: their addresses, or one loud skip each; in CI a missing one is a failure."""
 
 import os
 from collections.abc import Callable
+from functools import cache
+from typing import NoReturn
 
-import psycopg
 import pytest
-import redis
-from kombu import Connection
 
-POSTGRES = os.environ.get("TEST_DATABASE_URL", "postgres://postgres@127.0.0.1:5432/postgres")
-REDIS = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/13")
-RABBITMQ = os.environ.get("TEST_RABBITMQ_URL", "amqp://guest:guest@127.0.0.1:5672//")
-
-
-def _ask_postgres() -> None:
-    psycopg.connect(POSTGRES, connect_timeout=3).close()
+LOCAL = {
+    "TEST_DATABASE_URL": "postgres://postgres@127.0.0.1:5432/postgres",
+    "TEST_REDIS_URL": "redis://127.0.0.1:6379",
+    "TEST_RABBITMQ_URL": "amqp://guest:guest@127.0.0.1:5672",
+}
+PATIENCE = 3  # seconds
 
 
-def _ask_redis() -> None:
-    client = redis.Redis.from_url(REDIS, socket_connect_timeout=3)
-    client.ping()
-    client.close()
+def needs_postgres() -> str:
+    """The address of a database from which others may be made."""
+    return _address("PostgreSQL", "TEST_DATABASE_URL", _postgres)
 
 
-def _ask_rabbitmq() -> None:
-    with Connection(RABBITMQ, connect_timeout=3) as connection:
-        connection.ensure_connection(max_retries=1, timeout=3)
+def needs_redis() -> str:
+    """The address of a server, without a database number."""
+    return _address("Redis", "TEST_REDIS_URL", _broker)
 
 
-def require(name: str, address: str, ask: Callable[[], None]) -> None:
-    """Skip the test, loudly, if the server does not answer; fail it in CI."""
+def needs_rabbitmq() -> str:
+    """The address of a server, without a virtual host."""
+    return _address("RabbitMQ", "TEST_RABBITMQ_URL", _broker)
+
+
+def _address(server: str, variable: str, connect: Callable[[str], None]) -> str:
+    address = os.environ.get(variable, LOCAL[variable]).rstrip("/")
+    if why := _trouble(connect, address):
+        _give_up(f"!! NO {server.upper()} at {address} ({why}): set {variable}; these tests did NOT run.")
+    return address
+
+
+@cache
+def _trouble(connect: Callable[[str], None], address: str) -> str:
+    """Why there is nobody at the address, or ""; asked once."""
     try:
-        ask()
-    except Exception as error:
-        reason = f"!! MISSING: no {name} at {address} ({type(error).__name__})"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        connect(address)
+    except Exception as error:  # every client raises its own
+        return type(error).__name__
+    return ""
 
 
-def need_postgres() -> None:
-    """This test needs PostgreSQL (TEST_DATABASE_URL)."""
-    require("PostgreSQL", POSTGRES, _ask_postgres)
+def _give_up(reason: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
-def need_redis() -> None:
-    """This test needs Redis (TEST_REDIS_URL)."""
-    require("Redis", REDIS, _ask_redis)
+def _postgres(address: str) -> None:
+    import psycopg
+
+    psycopg.connect(address, connect_timeout=PATIENCE).close()
 
 
-def need_rabbitmq() -> None:
-    """This test needs RabbitMQ (TEST_RABBITMQ_URL)."""
-    require("RabbitMQ", RABBITMQ, _ask_rabbitmq)
+def _broker(address: str) -> None:
+    from kombu import Connection
+
+    connection = Connection(address, connect_timeout=PATIENCE)
+    try:
+        connection.ensure_connection(max_retries=1, timeout=PATIENCE, reraise_as_library_errors=False)
+    finally:
+        connection.release()

@@ -1,82 +1,98 @@
-"""A real worker with beat on each broker: what is recorded becomes memory, and kill -9 loses nothing."""
+"""Real Celery workers with beat, on every broker we name: chats become memory, and kill -9 loses nothing."""
 
-import os
-import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
 from uuid import uuid4
 
 import pytest
+from kombu import Connection
 
-from tests.processes import Site, log_of, postgres, sqlite
-from tests.requirements import RABBITMQ, REDIS, need_rabbitmq, need_redis
+from .own_site import Site, kill, site, wait_until
+from .requirements import needs_postgres, needs_rabbitmq, needs_redis
+from .test_concurrency import CHATS, Holding, leaves, lines
 
 pytestmark = pytest.mark.own_servers
-CHATS = 6
+
+QUICK = {"SWEEP_SECONDS": "1", "MEMORYBANK_LEASE_SECONDS": "5"}
 
 
-def filesystem_with_sqlite(folder: Path, stack: ExitStack) -> tuple[str, str]:
-    return "filesystem://", stack.enter_context(sqlite(folder))
-
-
-def redis_with_postgres(folder: Path, stack: ExitStack) -> tuple[str, str]:
-    need_redis()
-    return REDIS, stack.enter_context(postgres(folder))
-
-
-def rabbitmq_with_postgres(folder: Path, stack: ExitStack) -> tuple[str, str]:
-    need_rabbitmq()
-    return RABBITMQ, stack.enter_context(postgres(folder))
+@pytest.fixture(params=["files and SQLite", "Redis and PostgreSQL", "RabbitMQ and PostgreSQL"])
+def own_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """A site whose minute lasts a second, with a broker that nobody else's messages are in."""
+    if request.param.startswith("files"):
+        with site(tmp_path, CELERY_BROKER_URL="filesystem://", **QUICK) as made:
+            yield made
+        return
+    postgres = needs_postgres()
+    broker = own_redis(needs_redis()) if request.param.startswith("Redis") else own_queue(needs_rabbitmq())
+    with (
+        broker as (address, queue),
+        site(tmp_path, postgres=postgres, CELERY_BROKER_URL=address, CELERY_QUEUE=queue, **QUICK) as made,
+    ):
+        yield made
 
 
 @contextmanager
-def worker(site: Site) -> Iterator[subprocess.Popen[str]]:
-    command = ("-m", "celery", "-A", "config", "worker", "-B", "--pool", "threads", "--concurrency", "2", "-l", "ERROR")
-    process = site.start(*command)
+def own_redis(server: str) -> Iterator[tuple[str, str]]:
+    """The address of the last empty database, emptied again afterwards, and a queue's name."""
+    import redis
+
+    for number in range(15, 0, -1):
+        client = redis.Redis.from_url(f"{server}/{number}")
+        if not client.dbsize():
+            break
+        client.close()
+    else:
+        pytest.fail(f"No database of {server} is empty.")
     try:
-        yield process
+        yield f"{server}/{number}", "memorybank"
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        client.flushdb()
+        client.close()
 
 
-def summarised(site: Site) -> int:
-    script = "from memorybank.models import Entry; print(Entry.objects.leaves().count())"
-    return int(site.run("shell", "-v0", "-c", script))
+@contextmanager
+def own_queue(server: str) -> Iterator[tuple[str, str]]:
+    """The server's address, and the name of a queue that is deleted afterwards."""
+    queue = f"memorybank-test-{uuid4().hex[:12]}"
+    try:
+        yield f"{server}//", queue
+    finally:
+        with Connection(f"{server}//") as connection:
+            channel = connection.default_channel
+            channel.queue_delete(queue)
+            channel.exchange_delete(queue)
 
 
-def wait_for(true: Callable[[], bool], seconds: float = 45) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.5)
+def start_worker(own_site: Site, model: Holding) -> Popen[bytes]:
+    """Worker and beat in one, as the demo starts them."""
+    name = f"test-{uuid4().hex[:8]}@%h"
+    options = ["-B", "--pool", "threads", "--concurrency", "2", "--loglevel", "WARNING", "--hostname", name]
+    environment = {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "held"}
+    return own_site.start("-m", "celery", "-A", "config", "worker", *options, **environment)
 
 
-@pytest.mark.parametrize("kind", [filesystem_with_sqlite, redis_with_postgres, rabbitmq_with_postgres])
-def test_a_worker_killed_at_work_loses_nothing(
-    kind: Callable[[Path, ExitStack], tuple[str, str]], tmp_path: Path
-) -> None:
-    with ExitStack() as stack:
-        broker, database = kind(tmp_path, stack)
-        site = Site(
-            DATABASE_URL=database,
-            DATA_DIR=str(tmp_path),
-            CELERY_BROKER_URL=broker,
-            CELERY_QUEUE=f"test-{uuid4().hex[:8]}",
-            SWEEP_SECONDS="1",
-            MEMORYBANK_LEASE_SECONDS="3",
-            MEMORYBANK_SWEEP_CHATS_PER_BANK="1",
-        )
-        site.run("migrate", "-v0")
-        (tmp_path / "log.jsonl").write_text(log_of(CHATS, projects=2))
-        site.run("import_chats", str(tmp_path / "log.jsonl"), "--enable")
-        with worker(site):
-            wait_for(lambda: summarised(site) > 0)
-        assert site.json("check_memory")["ok"]
-        with worker(site):
-            wait_for(lambda: summarised(site) == CHATS)
-            wait_for(lambda: "Hamburg" in site.run("show_memory", "acme/p0"))
-        assert site.json("check_memory")["ok"]
+def settled(own_site: Site) -> bool:
+    """Nothing waits, and the stored block is current."""
+    waiting = own_site.ask("SELECT sum(pending_outputs) FROM memorybank_chat")
+    current = own_site.ask("SELECT block FROM memorybank_bank WHERE block_version = version AND compress_at IS NULL")
+    return waiting == [(0,)] and len(current) == 1 and "jam" in current[0][0]
+
+
+def test_chats_become_memory_although_a_worker_is_killed_in_mid_task(own_site: Site) -> None:
+    assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
+    with Holding() as model:
+        first = start_worker(own_site, model)
+        wait_until(lambda: model.calls, "called", own_site)
+        kill(first)
+
+        start_worker(own_site, model)
+        wait_until(lambda: settled(own_site), "settled", own_site)
+
+    assert own_site.manage("check_memory").code == 0
+    assert leaves(own_site) == [(chat, 2) for chat in CHATS]
+    sent = model.chats()
+    assert set(sent) == set(CHATS)
+    assert max(sent.values()) <= 2  # what the killed worker had begun, it was asked again for, once

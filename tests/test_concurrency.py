@@ -1,92 +1,173 @@
-"""Real processes at the same work at once, one of them killed: nothing lost, nothing done twice."""
+"""Many processes at once, on SQLite and on PostgreSQL: nothing lost, nothing twice, no lock error."""
 
-import os
-import signal
-import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import connection
 
-from tests.openai_server import OpenAIServer
-from tests.processes import Site, log_of, postgres, sqlite
+from memorybank import services
+from memorybank.models import Bank, Chat
 
-pytestmark = pytest.mark.own_servers
-Database = Callable[[Path], AbstractContextManager[str]]
-CHATS = 24
-LEASE = 30
+from .memorybank.factories import make_bank, say
+from .memorybank.factories import run as run_memory
+from .openai_server import OpenAIServer
+from .own_site import Site, kill, site, wait_until
+from .requirements import needs_postgres
 
-
-@pytest.fixture(params=[sqlite, postgres], ids=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest) -> Database:
-    made: Database = request.param
-    return made
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
+PROJECT = "acme/apollo"
+CHATS = ("apple", "banana", "cherry", "damson", "elder", "fig", "grape", "hazel")
+LEASE = timedelta(seconds=900)
 
 
-def site_with(url: str, folder: Path, server: OpenAIServer) -> Site:
-    site = Site(
-        DATABASE_URL=url,
-        DATA_DIR=str(folder),
-        LLM_BASE_URL=server.base_url,
-        LLM_MODEL="test",
-        MEMORYBANK_LEASE_SECONDS=str(LEASE),
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def own_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    postgres = needs_postgres() if request.param == "PostgreSQL" else ""
+    with site(tmp_path, postgres=postgres) as made:
+        yield made
+
+
+class Holding(OpenAIServer):
+    """Answers everybody but the very first caller, who waits until the server ends."""
+
+    def __init__(self) -> None:
+        super().__init__(keep=1000)
+        self.first = ""
+        self._choice = threading.Lock()
+
+    def record(self, body: dict[str, Any], key: str) -> None:
+        super().record(body, key)
+        with self._choice:
+            mine, self.first = not self.first, self.first or key
+        if mine:
+            self.stopping.wait()
+
+    def chats(self) -> Counter[str]:
+        """How often each chat was sent."""
+        sent = [re.search(r"about (\w+) jam", json.dumps(body)) for body in self.requests]
+        return Counter(match[1] for match in sent if match)
+
+
+def lines() -> str:
+    """Two turns in each chat, a day ago, and memory switched on."""
+    day = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+    common = {"tenant": "acme", "project": "apollo", "user": "Ann", "created_at": day, "answer": "Noted."}
+    said = ("We decided everything about {} jam today.", "The labels of {} jam shall be green from now on.")
+    return "\n".join(
+        json.dumps({**common, "chat": chat, "question": question.format(chat)}) for chat in CHATS for question in said
     )
-    (folder / "log.jsonl").write_text(log_of(CHATS))
-    site.run("migrate", "-v0")
-    site.run("import_chats", str(folder / "log.jsonl"), "--enable")
-    return site
 
 
-def leaves(site: Site) -> list[tuple[str, str]]:
-    """Chat and range of every leaf."""
-    script = "from memorybank.models import Entry; print([(e.chat.key, e.first_output) for e in Entry.objects.leaves()])"
-    return list(eval(site.run("shell", "-v0", "-c", script)))
+def leaves(own_site: Site) -> list[tuple[str, int]]:
+    """Each leaf's chat and how many turns it covers."""
+    query = (
+        "SELECT chat.key, leaf.output_count FROM memorybank_entry leaf "
+        "JOIN memorybank_chat chat ON chat.id = leaf.chat_id ORDER BY chat.key, leaf.first_output"
+    )
+    return own_site.ask(query)
 
 
-def test_four_at_once_and_one_killed_lose_nothing_and_repeat_nothing(database: Database, tmp_path: Path) -> None:
-    with database(tmp_path) as url, OpenAIServer(delay=0.3) as server:
-        site = site_with(url, tmp_path, server)
-        runs = [site.start("manage.py", "run_memory", "--until-idle") for _ in range(4)]
-        wait_until(lambda: server.calls >= 4)
-        os.kill(runs[0].pid, signal.SIGKILL)
-        for run in runs:
-            run.communicate(timeout=120)
-        assert site.json("check_memory")["ok"]
+@pytest.mark.own_servers
+def test_four_runs_at_once_and_one_killed_in_mid_call(own_site: Site) -> None:
+    assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
+    with Holding() as model:
+        own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "held"}
+        workers = {
+            f"worker-{number}": own_site.start(
+                "manage.py", "run_memory", "--until-idle", LLM_API_KEY=f"worker-{number}"
+            )
+            for number in range(4)
+        }
+        wait_until(lambda: model.calls > 1, "called by two", own_site)
+        kill(workers.pop(model.first))
+        assert [worker.wait(timeout=60) for worker in workers.values()] == [0, 0, 0], own_site.output()
 
-        within_one_lease = (datetime.now(UTC) + timedelta(seconds=LEASE)).isoformat()
-        report = site.json("run_memory", "--until-idle", "--now", within_one_lease)
-        assert (report["due"], report["parked"], report["failed"]) == (0, 0, 0)
-        assert site.json("check_memory")["ok"]
-        found = leaves(site)
-        assert sorted(chat for chat, _ in found) == sorted(f"c{number}" for number in range(CHATS))
+        assert own_site.manage("check_memory").code == 0
+        assert leaves(own_site) == [(chat, 2) for chat in CHATS if chat != held(model)]
+        assert model.chats() == Counter(CHATS)  # the killed call among them
 
-        calls = server.calls
-        again = site.json("run_memory", "--until-idle", "--now", within_one_lease)
-        assert again["llm_calls"] == 0 and server.calls == calls
+        resumes_when_the_lease_is_over(own_site)
+        assert model.chats() == Counter(CHATS) + Counter([held(model)])
+    assert leaves(own_site) == [(chat, 2) for chat in CHATS]
+    assert own_site.manage("check_memory").code == 0
 
 
-def test_people_write_while_memory_is_made_and_meet_no_lock(database: Database, tmp_path: Path) -> None:
-    with database(tmp_path) as url, OpenAIServer(delay=0.1) as server:
-        site = site_with(url, tmp_path, server)
-        memory = site.start("manage.py", "run_memory", "--until-idle")
-        writers = []
-        for number in range(4):
-            path = tmp_path / f"more{number}.jsonl"
-            path.write_text(log_of(8, turns=5).replace('"chat": "c', f'"chat": "w{number}-'))
-            writers.append(site.start("manage.py", "import_chats", str(path)))
-        for process in [*writers, memory]:
-            out, err = process.communicate(timeout=120)
-            assert process.returncode == 0, f"{out}{err}"
-        site.run("run_memory", "--until-idle")
-        assert site.json("check_memory")["ok"]
-        count = "from memorybank.models import Output; print(Output.objects.count())"
-        assert int(site.run("shell", "-v0", "-c", count)) == CHATS * 3 + 4 * 8 * 5
+def held(model: Holding) -> str:
+    """The chat of the call that was never answered."""
+    match = re.search(r"about (\w+) jam", json.dumps(model.requests[0]))
+    assert match
+    return match[1]
+
+
+def resumes_when_the_lease_is_over(own_site: Site) -> None:
+    """The killed worker's chat waits while it is leased, and becomes memory as soon as it is not."""
+    for after, summarised in ((LEASE / 2, 0), (LEASE, 1)):
+        now = (datetime.now(UTC) + after).isoformat()
+        ran = own_site.manage("run_memory", "--until-idle", "--json", "--now", now)
+        assert (ran.code, ran.json["summarised"]) == (0, summarised)
+
+
+@pytest.mark.own_servers
+def test_eight_writers_while_chats_are_summarised(own_site: Site) -> None:
+    turns = 15
+    assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
+    with OpenAIServer(delay=0.02) as model:
+        own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "quick", "MEMORYBANK_DUE_AFTER_TURNS": "4"}
+        crowd = own_site.start("-m", "tests.crowd", PROJECT, turns)
+        assert crowd.wait(timeout=120) == 0, own_site.output()[-3000:]
+        assert own_site.manage("check_memory").code == 0
+        later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        assert own_site.manage("run_memory", "--until-idle", "--now", later).code == 0
+    assert sum(count for _, count in leaves(own_site)) == 8 * turns + 2 * len(CHATS)
+    assert own_site.manage("check_memory").code == 0
+
+
+# --- one process, but the other's step falls between two queries ----------------------------------------
+
+
+def at_query(number: int, act: Callable[[], object]) -> Callable[..., Any]:
+    """A wrapper of queries that acts before the ``number``-th one, once."""
+    count = iter(range(1_000_000))
+
+    def wrapper(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if next(count) == number:
+            act()
+        return execute(sql, params, many, context)
+
+    return wrapper
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("number", range(6))
+def test_it_renders_while_a_summary_is_written(number: int, settings: Any) -> None:
+    settings.MEMORYBANK = {}
+    now = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    bank = make_bank(now=now)
+    say(bank, "old", "The harbour crane must be replaced before the winter storms begin.", at=now)
+    run_memory(now + timedelta(hours=1))
+    say(bank, "new", "The invoice importer was moved away from the old cluster yesterday.", at=now + timedelta(hours=2))
+
+    with connection.execute_wrapper(at_query(number, lambda: run_memory(now + timedelta(hours=3)))):
+        block = services.render(Bank.objects.get(pk=bank.pk))
+
+    assert "harbour crane" in block.text
+    run_memory(now + timedelta(hours=4))
+    assert "invoice importer" in services.render(bank).text
+
+
+@pytest.mark.django_db
+def test_it_does_not_forget_a_turn_of_a_request_that_began_before_memory_was_on() -> None:
+    bank = make_bank(enabled=False)
+    stale = Bank.objects.get(pk=bank.pk)
+    services.enable(bank, actor="alice", disclosure_accepted=True)
+
+    say(stale, "chat", "The answer to this took a minute, in which memory was switched on.")
+
+    assert Chat.objects.get().due_at
+    assert services.check(bank) == []

@@ -14,19 +14,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import hypothesis
 import pytest
 from django.db import transaction
 from django.db.models import F, Sum
-from django.test import override_settings
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from memorybank import llm, services, sweeping
+from memorybank import ladder, llm, services, sweeping
 from memorybank.exceptions import InvalidInput, LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.ladder import Node
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Chat, Entry, Fact, Output
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
 
 pytestmark = pytest.mark.django_db
 
@@ -43,8 +44,8 @@ LIMITS = {
     "MAX_ATTEMPTS": 2,
     "SWEEP_CHATS_PER_BANK": 2,
 }
-SETTINGS = settings(
-    max_examples=int(os.environ.get("STATE_MACHINE_EXAMPLES", "20")),
+SETTINGS = hypothesis.settings(
+    max_examples=int(os.environ.get("STATE_MACHINE_EXAMPLES", "16")),
     stateful_step_count=int(os.environ.get("STATE_MACHINE_STEPS", "20")),
     deadline=None,
     print_blob=True,
@@ -71,7 +72,9 @@ ODDITIES = (
     " ".join(SENTENCES) * 4,
     f"This {POISON} request makes the model answer nothing that anybody could use",
 )
-RACES = ("record", "sweep", "take over", "lease lost", "erase", "switch off", "private", "settings", "roll up")
+#: What happens while a worker waits for the model; after these it may write nothing.
+FENCED = ("take over", "lease lost", "erase", "switch off", "private")
+RACES = (*FENCED, "record", "extend", "sweep", "settings", "roll up")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Africa/Cairo", "Asia/Kathmandu")
 
 
@@ -134,8 +137,9 @@ class MemoryMachine(RuleBasedStateMachine):
         llm.reset()
         self.now = MONDAY
         self.banks = [Bank.objects.create(max_tokens=200) for _ in range(2)]
-        self.sequence = 0
+        self.sequence = self.raced = 0
         self.nobody = ScriptedLLM()
+        self.model.answer = good
 
     def teardown(self) -> None:
         try:
@@ -160,6 +164,9 @@ class MemoryMachine(RuleBasedStateMachine):
     def chat(self, number: int, key: str) -> Chat | None:
         return Chat.objects.filter(bank=self.banks[number], key=key).first()
 
+    def watermark(self, number: int, key: str) -> int:
+        return Chat.objects.get(bank=self.banks[number], key=key).summarised_through
+
     # --- rules: chats ------------------------------------------------------------------------------------
 
     @initialize(turns=st.lists(talk, min_size=2, max_size=6), enabled=st.booleans())
@@ -178,9 +185,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def record(self, turn: Talk) -> None:
         """Several turns at the same moment, which may be long past or four minutes ahead of our clock."""
         for number in range(turn.turns):
-            question = (
-                turn.text if number % 3 == 0 else f"{SENTENCES[number % 5]} ({'abcdefgh'[number]}{self.sequence})"
-            )
+            question = turn.text if number % 3 == 0 else self.something_new()
             status = turn.status if number % 2 == 0 else "ok"
             self.say(turn.bank, turn.chat, question, status=status, minutes_ago=turn.minutes_ago)
 
@@ -190,6 +195,10 @@ class MemoryMachine(RuleBasedStateMachine):
             self.record(turn)
             self.now += timedelta(hours=hours)
             services.run(now=self.now)
+
+    def something_new(self) -> str:
+        name = "".join("abcdefghij"[int(digit)] for digit in f"{self.sequence:03}")
+        return f"Project {name.title()}: {SENTENCES[self.sequence % 5]}"
 
     def say(self, number: int, key: str, question: str, status: str = "ok", minutes_ago: int = 0) -> None:
         """Record a turn; now and then twice, as a client does whose answer was lost."""
@@ -215,7 +224,8 @@ class MemoryMachine(RuleBasedStateMachine):
         what=st.sampled_from(["on", "off", "private", "public", "retry", "nonsense"]),
     )
     def somebody_decides(self, number: int, key: str, what: str) -> None:
-        bank, actor = self.fresh(number), {"actor": "alice", "now": self.now}
+        bank = self.banks[number] if what == "off" else self.fresh(number)
+        actor: dict[str, Any] = {"actor": "alice", "now": self.now}
         if what == "on":
             services.enable(bank, disclosure_accepted=True, **actor)
         elif what == "off":
@@ -263,9 +273,48 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(number=banks, key=chats, what=st.sampled_from(RACES), fails=st.booleans())
     def a_race(self, number: int, key: str, what: str, fails: bool) -> None:
         """Another worker's or a person's whole step falls between this worker's reading and its writing."""
-        self.say(number, key, f"We agreed that {SENTENCES[self.sequence % 5]}")
+        self.say(number, key, self.something_new())
         self.now += timedelta(hours=2)
-        meanwhile = self.interference(number, key, what)
+        seen: list[int] = []
+
+        def meanwhile() -> None:
+            self.interference(number, key, what)()
+            seen.append(self.watermark(number, key))
+
+        self.model.answer = self.thinking(meanwhile, fails)
+        with suppress(LLMError):
+            services.summarise_now(self.fresh(number), chat_key=key, now=self.now)
+        self.model.answer = good
+        self.raced += len(seen)
+        if what in FENCED:
+            assert seen in ([], [self.watermark(number, key)])
+
+    @rule(number=banks, key=chats, what=st.sampled_from(RACES), fails=st.booleans())
+    def a_race_in_a_roll_up(self, number: int, key: str, what: str, fails: bool) -> None:
+        """The same, while this worker digests a period under pressure."""
+        self.model.answer = good
+        for _ in range(12):
+            self.say(number, key, self.something_new())
+        self.now += timedelta(hours=3)
+        services.run(now=self.now, until_idle=True)
+        self.now += timedelta(days=40)
+        bank, seen = self.banks[number], []
+
+        def meanwhile() -> None:
+            self.interference(number, key, what)()
+            seen.append(bank.entries.digests().count())
+
+        self.model.answer = self.thinking(meanwhile, fails)
+        Bank.objects.filter(pk=bank.pk).update(compress_at=self.now)
+        with suppress(LLMError):
+            sweeping.settle(bank.pk, now=self.now)
+        self.model.answer = good
+        self.raced += len(seen)
+        if what in ("erase", "lease lost"):
+            assert seen in ([], [bank.entries.digests().count()])
+
+    def thinking(self, meanwhile: Callable[[], None], fails: bool) -> Callable[[Sequence[Message]], str]:
+        """A model in whose first answer something else happens."""
         main = threading.current_thread()
 
         def think(messages: Sequence[Message]) -> str:
@@ -276,26 +325,29 @@ class MemoryMachine(RuleBasedStateMachine):
                     raise LLMUnavailable("HTTP 500: after all that")
             return good(messages)
 
-        self.model.answer = think
-        with suppress(LLMError):
-            services.summarise_now(self.fresh(number), chat_key=key, now=self.now)
-        self.model.answer = good
+        return think
 
     def interference(self, number: int, key: str, what: str) -> Callable[[], object]:
         bank, later = self.fresh(number), self.now + timedelta(hours=1)
         chat = Chat.objects.get(bank=bank, key=key)
         actor: dict[str, Any] = {"actor": "alice", "now": self.now}
         return {
-            "record": lambda: self.say(number, key, "And the northern harbour office shall own the crane."),
+            "record": lambda: self.say(number, key, self.something_new()),
+            "extend": lambda: self.extend(number, key),
             "sweep": lambda: services.run(now=self.now, until_idle=True),
             "take over": lambda: services.run(now=later, until_idle=True),
-            "lease lost": lambda: Chat.objects.claim(chat.pk, later),
+            "lease lost": lambda: (Chat.objects.claim(chat.pk, later), Bank.objects.claim(bank.pk, later)),
             "erase": lambda: Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1),
             "switch off": lambda: services.disable(bank, **actor),
             "private": lambda: services.set_private(bank, chat_key=key, private=True, **actor),
             "settings": lambda: services.configure(bank, max_tokens=200, timezone="Asia/Tokyo", **actor),
             "roll up": lambda: self.roll_up(bank, self.now + timedelta(days=40)),
         }[what]
+
+    def extend(self, number: int, key: str) -> None:
+        """Another worker writes new turns into a leaf that this one has just read."""
+        self.say(number, key, self.something_new())
+        services.summarise_now(self.fresh(number), chat_key=key, now=self.now)
 
     def roll_up(self, bank: Bank, now: datetime) -> None:
         """Compression by a worker whose clock is far ahead, so that everything is ripe."""
@@ -334,6 +386,7 @@ class MemoryMachine(RuleBasedStateMachine):
         services.run(now=self.now, until_idle=True)
         self.memory_is_sound()
         self.everything_is_covered()
+        self.everything_ripe_is_rolled_up()
         self.idling_costs_nothing()
 
     def everything_is_covered(self) -> None:
@@ -341,6 +394,13 @@ class MemoryMachine(RuleBasedStateMachine):
         assert not remembered.filter(pending_outputs__gt=0).exists()
         covered = Entry.objects.leaves().filter(chat__private=False).aggregate(n=Sum("output_count"))["n"] or 0
         assert covered == Output.objects.filter(chat__private=False, status="ok").count()
+
+    def everything_ripe_is_rolled_up(self) -> None:
+        columns = ("pk", "granularity", "period_start", "last_at", "tokens")
+        for bank in Bank.objects.all():
+            rows = bank.entries.live().values_list(*columns)
+            frontier = [Node(pk, Granularity(rung), *rest) for pk, rung, *rest in rows]
+            assert not (ladder.pressed(frontier, bank.max_tokens, 1.25) and ladder.ripe(frontier, self.now, bank.tz))
 
     def idling_costs_nothing(self) -> None:
         calls = len(self.model.history)
@@ -361,14 +421,37 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.mark.usefixtures("quiet")
+@pytest.fixture
+def small_limits(settings: Any, quiet: None) -> None:
+    model = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": "machine"}
+    settings.MEMORYBANK = {"LLMS": {"summary": model}, **LIMITS}
+
+
+@pytest.mark.usefixtures("small_limits")
 def test_it_keeps_its_invariants_in_any_order_of_events() -> None:
-    options = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": "machine"}
-    with override_settings(MEMORYBANK={"LLMS": {"summary": options}, **LIMITS}):
-        run_state_machine_as_test(MemoryMachine, settings=SETTINGS)
+    run_state_machine_as_test(MemoryMachine, settings=SETTINGS)
 
 
-@pytest.mark.usefixtures("quiet")
-def test_it_keeps_its_invariants_without_any_model() -> None:
-    with override_settings(MEMORYBANK=LIMITS):
-        run_state_machine_as_test(MemoryMachine, settings=settings(SETTINGS, max_examples=SETTINGS.max_examples // 4))
+@pytest.mark.usefixtures("small_limits")
+def test_it_keeps_its_invariants_without_any_model(settings: Any) -> None:
+    settings.MEMORYBANK = LIMITS
+    fewer = max(1, SETTINGS.max_examples // 4)
+    run_state_machine_as_test(MemoryMachine, settings=hypothesis.settings(SETTINGS, max_examples=fewer))
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("what", RACES)
+@pytest.mark.parametrize("work", ["a new leaf", "an extended leaf", "a roll-up"])
+def test_it_survives_a_race_with(work: str, what: str) -> None:
+    machine = MemoryMachine()
+    try:
+        machine.a_history([Talk(0, "alpha", SENTENCES[0], 1, "ok", 0)], enabled=True)
+        if work == "an extended leaf":
+            machine.a_sweep(60, "good", until_idle=True)
+        race = machine.a_race_in_a_roll_up if work == "a roll-up" else machine.a_race
+        race(0, "alpha", what, fails=False)
+        assert machine.raced
+        machine.memory_is_sound()
+        machine.nothing_private_is_shown()
+    finally:
+        machine.teardown()

@@ -10,11 +10,11 @@ from django.utils.module_loading import import_string
 from memorybank import conf
 from memorybank.llm.base import LLM, Completion, Message
 
-__all__ = ["LLM", "Completion", "Message", "get", "reset"]
+__all__ = ["LLM", "Completion", "Message", "embedder", "get", "reset"]
 
 FALLBACKS = {"summary": "chat"}
 
-_instances: dict[tuple[tuple[str, str], ...], LLM] = {}
+_instances: dict[tuple[tuple[str, str], ...], Any] = {}
 _lock = Lock()
 
 
@@ -26,8 +26,16 @@ def get(alias: str) -> LLM | None:
     """
     llms = conf.current().llms
     options = llms.get(alias) or llms.get(FALLBACKS.get(alias, alias))
-    if not options:
-        return None
+    return _instance(options) if options else None
+
+
+def embedder() -> Any:
+    """The embedding model (``llm.embeddings.OpenAICompatibleEmbedder``), or None."""
+    options = conf.current().embeddings
+    return _instance(options) if options else None
+
+
+def _instance(options: Mapping[str, Any]) -> Any:
     key = tuple(sorted((name, repr(value)) for name, value in options.items()))
     with _lock:
         if key not in _instances:
@@ -50,8 +58,8 @@ def _abandon() -> None:
     _instances.clear()
 
 
-def _build(options: Mapping[str, Any]) -> LLM:
-    backend: Callable[..., LLM] = import_string(options["BACKEND"])
+def _build(options: Mapping[str, Any]) -> Any:
+    backend: Callable[..., Any] = import_string(options["BACKEND"])
     return backend(**{name.lower(): value for name, value in options.items() if name != "BACKEND"})
 
 

@@ -4,12 +4,14 @@ from .bank import Bank, Event
 from .chat import Chat, Output
 from .entry import CARRIED, EXTRACTIVE, Entry, Fact, Granularity
 from .ledger import LLMCall, LLMEndpoint
+from .search import Embedding, SearchDocument
 
 __all__ = [
     "CARRIED",
     "EXTRACTIVE",
     "Bank",
     "Chat",
+    "Embedding",
     "Entry",
     "Event",
     "Fact",
@@ -17,4 +19,5 @@ __all__ = [
     "LLMCall",
     "LLMEndpoint",
     "Output",
+    "SearchDocument",
 ]

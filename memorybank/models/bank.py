@@ -69,6 +69,7 @@ class Bank(Leased):
     last_error = models.CharField(max_length=500, blank=True, editable=False)
 
     block = models.TextField(blank=True, editable=False)
+    lead = models.TextField(blank=True, editable=False, help_text="What stands before the answer to a question.")
     block_tokens = models.PositiveIntegerField(default=0, editable=False)
     block_version = models.PositiveBigIntegerField(default=0, editable=False)
     block_chats = models.JSONField(default=list, editable=False, help_text="Chats whose own lines are shown.")

@@ -56,6 +56,12 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         waiting.filter(private=True).update(due_at=None)
         return waiting.filter(private=False).update(due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes))
 
+    def reindex(self, bank: Bank) -> int:
+        """Have the turns of ``bank`` indexed that are not, now that it is on; nothing while it is off."""
+        if not bank.enabled:
+            return self.filter(bank=bank, index_due=True).update(index_due=False)
+        return self.filter(bank=bank, private=False, last_output_at__isnull=False).update(index_due=True)
+
 
 class Chat(Leased):
     """One conversation of the outer application, known there as ``key``."""
@@ -69,6 +75,10 @@ class Chat(Leased):
     summarised_through = models.PositiveBigIntegerField(
         default=0, help_text="The watermark: the last output id that memory covers."
     )
+    indexed_through = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="The last output id that recall has looked at."
+    )
+    index_due = models.BooleanField(default=False, editable=False, help_text="Turns wait to be indexed.")
     due_at = models.DateTimeField(null=True, blank=True, help_text="When the sweep should look at it; empty: never.")
     attempts = models.PositiveIntegerField(default=0)
     failed_since = models.DateTimeField(null=True, blank=True, help_text="First failure since it last worked.")
@@ -76,6 +86,7 @@ class Chat(Leased):
     last_error = models.CharField(max_length=500, blank=True)
 
     block = models.TextField(blank=True, editable=False, help_text="Its variant: without its own lines.")
+    lead = models.TextField(blank=True, editable=False)
     block_tokens = models.PositiveIntegerField(default=0, editable=False)
     block_version = models.PositiveBigIntegerField(default=0, editable=False)
 
@@ -91,6 +102,8 @@ class Chat(Leased):
         indexes = [
             # Read by ChatQuerySet.due on every sweep; settled, private and parked chats are not in it.
             models.Index(name="chat_due", fields=["due_at"], condition=Q(due_at__isnull=False)),
+            # Read by indexing on every sweep; chats whose turns are all indexed are not in it.
+            models.Index(name="chat_index_due", fields=["id"], condition=Q(index_due=True)),
         ]
 
     def __str__(self) -> str:

@@ -14,7 +14,6 @@ from django.db.models import F, Q
 from .bank import Bank
 from .chat import Chat
 
-
 #: Methods of entries whose facts no model wrote: extracted sentences, and facts carried over word for word.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
 
@@ -114,8 +113,13 @@ class FactQuerySet(models.QuerySet["Fact"]):
     """Sets of facts."""
 
     def visible(self) -> FactQuerySet:
-        """Facts that may be shown to a model: not hidden, not quarantined, not replaced."""
-        return self.filter(hidden=False, quarantine="", superseded_by=None)
+        """Facts that may be shown to a model: not hidden, not quarantined, not replaced by one that may be shown."""
+        newer_is_kept_back = (
+            Q(superseded_by__hidden=True)
+            | (Q(superseded_by__isnull=False) & ~Q(superseded_by__quarantine=""))
+            | Q(superseded_by__entry__chat__private=True)
+        )
+        return self.filter(Q(superseded_by=None) | newer_is_kept_back, hidden=False, quarantine="")
 
     def shareable(self) -> FactQuerySet:
         """Visible facts whose chat is not private."""

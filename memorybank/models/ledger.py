@@ -89,6 +89,7 @@ class LLMCall(models.Model):
         MERGE = "merge"
         DIGEST = "digest"
         CHAT = "chat"
+        EMBEDDING = "embedding"
 
     class Outcome(models.TextChoices):
         OK = "ok", "OK"

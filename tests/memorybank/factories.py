@@ -1,11 +1,13 @@
 """Plain functions that make banks, chats, outputs and entries. Time is passed in."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memorybank import services, tokens
 from memorybank.llm.base import Message
+from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, LLMEndpoint, Output
 from tests import openai_server
 
@@ -98,6 +100,23 @@ def sound(*banks: Bank) -> bool:
     return True
 
 
+def day_of_leaves(bank: Bank, day: int, *, chats: int = 4, facts: int = 4) -> list[Entry]:
+    """A day's leaves, each with so many facts of its own."""
+    numbers = range(day * 100, day * 100 + chats * facts, facts)
+    at = MONDAY + day * DAY
+    return [add_leaf(bank, f"c{n}", [sentence(n + m) for m in range(facts)], at=at) for n in numbers]
+
+
+def digests(granularity: str = "day") -> list[Entry]:
+    """The digests of a rung, oldest first."""
+    return list(Entry.objects.filter(granularity=granularity).order_by("period_start"))
+
+
+def leaf() -> Entry:
+    """The one leaf of a test."""
+    return Entry.objects.leaves().get()
+
+
 # --- the model ---------------------------------------------------------------------------------------
 
 
@@ -124,3 +143,9 @@ def meanwhile(act: Callable[[], object]) -> Callable[[Sequence[Message]], str]:
         return note_taker(messages)
 
     return think
+
+
+def shown(model: ScriptedLLM, number: int) -> int:
+    """To how many note-taking calls a turn was shown. What memory holds of it ([F1]) is not the turn."""
+    prompts = [prompt_of(call) for call in model.history if "is new talk" in call[0]["content"]]
+    return sum(len(re.findall(rf"^\[\d+\].*{tag(number)}", prompt, re.M)) for prompt in prompts)

@@ -85,7 +85,13 @@ def test_every_call_is_on_the_ledger_with_its_cost_and_without_a_word_of_text() 
     scripted().enqueue("- fact: The crane is orange. [1]")
     ask(bank, now=MONDAY + HOUR)
     call = LLMCall.objects.get()
-    assert (call.bank, call.purpose, call.model, call.outcome, call.at) == (bank, "summary", "scripted", "ok", MONDAY + HOUR)
+    assert (call.bank, call.purpose, call.model, call.outcome, call.at) == (
+        bank,
+        "summary",
+        "scripted",
+        "ok",
+        MONDAY + HOUR,
+    )
     assert call.prompt_tokens > 100 and call.completion_tokens > 5
     assert not any("crane" in str(value) for value in vars(call).values())
 
@@ -246,7 +252,7 @@ def test_a_chat_whose_own_content_fails_is_forgiven_once_and_then_parked() -> No
     bank = make_bank()
     scripted().answer = refusing("POISON")
     say(bank, "bad", "The POISON is in this very sentence.")
-    for hours in range(1, 40):
+    for hours in range(1, 15):
         talk(bank, f"good{hours}", [hours], at=MONDAY + hours * HOUR)
         run(MONDAY + hours * HOUR + 30 * MINUTE)
     poisoned = [call for call in scripted().history if "POISON" in call[-1]["content"]]

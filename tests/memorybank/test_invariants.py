@@ -56,7 +56,10 @@ BREAKS: dict[str, tuple[str, Callable[[], object]]] = {
     "a watermark moved back": ("I1", lambda: Chat.objects.filter(key="c0").update(summarised_through=0)),
     "a watermark moved ahead": ("I1", lambda: Chat.objects.filter(key="c1").update(summarised_through=10**9)),
     "a leaf lost": ("I1", lambda: Entry.objects.filter(pk=leaf().pk).delete()),
-    "a leaf that covers too much": ("I1", lambda: Entry.objects.filter(pk=leaf().pk).update(first_output=1, output_count=9)),
+    "a leaf that covers too much": (
+        "I1",
+        lambda: Entry.objects.filter(pk=leaf().pk).update(first_output=1, output_count=9),
+    ),
     "a miscounted chat": ("I1", lambda: Chat.objects.filter(key="c1").update(pending_outputs=0)),
     "a turn slipped in behind the watermark": (
         "I1",

@@ -106,7 +106,9 @@ def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity
     assert day < end
     assert ladder.period_start(granularity, end - timedelta(days=1)) == start
     assert ladder.period_start(granularity, end) > start
-    assert ladder.period_key(granularity, start) != ladder.period_key(granularity, ladder.period_start(granularity, end))
+    assert ladder.period_key(granularity, start) != ladder.period_key(
+        granularity, ladder.period_start(granularity, end)
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,9 @@ nodes = st.builds(node, st.sampled_from(list(Granularity)), st.dates(date(2025, 
 
 @given(st.lists(nodes, max_size=30))
 def test_climbing_ends_absorbs_every_entry_once_and_makes_one_digest_a_period(entries: list[Node]) -> None:
-    frontier = list({(n.granularity, n.period_start) if n.granularity != CONVERSATION else n.id: n for n in entries}.values())
+    frontier = list(
+        {(n.granularity, n.period_start) if n.granularity != CONVERSATION else n.id: n for n in entries}.values()
+    )
     absorbed: Counter[int] = Counter()
     for _ in range(4 * len(frontier) + 1):
         steps = ladder.ripe(frontier, FAR, UTC_ZONE)

@@ -5,27 +5,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
-from django.db.models import F
 
 from memorybank import rollup, services
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity
-from memorybank.summarising import summarise_chat
 
 from .factories import (
     DAY,
     HOUR,
     MONDAY,
     add_leaf,
-    chat_of,
+    day_of_leaves,
+    digests,
     make_bank,
-    meanwhile,
     note_taker,
     prompt_of,
     run,
-    say,
     sentence,
     sound,
     tag,
@@ -34,24 +30,13 @@ from .factories import (
 pytestmark = pytest.mark.django_db
 
 
-def day_of_chats(bank: Bank, day: int, *, chats: int = 4, facts: int = 4) -> list[Entry]:
-    """A day's leaves, each with so many facts of its own."""
-    numbers = range(day * 100, day * 100 + chats * facts, facts)
-    at = MONDAY + day * DAY
-    return [add_leaf(bank, f"c{n}", [sentence(n + m) for m in range(facts)], at=at) for n in numbers]
-
-
-def digests(granularity: str = "day") -> list[Entry]:
-    return list(Entry.objects.filter(granularity=granularity).order_by("period_start"))
-
-
 def compress(bank: Bank, now: Any) -> int:
     return rollup.compress(bank.pk, now=now)
 
 
 def test_a_closed_day_becomes_a_digest_that_cites_its_leaf_facts(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
-    leaves = day_of_chats(bank, 0)
+    leaves = day_of_leaves(bank, 0)
     assert compress(bank, MONDAY + 2 * DAY) == 1
     [digest] = digests()
     assert {leaf.pk for leaf in digest.children.all()} == {leaf.pk for leaf in leaves}
@@ -66,7 +51,7 @@ def test_a_closed_day_becomes_a_digest_that_cites_its_leaf_facts(model: Scripted
 def test_nothing_rolls_up_while_memory_fits_the_budget_and_a_quarter(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=2000)
     for day in range(5):
-        day_of_chats(bank, day)
+        day_of_leaves(bank, day)
     assert Entry.objects.count() == 20
     assert compress(bank, MONDAY + 90 * DAY) == 0
     assert (digests(), model.history) == ([], [])
@@ -75,7 +60,7 @@ def test_nothing_rolls_up_while_memory_fits_the_budget_and_a_quarter(model: Scri
 def test_it_stops_as_soon_as_memory_fits_the_oldest_days_first(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=600)
     for day in range(4):
-        day_of_chats(bank, day)
+        day_of_leaves(bank, day)
     model.answer = lambda messages: note_taker(messages).splitlines()[0]
     done = compress(bank, MONDAY + 30 * DAY)
     assert 0 < done < 4
@@ -87,7 +72,7 @@ def test_it_stops_as_soon_as_memory_fits_the_oldest_days_first(model: ScriptedLL
 def test_the_whole_ladder_loses_nothing_and_digests_every_period_once(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
     for day in range(0, 56, 2):
-        day_of_chats(bank, day, chats=2, facts=2)
+        day_of_leaves(bank, day, chats=2, facts=2)
         run(MONDAY + day * DAY + HOUR)
     run(MONDAY + 140 * DAY)
     assert [entry.granularity for entry in Entry.objects.live()] == [Granularity.MONTH] * 2
@@ -101,8 +86,8 @@ def test_the_whole_ladder_loses_nothing_and_digests_every_period_once(model: Scr
 
 def test_a_small_period_is_carried_over_word_for_word_without_a_call(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
-    day_of_chats(bank, 0, chats=1, facts=2)
-    day_of_chats(bank, 30, chats=4, facts=3)
+    day_of_leaves(bank, 0, chats=1, facts=2)
+    day_of_leaves(bank, 30, chats=4, facts=3)
     assert compress(bank, MONDAY + 3 * DAY) == 1
     [digest] = digests()
     assert digest.method == "carried over"
@@ -115,11 +100,11 @@ def test_digests_are_made_from_leaf_facts_never_from_digest_prose(model: Scripte
     bank = make_bank(max_tokens=200)
     model.answer = lambda messages: "- fact: Much was said about cranes and ferries, as ever. [1,2,3,4,5,6]"
     for day in range(3):
-        day_of_chats(bank, day)
+        day_of_leaves(bank, day)
     compress(bank, MONDAY + 5 * DAY)
     assert len(digests()) == 3
     before = len(model.history)
-    day_of_chats(bank, 40, chats=5)
+    day_of_leaves(bank, 40, chats=5)
     compress(bank, MONDAY + 20 * DAY)
     [week] = model.history[before:]
     assert "as ever" not in prompt_of(week)
@@ -128,10 +113,10 @@ def test_digests_are_made_from_leaf_facts_never_from_digest_prose(model: Scripte
 
 def test_a_straggler_folds_in_by_one_re_derivation_of_the_digest_that_stands(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
-    day_of_chats(bank, 0)
+    day_of_leaves(bank, 0)
     compress(bank, MONDAY + 2 * DAY)
     late = add_leaf(bank, "late", [sentence(77)], at=MONDAY + HOUR)
-    day_of_chats(bank, 3)
+    day_of_leaves(bank, 3)
     assert compress(bank, MONDAY + 3 * DAY) == 1
     late.refresh_from_db()
     [digest] = digests()
@@ -144,11 +129,11 @@ def test_a_straggler_folds_in_by_one_re_derivation_of_the_digest_that_stands(mod
 def test_a_straggler_of_a_month_long_digested_folds_into_the_month(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
     for day in range(4):
-        day_of_chats(bank, day)
+        day_of_leaves(bank, day)
     run(MONDAY + 100 * DAY)
     [month] = Entry.objects.live()
     add_leaf(bank, "late", [sentence(999)], at=MONDAY)
-    day_of_chats(bank, 99)
+    day_of_leaves(bank, 99)
     run(MONDAY + 100 * DAY + HOUR)
     assert Entry.objects.get(chat__key="late").parent_id == month.pk
     assert Entry.objects.get(pk=month.pk).output_count == 17
@@ -157,7 +142,7 @@ def test_a_straggler_of_a_month_long_digested_folds_into_the_month(model: Script
 
 def test_facts_a_person_hid_or_a_chat_keeps_private_are_not_digested(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
-    leaves = day_of_chats(bank, 0, chats=4)
+    leaves = day_of_leaves(bank, 0, chats=4)
     Fact.objects.filter(entry=leaves[0]).update(hidden=True)
     Fact.objects.filter(entry=leaves[1]).update(quarantine="reads like an instruction")
     Chat.objects.filter(pk=leaves[2].chat_id).update(private=True)
@@ -169,7 +154,7 @@ def test_facts_a_person_hid_or_a_chat_keeps_private_are_not_digested(model: Scri
 def test_too_many_facts_are_digested_in_parts_each_shown_once(model: ScriptedLLM, tuned: Any) -> None:
     tuned(INPUT_TOKENS=400, CHUNK_TOKENS=400, CHUNK_FROM_TOKENS=400)
     bank = make_bank(max_tokens=1000)
-    day_of_chats(bank, 0, chats=20, facts=4)
+    day_of_leaves(bank, 0, chats=20, facts=4)
     compress(bank, MONDAY + 2 * DAY)
     prompts = [prompt_of(call) for call in model.history]
     assert len(prompts) > 4
@@ -185,7 +170,7 @@ def test_without_words_of_a_model_a_digest_is_the_best_facts_that_fit(
     if how == "no model":
         settings.MEMORYBANK = {}
     bank = make_bank(max_tokens=200)
-    leaves = day_of_chats(bank, 0, chats=5)
+    leaves = day_of_leaves(bank, 0, chats=5)
     compress(bank, MONDAY + 2 * DAY)
     [digest] = digests()
     assert digest.method == "extractive/1"
@@ -204,7 +189,7 @@ def test_a_failure_keeps_the_sources_shows_the_best_fit_and_is_tried_again_later
     model: ScriptedLLM, problem: Any
 ) -> None:
     bank = make_bank(max_tokens=200)
-    day_of_chats(bank, 0)
+    day_of_leaves(bank, 0)
     model.answer = problem
     report = run(MONDAY + 2 * DAY)
     assert (report.failed, report.rolled_up, Entry.objects.live().count()) == (1, 0, 4)
@@ -221,7 +206,7 @@ def test_a_failure_keeps_the_sources_shows_the_best_fit_and_is_tried_again_later
 def test_what_was_digested_before_the_failure_stands(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
     for day in range(3):
-        day_of_chats(bank, day)
+        day_of_leaves(bank, day)
     model.enqueue(note_taker, LLMUnavailable("HTTP 503"))
     with pytest.raises(LLMUnavailable):
         compress(bank, MONDAY + 5 * DAY)
@@ -231,94 +216,8 @@ def test_what_was_digested_before_the_failure_stands(model: ScriptedLLM) -> None
 
 def test_a_failing_bank_is_asked_for_less_and_less_often(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
-    day_of_chats(bank, 0)
+    day_of_leaves(bank, 0)
     model.answer = "Sorry, no."
     for minutes in range(0, 24 * 60, 10):
         services.run(now=MONDAY + 2 * DAY + timedelta(minutes=minutes))
     assert 20 <= len(model.history) <= 55
-
-
-# --- while the model thinks --------------------------------------------------------------------------
-
-
-def test_a_leaf_extended_meanwhile_is_not_digested_as_it_was(model: ScriptedLLM) -> None:
-    """And the bank is looked at again at once, because what stopped it has changed the plan."""
-    bank = make_bank(max_tokens=200)
-    day_of_chats(bank, 0)
-    day_of_chats(bank, 1)
-    now = MONDAY + 4 * DAY
-
-    def extend() -> None:
-        say(bank, "c0", sentence(99), at=now)
-        summarise_chat(chat_of(bank, "c0").pk, now=now, even_if_busy=True)
-
-    model.enqueue(meanwhile(extend))
-    assert compress(bank, now) == 0
-    assert digests() == []
-    run(now)
-    assert [digest.output_count for digest in digests()] == [3, 4]
-    assert sound(bank)
-
-
-def erased(bank: Bank) -> None:
-    Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-
-
-@pytest.mark.parametrize("what", ["erased", "lease lost", "deleted"])
-def test_nothing_is_written_if_the_ground_has_moved(model: ScriptedLLM, what: str) -> None:
-    bank = make_bank(max_tokens=200)
-    day_of_chats(bank, 0)
-    now = MONDAY + 2 * DAY
-    acts = {
-        "erased": lambda: erased(bank),
-        "lease lost": lambda: Bank.objects.claim(bank.pk, now + HOUR),
-        "deleted": lambda: Bank.objects.filter(pk=bank.pk).delete(),
-    }
-    model.enqueue(meanwhile(acts[what]))
-    services.run(now=now)
-    assert digests() == []
-
-
-def test_a_second_worker_leaves_a_bank_in_work_alone(model: ScriptedLLM) -> None:
-    bank = make_bank(max_tokens=200)
-    day_of_chats(bank, 0)
-    also: list[int] = []
-    model.enqueue(meanwhile(lambda: also.append(compress(bank, MONDAY + 2 * DAY))))
-    assert compress(bank, MONDAY + 2 * DAY) == 1
-    assert also == [0]
-    assert len(digests()) == len(model.history) == 1
-
-
-def test_a_worker_that_took_over_finishes_and_the_late_one_writes_nothing(model: ScriptedLLM) -> None:
-    bank = make_bank(max_tokens=200)
-    day_of_chats(bank, 0)
-    also: list[int] = []
-    model.enqueue(meanwhile(lambda: also.append(compress(bank, MONDAY + 3 * DAY))))
-    assert compress(bank, MONDAY + 2 * DAY) == 0
-    assert (also, len(digests())) == ([1], 1)
-    assert sound(bank)
-
-
-def test_what_is_summarised_as_a_roll_up_ends_is_looked_at_all_the_same(model: ScriptedLLM) -> None:
-    """A commit between the last look at the frontier and the release of the lease."""
-    bank = make_bank(max_tokens=200)
-    say(bank, "c", sentence(1))
-    run(MONDAY + HOUR)
-    say(bank, "c", sentence(2), at=MONDAY + 2 * HOUR)
-    late: list[object] = []
-
-    def first_of_all(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if not late and sql.startswith('UPDATE "memorybank_bank"') and "compress_at" in sql:
-            late.append(None)
-            with transaction.atomic():
-                late.append(summarise_chat(chat_of(bank, "c").pk, now=MONDAY + 3 * HOUR))
-        return execute(sql, params, many, context)
-
-    claimed = Bank.objects.claim(bank.pk, MONDAY + 3 * HOUR)
-    assert claimed
-    look = rollup._next_look(claimed, MONDAY + 3 * HOUR)
-    with connection.execute_wrapper(first_of_all):
-        claimed.release(compress_at=look)
-    assert late[1] is not None
-    bank.refresh_from_db()
-    assert bank.compress_at == MONDAY + 3 * HOUR

@@ -1,17 +1,15 @@
 """A chat's new turns → a leaf: each turn once, the lease held, and nothing written that is no longer true."""
 
 import re
-from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from django.db.models import F
 
 from memorybank import services
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Chat, Entry, Fact, Output
+from memorybank.models import Chat, Entry, Fact
 from memorybank.summarising import summarise_chat
 
 from .factories import (
@@ -20,13 +18,14 @@ from .factories import (
     MINUTE,
     MONDAY,
     chat_of,
+    leaf,
     make_bank,
-    meanwhile,
     note_taker,
     prompt_of,
     run,
     say,
     sentence,
+    shown,
     sound,
     tag,
     talk,
@@ -35,18 +34,8 @@ from .factories import (
 pytestmark = pytest.mark.django_db
 
 
-def leaf() -> Entry:
-    return Entry.objects.leaves().get()
-
-
 def texts(entry: Entry) -> str:
     return "\n".join(entry.facts.values_list("text", flat=True))
-
-
-def shown(model: ScriptedLLM, number: int) -> int:
-    """To how many note-taking calls a turn was shown. What memory holds of it ([F1]) is not the turn."""
-    prompts = [prompt_of(call) for call in model.history if "is new talk" in call[0]["content"]]
-    return sum(len(re.findall(rf"^\[\d+\].*{tag(number)}", prompt, re.M)) for prompt in prompts)
 
 
 # --- what a leaf is ----------------------------------------------------------------------------------
@@ -179,9 +168,9 @@ def test_more_turns_than_one_summary_reads_are_read_in_several_at_once(model: Sc
 def test_a_long_chat_reaches_the_model_turn_by_turn_exactly_once(model: ScriptedLLM) -> None:
     """Issue 2, done when 4: 200 turns as they come; resumed after its roll-up, only the new turns."""
     bank = make_bank(max_tokens=200)
-    for number in range(200):
-        talk(bank, "c", [number], at=MONDAY + number * MINUTE)
-        run(MONDAY + number * MINUTE)
+    for number in range(0, 200, 10):
+        talk(bank, "c", range(number, number + 10), at=MONDAY + number * MINUTE)
+        run(MONDAY + (number + 9) * MINUTE)
     run(MONDAY + DAY)
     assert [shown(model, number) for number in range(200)] == [1] * 200
     run(MONDAY + 9 * DAY)
@@ -209,7 +198,9 @@ def test_a_long_chat_read_at_once_reaches_the_model_exactly_once_too(model: Scri
 
 
 @pytest.mark.parametrize("answer", ["", "Sorry, no.", "- fact: It costs 4711 euros. [1]", "- fact: The crane. [9]"])
-def test_an_answer_without_one_valid_line_writes_nothing_and_is_asked_for_again(model: ScriptedLLM, answer: str) -> None:
+def test_an_answer_without_one_valid_line_writes_nothing_and_is_asked_for_again(
+    model: ScriptedLLM, answer: str
+) -> None:
     bank = make_bank()
     talk(bank, "c", [1])
     model.enqueue(answer)
@@ -282,77 +273,3 @@ def test_a_late_delivery_of_a_task_does_nothing(model: ScriptedLLM) -> None:
     assert summarise_chat(chat, now=MONDAY + HOUR) is None  # not idle yet
     assert summarise_chat(chat + 1000, now=MONDAY + HOUR) is None
     assert len(model.history) == 1
-
-
-# --- while the model thinks --------------------------------------------------------------------------
-
-
-def erase(bank: Bank) -> None:
-    """As an erasure does it: what was read before may be written no more."""
-    Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-
-
-INTERFERENCES: dict[str, Callable[[Bank], object]] = {
-    "something was erased": erase,
-    "the chat was made private": lambda bank: services.set_private(
-        bank, chat_key="c", private=True, actor="priya", now=MONDAY
-    ),
-    "the bank was switched off": lambda bank: services.disable(bank, actor="alice", now=MONDAY),
-    "the chat was deleted": lambda bank: Chat.objects.filter(bank=bank).delete(),
-    "the bank was deleted": lambda bank: Bank.objects.filter(pk=bank.pk).delete(),
-    "the lease ran out and another worker took it": lambda bank: Chat.objects.claim(
-        chat_of(bank, "c").pk, MONDAY + 2 * HOUR
-    ),
-}
-
-
-@pytest.mark.parametrize("what", INTERFERENCES)
-def test_nothing_is_written_if_meanwhile(model: ScriptedLLM, what: str) -> None:
-    bank = make_bank()
-    talk(bank, "c", [1])
-    model.enqueue(meanwhile(lambda: INTERFERENCES[what](bank)))
-    assert summarise_chat(chat_of(bank, "c").pk, now=MONDAY + HOUR) is None
-    assert not Entry.objects.exists()
-    assert not Bank.objects.exists() or sound(bank)
-
-
-def test_what_was_not_written_is_written_later(model: ScriptedLLM) -> None:
-    bank = make_bank()
-    talk(bank, "c", [1])
-    model.enqueue(meanwhile(lambda: erase(bank)))
-    run(MONDAY + HOUR)
-    run(MONDAY + HOUR)
-    assert (leaf().output_count, len(model.history)) == (1, 2)
-
-
-def test_turns_that_arrive_while_the_model_thinks_wait_for_the_next_time(model: ScriptedLLM) -> None:
-    bank = make_bank()
-    talk(bank, "c", [1])
-    model.enqueue(meanwhile(lambda: talk(bank, "c", [2], at=MONDAY + HOUR)))
-    run(MONDAY + HOUR)
-    chat = chat_of(bank, "c")
-    assert (chat.pending_outputs, chat.due_at, leaf().output_count) == (1, MONDAY + HOUR + 10 * MINUTE, 1)
-    assert sound(bank)
-    run(MONDAY + 2 * HOUR)
-    assert [shown(model, 1), shown(model, 2), leaf().output_count] == [1, 1, 2]
-
-
-def test_a_leaf_rolled_up_while_its_extension_is_written_stays_and_a_new_one_follows(model: ScriptedLLM) -> None:
-    bank = make_bank(max_tokens=200)
-    for number in range(8):
-        talk(bank, f"c{number}", range(number * 10, number * 10 + 4))
-    run(MONDAY + HOUR)
-    later = MONDAY + 3 * DAY
-    talk(bank, "c0", [99], at=later)
-
-    def roll_up() -> None:
-        Bank.objects.filter(pk=bank.pk).update(compress_at=later)
-        services.run(bank=bank, now=later + HOUR)
-
-    model.enqueue(meanwhile(roll_up))
-    assert summarise_chat(chat_of(bank, "c0").pk, now=later + HOUR) is None
-    assert Entry.objects.filter(chat__key="c0").get().parent_id
-    run(later + HOUR)
-    assert [entry.output_count for entry in Entry.objects.filter(chat__key="c0").order_by("pk")] == [4, 1]
-    assert Output.objects.count() == 33
-    assert sound(bank)

@@ -12,7 +12,21 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Granularity
 from memorybank.services import Report
 
-from .factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, chat_of, make_bank, refusing, run, say, sentence, sound, talk
+from .factories import (
+    DAY,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    add_leaf,
+    chat_of,
+    make_bank,
+    refusing,
+    run,
+    say,
+    sentence,
+    sound,
+    talk,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
@@ -55,7 +69,12 @@ def test_twenty_new_turns_are_due_though_people_are_still_writing() -> None:
 
 @pytest.mark.parametrize(
     "why",
-    [{"private": True}, {"leased_until": MONDAY + DAY}, {"due_at": MONDAY + DAY}, {"parked_at": MONDAY, "due_at": None}],
+    [
+        {"private": True},
+        {"leased_until": MONDAY + DAY},
+        {"due_at": MONDAY + DAY},
+        {"parked_at": MONDAY, "due_at": None},
+    ],
 )
 def test_private_leased_failing_and_parked_chats_are_not_due(why: dict[str, Any]) -> None:
     say(make_bank(), "c", sentence(1))
@@ -155,7 +174,7 @@ def test_a_settled_system_costs_a_sweep_the_same_few_queries_however_long_its_hi
         say(bank, f"c{number}", sentence(number))
     run(MONDAY + HOUR)
     little = queries_of_a_sweep(MONDAY + 90 * DAY)
-    for number in range(40):
+    for number in range(20):
         say(bank, f"more{number}", sentence(number), at=MONDAY + number * DAY)
     run(MONDAY + 400 * DAY)
     assert queries_of_a_sweep(MONDAY + 401 * DAY) <= little <= 9
@@ -168,14 +187,14 @@ def test_reports_add_up() -> None:
 
 def test_a_month_of_work_costs_hardly_more_calls_than_there_are_things_to_write(model: ScriptedLLM) -> None:
     """Issue 2, done when 3, reduced: each settled chat summarised once, each period digested once, then silence."""
-    banks = [make_bank(max_tokens=500) for _ in range(3)]
-    chats, days = 6, 12
+    banks = [make_bank(max_tokens=300) for _ in range(3)]
+    chats, days = 4, 12
     for day in range(days):
         for bank in banks:
             for number in range(chats):
-                first = (day * chats + number) * 4
-                talk(bank, f"d{day} c{number}", range(first, first + 4), at=MONDAY + day * DAY + number * HOUR)
-        for hours in range(2, 25, 6):
+                first = (day * chats + number) * 2
+                talk(bank, f"d{day} c{number}", range(first, first + 2), at=MONDAY + day * DAY + number * HOUR)
+        for hours in (4, 16):
             run(MONDAY + day * DAY + hours * HOUR)
     end = MONDAY + 14 * DAY
     run(end)

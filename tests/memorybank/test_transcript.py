@@ -56,7 +56,10 @@ def test_relative_dates_are_explained_by_the_day_they_were_said() -> None:
 
 def test_tool_calls_and_results_are_text_and_pictures_are_placeholders() -> None:
     messages = [
-        {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": "data:"}}]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": "data:"}}],
+        },
         {"role": "assistant", "tool_calls": [{"function": {"name": "stock", "arguments": '{"sku": "A-7"}'}}]},
         {"role": "tool", "name": "stock", "content": "12 left"},
     ]
@@ -73,7 +76,14 @@ def test_messages_that_repeat_the_question_or_the_answer_are_told_once() -> None
 
 
 def test_malformed_messages_are_passed_over() -> None:
-    odd: list[Any] = ["text", None, 3, {"role": "tool"}, {"tool_calls": ["x", {"function": "y"}]}, {"content": {"a": 1}}]
+    odd: list[Any] = [
+        "text",
+        None,
+        3,
+        {"role": "tool"},
+        {"tool_calls": ["x", {"function": "y"}]},
+        {"content": {"a": 1}},
+    ]
     assert "Still here." in shown(Said("Still here.", messages=odd))
 
 

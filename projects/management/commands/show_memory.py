@@ -25,6 +25,9 @@ class Command(MemoryCommand):
             help=f"render for so many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget",
         )
         parser.add_argument(
+            "--question", metavar="TEXT", default="", help="as a chat that asks this would get it: with what answers it"
+        )
+        parser.add_argument(
             "--exclude-chat",
             metavar="KEY",
             default="",
@@ -36,9 +39,11 @@ class Command(MemoryCommand):
             help="print the block as JSON, with each line's period and the outputs it cites",
         )
 
-    def handle(self, *, project: str, exclude_chat: str, json: bool, **options: Any) -> None:
+    def handle(self, *, project: str, exclude_chat: str, question: str, json: bool, **options: Any) -> None:
         bank = find_project(project).bank
-        block = services.render(bank, budget=options["budget"], exclude_chat=exclude_chat)
+        if question:
+            services.reindex(bank)
+        block = services.render(bank, budget=options["budget"], exclude_chat=exclude_chat, question=question)
         if json:
             lines = [{name: getattr(line, name) for name in LINE} for line in block.lines]
             about = {"tokens": block.tokens, "budget": block.budget, "encoding": block.encoding}

@@ -1,0 +1,206 @@
+"""What memory retains: a log replayed, blocks rendered at several budgets, questions asked of them.
+
+python -m benchmarks.quality --log LOG --qa QA. LOG is in the import format; a line of QA is
+{"qid", "project", "question", "answer", "category", "literal"}. See ``retention`` for the score.
+"""
+
+import argparse
+import inspect
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from tqdm import tqdm
+
+from memorybank import dates, services, tokens
+from memorybank.models import Bank
+from memorybank.services import Report
+from projects.importing import BadLineError, ImportLine, Reader
+from projects.models import Project
+from projects.replaying import replay
+
+from . import scratch
+from .measuring import seconds
+from .retention import Examination, Question, Result, Scored
+
+BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
+QUESTION_BUDGETS = (250, 500, 1_000, 2_000)
+STEP = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of block: its results, and what it cost."""
+
+    name: str
+    results: dict[int, Result]
+    cost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is measured."""
+
+    lines: list[ImportLine]
+    questions: list[Question]
+    budgets: tuple[int, ...]
+    question_budgets: tuple[int, ...]
+    asked: int
+    blocks: Path | None = None
+
+
+def read_log(path: Path) -> list[ImportLine]:
+    """Every line of a log; a bad one ends the benchmark, because it would falsify the score."""
+    lines = []
+    with path.open(encoding="utf-8") as file:
+        for line in Reader(timezone.now()).read(file):
+            if isinstance(line, BadLineError):
+                raise SystemExit(f"{path}: {line}")
+            lines.append(line)
+    return lines
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Every question of a file; fields that the score does not use are ignored."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    known = Question.__dataclass_fields__
+    return [Question(**{name: value for name, value in row.items() if name in known}) for row in rows]
+
+
+def recent_turns(task: Task) -> Iterator[Scored]:
+    """What everybody starts with: the newest raw turns that fit."""
+    for project in sorted({line.project for line in task.lines}):
+        own = sorted(
+            (line for line in task.lines if line.project == project),
+            key=lambda line: (line.output.created_at, line.number),
+        )
+        written = [_written(line) for line in own]
+        for budget in task.budgets:
+            yield Scored(project, budget, _newest(written, budget))
+
+
+def _written(line: ImportLine) -> str:
+    said = f"{line.output.question}\n{line.output.answer}".strip()
+    return f"{dates.spell(line.output.created_at.date())}\n{said}"
+
+
+def _newest(turns: Sequence[str], budget: int) -> str:
+    kept = 0
+    while kept < len(turns) and tokens.count("\n".join(turns[len(turns) - kept - 1 :])) <= budget:
+        kept += 1
+    return "\n".join(turns[len(turns) - kept :])
+
+
+def rendered(task: Task) -> Iterator[Scored]:
+    """Our block, the same for every question."""
+    for project in Project.objects.select_related("bank"):
+        for budget in task.budgets:
+            yield Scored(project.slug, budget, services.render(project.bank, budget=budget).text)
+
+
+def rendered_for_questions(task: Task) -> Iterator[Scored]:
+    """Our block with a question, for each literal question (or evenly drawn ones, if that is too many)."""
+    literal = [question for question in task.questions if question.literal]
+    step = max(1, len(literal) // task.asked) if task.asked else 1
+    banks = {project.slug: project.bank for project in Project.objects.select_related("bank")}
+    asked: list[tuple[Question, Bank]] = [(q, banks[q.project]) for q in literal[::step] if q.project in banks]
+    render: Any = services.render
+    for question, bank in tqdm(asked, unit=" questions", disable=None, leave=False):
+        for budget in task.question_budgets:
+            text = render(bank, budget=budget, question=question.question).text
+            yield Scored(question.project, budget, text, question.qid)
+
+
+def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
+    """Replay into a scratch database with these models, then score the blocks of it."""
+    with scratch.database(LLMS=models):
+        report = _replay(task.lines)
+        chats = len({(line.path, line.output.chat_key) for line in task.lines})
+        yield _row(task, f"our block, {name}", list(rendered(task)), _cost(report, chats))
+        if "question" in inspect.signature(services.render).parameters:
+            blocks: list[Scored] = []
+            spent = seconds(lambda: blocks.extend(rendered_for_questions(task)))
+            cost = f"{spent / max(1, len(blocks)) * 1000:.0f} ms/render"
+            yield _row(task, f"question-aware, {name}", blocks, cost)
+
+
+def _replay(lines: Sequence[ImportLine]) -> Report:
+    def prepare(bank: Bank) -> None:
+        services.enable(bank, actor="benchmark", disclosure_accepted=True)
+
+    with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
+        return replay(lines, step=STEP, prepare=prepare, progress=lambda _, fed: bar.update(fed - bar.n) and None)
+
+
+def _cost(report: Report, chats: int) -> str:
+    spent = report.prompt_tokens + report.completion_tokens
+    failed = f", {report.failed} FAILED, {report.due} still due" if report.failed or report.due else ""
+    return f"{report.seconds / chats * 1000:.0f} ms and {spent / chats:,.0f} LLM tokens/chat{failed}"
+
+
+def _row(task: Task, name: str, blocks: list[Scored], cost: str = "") -> Row:
+    if task.blocks:
+        with task.blocks.open("a", encoding="utf-8") as file:
+            for block in blocks:
+                row = {key: value for key, value in asdict(block).items() if value or key == "block"}
+                file.write(json.dumps({"row": name, **row}, ensure_ascii=False) + "\n")
+    return Row(name, Examination(task.questions).score(blocks), cost)
+
+
+def rows(task: Task, models: dict[str, Any]) -> Iterator[Row]:
+    """Every row of the table, as soon as it is known."""
+    yield _row(task, "most recent raw turns", list(recent_turns(task)))
+    yield from remembered(task, "no LLM", {})
+    if models:
+        yield from remembered(task, "configured LLM", models)
+
+
+def show(found: Iterable[Row], budgets: Sequence[int]) -> None:
+    """Print the table: the anchored score at each budget, means of the rest, the cost."""
+    columns = "".join(f"{budget:>8,}" for budget in budgets)
+    print(f"{'anchored at a budget of':<32}{columns}    mean  recall temporal control  fill")
+    for row in found:
+        at = "".join(f"{row.results[b].anchored:>8.3f}" if b in row.results else f"{'':>8}" for b in budgets)
+        means = [
+            fmean(getattr(result, name) for result in row.results.values())
+            for name in ("anchored", "recall", "temporal", "control", "fill")
+        ]
+        over = sum(result.over for result in row.results.values())
+        warning = f"  {over} OVER BUDGET" if over else ""
+        shown = "".join(f"{mean:>8.3f}" if mean else "       –" for mean in means)
+        print(f"{row.name:<32}{at}{shown}  {row.cost}{warning}", flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--qa", type=Path, required=True)
+    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
+    parser.add_argument("--question-budgets", type=int, nargs="+", default=QUESTION_BUDGETS)
+    parser.add_argument("--questions", type=int, default=0, metavar="N", help="question-aware: ask about N only")
+    parser.add_argument("--blocks", type=Path, help="append every block to this file, as JSON Lines")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and print."""
+    given = _arguments()
+    lines, questions = read_log(given.log), read_questions(given.qa)
+    task = Task(lines, questions, tuple(given.budgets), tuple(given.question_budgets), given.questions, given.blocks)
+    models = dict(settings.MEMORYBANK["LLMS"])
+    chats = len({(line.path, line.output.chat_key) for line in lines})
+    literal = sum(question.literal for question in questions)
+    print(f"{len(lines):,} outputs in {chats:,} chats; {literal:,} literal questions of {len(questions):,}")
+    show(rows(task, models), sorted({*task.budgets, *task.question_budgets}))
+    if not models:
+        print("No LLM is configured (LLM_BASE_URL or SUMMARY_LLM_BASE_URL), so there is no row with one.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Texts → vectors, by any OpenAI-compatible endpoint."""
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memorybank import tokens
+from memorybank.exceptions import LLMUnavailable
+from memorybank.llm.openai_compatible import OpenAICompatibleLLM
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One vector a text, each of unit length as 32-bit floats, and what they cost."""
+
+    vectors: tuple[bytes, ...]
+    dims: int
+    prompt_tokens: int
+
+
+class OpenAICompatibleEmbedder(OpenAICompatibleLLM):
+    """Shares address, key, retries and the translation of errors with the chat model."""
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """A vector for each text, in their order. Raises what ``LLM.complete`` raises."""
+        clean = [text.encode("utf-8", "replace").decode() or " " for text in texts]
+        try:
+            answer: Any = self._client.embeddings.create(model=self.model, input=clean, encoding_format="float")
+            rows = [list(map(float, row.embedding)) for row in sorted(answer.data, key=lambda row: int(row.index))]
+        except Exception as error:  # as in ``complete``
+            self._translate(error)
+        if len(rows) != len(texts) or len({len(row) for row in rows}) != 1 or not rows[0]:
+            raise LLMUnavailable("The endpoint did not answer as an embedding model: not one vector a text.")
+        used = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+        cost = used if isinstance(used, int) else sum(map(tokens.count, clean))
+        return Embedded(tuple(map(_unit, rows)), len(rows[0]), cost)
+
+
+def _unit(vector: Sequence[float]) -> bytes:
+    """The vector at length 1, packed; all zeros stay zeros."""
+    length = math.sqrt(sum(value * value for value in vector)) or 1.0
+    return array("f", (value / length for value in vector)).tobytes()

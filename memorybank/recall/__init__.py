@@ -1,0 +1,23 @@
+"""Recall: a question → ranked facts and turns of one bank, and the part of a prompt block that answers it.
+
+Turns are searched (measured: better than searching what was extracted from them), over the database's own
+full-text index. Facts are found through the turns they cite, so hiding, editing or erasing one needs no index.
+"""
+
+from memorybank.recall.embedding import embed_due
+from memorybank.recall.embedding import is_due as embedding_is_due
+from memorybank.recall.hits import Hit, recall
+from memorybank.recall.indexing import catch_up, due, index_chat
+from memorybank.recall.tail import Recalled, answering
+
+__all__ = [
+    "Hit",
+    "Recalled",
+    "answering",
+    "catch_up",
+    "due",
+    "embed_due",
+    "embedding_is_due",
+    "index_chat",
+    "recall",
+]

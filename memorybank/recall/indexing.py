@@ -1,0 +1,89 @@
+"""Writing documents: a chat's new turns, read, masked and indexed, after they were recorded.
+
+Works like summarising, without a model: a watermark per chat, reading outside the transaction, one short
+write that checks epoch, privacy and watermark. So no outage can lose a turn, and no erasure is undone.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from django.db import transaction
+
+from .. import conf, transcript
+from ..models import Bank, Chat, Output, SearchDocument
+from .documents import Document, documents
+from .words import indexed
+
+logger = logging.getLogger(__name__)
+
+#: Turns indexed in one write, and earlier ones read with them to tell who speaks.
+BATCH, CONTEXT = 200, 20
+
+
+def due(bank: Bank | None = None) -> list[int]:
+    """Ids of chats with turns to index, as many as one sweep takes on."""
+    chats = Chat.objects.filter(index_due=True, private=False, bank__enabled=True)
+    chats = chats.filter(bank=bank) if bank else chats
+    return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[: conf.current().sweep_chats])
+
+
+def catch_up(bank: Bank) -> int:
+    """Index everything that waits in a bank; how many turns that were."""
+    done = 0
+    while batch := sum(index_chat(chat_id) for chat_id in due(bank)):
+        done += batch
+    return done
+
+
+def index_chat(chat_id: int) -> int:
+    """Index a batch of a chat's waiting turns. How many were looked at; 0 also if the world moved meanwhile."""
+    chat = Chat.objects.select_related("bank").filter(pk=chat_id, private=False, bank__enabled=True).first()
+    if chat is None:
+        return 0
+    waiting = list(chat.outputs.filter(pk__gt=chat.indexed_through).order_by("pk")[:BATCH])
+    made = _read(chat, [output for output in waiting if output.status == Output.Status.OK])
+    through = waiting[-1].pk if waiting else chat.indexed_through
+    return len(waiting) if _write(chat, made, through) else 0
+
+
+def _read(chat: Chat, outputs: list[Output]) -> list[Document]:
+    """The documents of ``outputs``, read with the turns before them."""
+    if not outputs:
+        return []
+    earlier = chat.outputs.remembered().filter(pk__lt=outputs[0].pk).order_by("-pk")[:CONTEXT]
+    read = transcript.read([*reversed(earlier), *outputs], tz=chat.bank.tz, redact_personal=chat.bank.redact_personal)
+    new = [turn for turn in read if turn.id >= outputs[0].pk]
+    return documents(new, encoding=conf.current().encoding)
+
+
+def _write(chat: Chat, made: list[Document], through: int) -> bool:
+    """One short write; False, and nothing written, if anything it rests on has moved."""
+    with transaction.atomic():
+        bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
+        if bank is None or bank.epoch != chat.bank.epoch or not bank.enabled or bank.timezone != chat.bank.timezone:
+            return False
+        if bank.redact_personal != chat.bank.redact_personal:
+            return False
+        unmoved = Chat.objects.filter(pk=chat.pk, private=False, indexed_through=chat.indexed_through)
+        waits = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).exists()
+        if not unmoved.update(indexed_through=through, index_due=waits):
+            return False
+        alive = set(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", flat=True))
+        rows = (document for document in made if document.id in alive)
+        SearchDocument.objects.bulk_create(_rows(chat, rows), ignore_conflicts=True)
+    return True
+
+
+def _rows(chat: Chat, made: Iterable[Document]) -> list[SearchDocument]:
+    return [
+        SearchDocument(
+            output_id=document.id,
+            bank_id=chat.bank_id,
+            chat_id=chat.pk,
+            words=indexed(chat.bank_id, chat.pk, document.content, document.dates),
+            length=len(document.content),
+            lines=[[said.speaker, said.text, said.worth] for said in document.lines],
+            said_at=document.said_at,
+        )
+        for document in made
+    ]

@@ -1,0 +1,75 @@
+"""How well a turn answers a question: BM25 with its neighbours and dates. Pure, the same on every database.
+
+The weights were chosen by measurement on development dialogues (docs/decisions/0015-recall.md); the results are flat
+around them. Neighbours count because an answer seldom repeats the words of the question before it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+#: BM25: how soon repeating a word stops counting, and how much long turns are discounted.
+K1, B = 1.2, 0.4
+#: What a turn inherits from the turn before it and from the one after it.
+PREVIOUS, NEXT = 0.6, 0.1
+#: What a turn gets for a date of the question, as a share of the best turn's words.
+DATED = 0.15
+#: Similarity of meaning (a cosine, −1…1) beside words (a share of the best turn's, 0…1).
+MEANING = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A candidate as the ranking sees it: how often it has each asked word, and who its neighbours are."""
+
+    id: int
+    counts: tuple[int, ...]
+    length: int
+    previous: int | None = None
+    following: int | None = None
+
+
+def rarity(found: int, total: int) -> float:
+    """BM25's idf of a word that ``found`` of ``total`` turns have."""
+    return math.log(1 + (total - found + 0.5) / (found + 0.5))
+
+
+def shortlist(postings: Sequence[Sequence[int]], rarities: Sequence[float], most: int) -> list[int]:
+    """The ``most`` promising turns by the rarity of the words they have, best first, then newest."""
+    worth: dict[int, float] = {}
+    for found, value in zip(postings, rarities, strict=True):
+        for turn in found:
+            worth[turn] = worth.get(turn, 0.0) + value
+    return sorted(worth, key=lambda turn: (-worth[turn], -turn))[:most]
+
+
+def scores(
+    turns: Iterable[Turn],
+    rarities: Sequence[float],
+    *,
+    dated: Mapping[int, float],
+    cosines: Mapping[int, float],
+) -> dict[int, float]:
+    """Each turn's score; 1 is about what the words of the best turn earn. ``dated`` is 0…1."""
+    known = {turn.id: turn for turn in turns}
+    average = sum(turn.length for turn in known.values()) / max(1, len(known)) or 1.0
+    own = {turn.id: _words(turn, rarities, average) for turn in known.values()}
+    whole = {pk: _with_neighbours(turn, own) for pk, turn in known.items()}
+    best = max(whole.values(), default=0.0) or 1.0
+    return {
+        pk: value / best + DATED * dated.get(pk, 0.0) + MEANING * max(0.0, cosines.get(pk, 0.0))
+        for pk, value in whole.items()
+    }
+
+
+def _words(turn: Turn, rarities: Sequence[float], average: float) -> float:
+    """BM25 of the turn alone."""
+    damping = K1 * (1 - B + B * turn.length / average)
+    pairs = zip(turn.counts, rarities, strict=True)
+    return sum(value * count * (K1 + 1) / (count + damping) for count, value in pairs if count)
+
+
+def _with_neighbours(turn: Turn, own: Mapping[int, float]) -> float:
+    before = own.get(turn.previous, 0.0) if turn.previous else 0.0
+    after = own.get(turn.following, 0.0) if turn.following else 0.0
+    return own[turn.id] + PREVIOUS * before + NEXT * after

@@ -1,0 +1,16 @@
+"""SQLite's FTS5: an external-content table that triggers keep in step with the documents."""
+
+from django.db import connection
+
+SELECT = "SELECT {place}, rowid FROM memorybank_search WHERE memorybank_search MATCH %s"
+
+
+def match(word: str, unwanted: str) -> str:
+    """The query for one index word."""
+    return f'"{word}" NOT "{unwanted}"' if unwanted else f'"{word}"'
+
+
+def tidy() -> None:
+    """Merge all segments into one: until then they hold the (hashed) words of deleted rows."""
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO memorybank_search (memorybank_search) VALUES ('optimize')")

@@ -1,0 +1,121 @@
+"""What of a bank answers a question, as candidates for a block: the best sentences of the best turns."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from .. import conf, dates, tokens
+from ..models import Bank, Chat, SearchDocument
+from ..packing import Candidate
+from .searching import search, understood
+from .words import content
+
+#: A sentence counts by its turn's score, by how much of the question is in it, by whether somebody the
+#: question names says it, by its prior worth, and a little less the longer it is. Chosen by measurement.
+POWER, ASKED, NAMED, WORTH, THRIFT = 3.0, 4.0, 2.0, 0.5, 0.4
+#: Tokens that opening a turn's paragraph costs: its date and its speakers.
+OPENING = 6
+#: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
+MOST_TURNS, SPARE = 120, 0.15
+#: Each next candidate weighs so much of the one before it.
+STEEP = 0.7
+#: So much of a sentence's words in one line that stands there already: it is not said again.
+SAID = 0.8
+
+
+@dataclass(slots=True)
+class Recalled:
+    """Candidates for packing, and where each came from: its output and its chat's key, by candidate id."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    outputs: dict[int, int] = field(default_factory=dict)
+    chats: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a turn that was found, with its value for the question."""
+
+    turn: int
+    place: int
+    speaker: str
+    text: str
+    tokens: int
+    value: float
+
+
+def answering(
+    bank: Bank,
+    question: str,
+    *,
+    room: int,
+    said: Sequence[str] = (),
+    exclude_chat: str = "",
+    now: datetime | None = None,
+) -> Recalled:
+    """What answers ``question`` in ``room`` tokens, and a little more, without what the lines ``said`` say.
+
+    Ids are negative, so that they are no fact's. Reads the index and the turns it names; writes nothing.
+    """
+    without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
+    found = search(bank, understood(bank, question, now), without=without, most=MOST_TURNS)
+    documents = SearchDocument.objects.filter(bank=bank, chat__private=False).select_related("chat").defer("words")
+    rows = documents.in_bulk([pk for pk, _ in found.ranked])
+    known = [frozenset(content(line)) for line in said]
+    sentences: list[Sentence] = []
+    budget = room * 4  # more than enough to choose from; the rest of a long list is not read
+    for pk, score in found.ranked:
+        if pk in rows and budget > 0:
+            new = list(_sentences(rows[pk], score / found.ranked[0][1], found.rarities, known))
+            sentences += new
+            budget -= sum(sentence.tokens for sentence in new)
+    return _recalled(choose(sentences, room), rows)
+
+
+def _sentences(
+    row: SearchDocument, score: float, rarities: Mapping[str, float], known: Sequence[frozenset[str]]
+) -> Iterable[Sentence]:
+    """The turn's sentences that are not known, valued. ``score`` is the turn's, 1 for the best."""
+    encoding, whole = conf.current().encoding, sum(rarities.values()) or 1.0
+    for place, (speaker, text, worth) in enumerate(row.lines):
+        words = frozenset(content(text))
+        if words and any(len(words & line) >= SAID * len(words) for line in known):
+            continue
+        size = tokens.count(text, encoding)
+        asked = sum(value for word, value in rarities.items() if word in words) / whole
+        named = NAMED if not rarities.keys().isdisjoint(content(speaker)) else 0.0
+        value = score**POWER * (1 + ASKED * asked) * (1 + named) * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
+        yield Sentence(row.pk, place, speaker, text, size, float(value))
+
+
+def choose(sentences: Iterable[Sentence], room: int) -> list[Sentence]:
+    """The best that fit into ``room`` tokens with their dates and speakers, best first, and SPARE more. Pure."""
+    chosen, opened, left = [], set(), room * (1 + SPARE)
+    for sentence in sorted(sentences, key=lambda each: (-each.value, -each.turn, each.place)):
+        cost = sentence.tokens + 1 + (0 if sentence.turn in opened else OPENING)
+        if cost <= left:
+            chosen.append(sentence)
+            opened.add(sentence.turn)
+            left -= cost
+    return chosen
+
+
+def _recalled(chosen: Sequence[Sentence], rows: Mapping[int, SearchDocument]) -> Recalled:
+    """As candidates whose weights fall so steeply that packing keeps their order."""
+    recalled = Recalled()
+    for rank, sentence in enumerate(chosen):
+        row = rows[sentence.turn]
+        candidate = Candidate(
+            id=-(row.pk * 1000 + 999 - sentence.place),  # blocks show equal times by ascending id
+            text=sentence.text,
+            at=row.said_at,
+            period=f"{row.said_at:%Y-%m-%d} {row.chat_id:012}",
+            label=dates.spell(row.said_at.date()),
+            chat=f"turn {row.pk}",
+            speaker=sentence.speaker,
+            weight=STEEP**rank,
+            tokens=sentence.tokens,
+        )
+        recalled.candidates.append(candidate)
+        recalled.outputs[candidate.id], recalled.chats[candidate.id] = row.pk, row.chat.key
+    return recalled

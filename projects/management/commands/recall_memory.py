@@ -1,0 +1,51 @@
+"""Ask a project's memory a question."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from memorybank import services
+from memorybank.services import Hit
+
+from ..base import MemoryCommand, add_project_argument, between, find_project
+
+MAX_TOP = 200
+
+
+class Command(MemoryCommand):
+    help = "Print the turns and facts of a project that answer a question, best first."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_project_argument(parser)
+        parser.add_argument("question", metavar="QUESTION", help="in any words; dates in it are taken into account")
+        parser.add_argument(
+            "--top",
+            metavar="K",
+            type=between(1, MAX_TOP, "hits"),
+            default=10,
+            help=f"print so many hits, 1 to {MAX_TOP} (default 10)",
+        )
+        parser.add_argument(
+            "--exclude-chat", metavar="KEY", default="", help="as the chat with this key would: without its own turns"
+        )
+        parser.add_argument("--json", action="store_true", help="print the hits as JSON")
+
+    def handle(self, *, project: str, question: str, top: int, json: bool, **options: Any) -> None:
+        bank = find_project(project).bank
+        services.reindex(bank)
+        hits = services.recall(bank, question, top=top, exclude_chat=options["exclude_chat"])
+        if json:
+            self.print_json({"hits": [as_row(hit) for hit in hits]})
+            return
+        for hit in hits:
+            text = hit.text.replace("\n", "\n" + " " * 8)
+            self.stdout.write(f"{hit.score:6.2f}  {hit.kind} {hit.pk} of chat {hit.chat}, {hit.created_at:%d %b %Y}")
+            self.stdout.write(f"        {text}")
+        why = "" if bank.enabled else " The bank is off: nothing is recalled."
+        self.stderr.write(f"{len(hits)} hits.{why}")
+
+
+def as_row(hit: Hit) -> dict[str, Any]:
+    """A hit for ``--json``."""
+    names = ("kind", "chat", "text", "score")
+    return {name: getattr(hit, name) for name in names} | {"created_at": hit.created_at.isoformat()}

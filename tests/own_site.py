@@ -1,0 +1,134 @@
+"""A whole site for one test: its own database, data directory, environment and processes; nothing of it survives."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import psycopg
+
+from .commands import NO_MODEL, OURS, ROOT, Ran
+
+PATIENCE = 60  # seconds; only a failing test waits so long
+
+
+@dataclass
+class Site:
+    """Runs commands and workers on one database. ``env`` is what its processes get besides."""
+
+    data: Path
+    env: dict[str, str]
+    database_url: str = ""
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def manage(self, *args: object, stdin: str | None = None, **env: str) -> Ran:
+        """Run a command to its end."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *map(str, args)],
+            cwd=ROOT,
+            env=self._environment(env),
+            input=stdin,
+            stdin=None if stdin is not None else subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *args: object, **env: str) -> subprocess.Popen[bytes]:
+        """Start ``python …`` in a process group of its own, its words in ``data/output``."""
+        with (self.data / "output").open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, *map(str, args)],
+                cwd=ROOT,
+                env=self._environment(env),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def output(self) -> str:
+        """What the started processes said."""
+        return (self.data / "output").read_text(errors="replace")
+
+    def stop(self) -> None:
+        """End every process that was started, politely first."""
+        for process in self.processes:
+            if process.poll() is None:
+                _signal(process, signal.SIGTERM)
+        for process in self.processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=10)
+            kill(process)
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """What ``query`` finds in the database."""
+        if self.database_url:
+            with psycopg.connect(self.database_url) as connection:
+                return connection.execute(query).fetchall()  # type: ignore[call-overload]
+        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=20)) as file:
+            return file.execute(query).fetchall()
+
+    def _environment(self, more: dict[str, str]) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+        database = self.database_url or f"sqlite:///{self.data / 'memorybank.sqlite3'}"
+        return {**clean, **NO_MODEL, "DATA_DIR": str(self.data), "DATABASE_URL": database, **self.env, **more}
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """kill -9, children too."""
+    _signal(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def wait_until(condition: Callable[[], object], what: str, site: Site) -> None:
+    """Look every tenth of a second; give up with what the processes said."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"in {PATIENCE} s not {what}:\n{site.output()[-3000:]}"
+        time.sleep(0.1)
+
+
+@contextmanager
+def site(data: Path, *, postgres: str = "", **env: str) -> Iterator[Site]:
+    """A migrated site, on SQLite in ``data`` or on a new database of the server at ``postgres``."""
+    with _database(postgres) as address:
+        made = Site(data, env, address)
+        try:
+            assert made.manage("migrate", "--verbosity", "0").code == 0
+            yield made
+        finally:
+            made.stop()
+
+
+@contextmanager
+def _database(server: str) -> Iterator[str]:
+    if not server:
+        yield ""
+        return
+    name = f"memorybank_test_{uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+    try:
+        yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[call-overload]
