@@ -172,9 +172,9 @@ def show(found: Iterable[Row], budgets: Sequence[int]) -> None:
             for name in ("anchored", "recall", "temporal", "control", "fill")
         ]
         over = sum(result.over for result in row.results.values())
+        rest = "".join(f"{mean:>8.3f}" if mean else f"{'–':>8}" for mean in means)
         warning = f"  {over} OVER BUDGET" if over else ""
-        shown = "".join(f"{mean:>8.3f}" if mean else "       –" for mean in means)
-        print(f"{row.name:<32}{at}{shown}  {row.cost}{warning}", flush=True)
+        print(f"{row.name:<32}{at}{rest}  {row.cost}{warning}", flush=True)
 
 
 def _arguments() -> argparse.Namespace:

@@ -4,13 +4,14 @@ import os
 from collections.abc import Callable
 from functools import cache
 from typing import NoReturn
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
 LOCAL = {
     "TEST_DATABASE_URL": "postgres://postgres@127.0.0.1:5432/postgres",
     "TEST_REDIS_URL": "redis://127.0.0.1:6379",
-    "TEST_RABBITMQ_URL": "amqp://guest:guest@127.0.0.1:5672",
+    "TEST_RABBITMQ_URL": "amqp://guest:guest@127.0.0.1:5672//",
 }
 PATIENCE = 3  # seconds
 
@@ -21,17 +22,17 @@ def needs_postgres() -> str:
 
 
 def needs_redis() -> str:
-    """The address of a server, without a database number."""
-    return _address("Redis", "TEST_REDIS_URL", _broker)
+    """The address of a server, without a database number, which the test chooses itself."""
+    return urlunsplit(urlsplit(_address("Redis", "TEST_REDIS_URL", _broker))._replace(path=""))
 
 
 def needs_rabbitmq() -> str:
-    """The address of a server, without a virtual host."""
+    """The address of a server, its virtual host included."""
     return _address("RabbitMQ", "TEST_RABBITMQ_URL", _broker)
 
 
 def _address(server: str, variable: str, connect: Callable[[str], None]) -> str:
-    address = os.environ.get(variable, LOCAL[variable]).rstrip("/")
+    address = os.environ.get(variable, LOCAL[variable])
     if why := _trouble(connect, address):
         _give_up(f"!! NO {server.upper()} at {address} ({why}): set {variable}; these tests did NOT run.")
     return address

@@ -3,7 +3,10 @@
 set -eu
 PYTHON=${PYTHON:-python3}
 bin=$(dirname "$PYTHON")
-"$bin/ruff" check . && "$bin/ruff" format --check . && "$bin/mypy" && "$bin/lint-imports"
+"$bin/ruff" check .
+"$bin/ruff" format --check .
+"$bin/mypy"
+"$bin/lint-imports"
 
 echo "== SQLite"
 "$PYTHON" -m pytest -q -n 2 "$@"

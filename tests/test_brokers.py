@@ -58,9 +58,9 @@ def own_queue(server: str) -> Iterator[tuple[str, str]]:
     """The server's address, and the name of a queue that is deleted afterwards."""
     queue = f"memorybank-test-{uuid4().hex[:12]}"
     try:
-        yield f"{server}//", queue
+        yield server, queue
     finally:
-        with Connection(f"{server}//") as connection:
+        with Connection(server) as connection:
             channel = connection.default_channel
             channel.queue_delete(queue)
             channel.exchange_delete(queue)

@@ -94,6 +94,11 @@ def test_four_runs_at_once_and_one_killed_in_mid_call(own_site: Site) -> None:
 
         resumes_when_the_lease_is_over(own_site)
         assert model.chats() == Counter(CHATS) + Counter([held(model)])
+
+        again = own_site.manage(
+            "run_memory", "--until-idle", "--json", "--now", (datetime.now(UTC) + LEASE).isoformat()
+        )
+        assert (again.json["llm_calls"], again.json["due"]) == (0, 0)
     assert leaves(own_site) == [(chat, 2) for chat in CHATS]
     assert own_site.manage("check_memory").code == 0
 
