@@ -61,7 +61,7 @@ class Conf:
     pressure: float = 1.25
 
     #: With a question, this share of the budget goes to what answers it, and at least ``question_tokens``.
-    question_share: float = 0.75
+    question_share: float = 0.9
     question_tokens: int = 500
 
     #: Dotted path of ``f(user) -> QuerySet[Bank]``: whose banks a staff member may see in the admin.

@@ -139,7 +139,7 @@ def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(
         text.encode()  # no lone surrogate
 
 
-moments = st.datetimes(datetime(1999, 12, 1), datetime(2037, 1, 31), timezones=st.just(UTC))
+moments = st.datetimes(datetime(1999, 12, 1), datetime(2037, 1, 31), timezones=st.just(UTC))  # noqa: DTZ001  (a wall clock, made aware below)
 rungs = st.sampled_from([Granularity.DAY, Granularity.WEEK, Granularity.MONTH])
 
 

@@ -96,13 +96,15 @@ class Migration(migrations.Migration):
                 ('length', models.PositiveIntegerField(help_text='Content words of the turn.')),
                 ('lines', models.JSONField(help_text='[speaker, sentence, worth] in the order they were said.')),
                 ('said_at', models.DateTimeField()),
+                ('previous', models.PositiveBigIntegerField(blank=True, help_text='The output before it in its chat; if that is erased, it has no neighbour there.', null=True)),
                 ('embedded_with', models.CharField(blank=True, help_text='The embedding model that has read it.', max_length=200)),
                 ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='documents', to='memorybank.bank')),
                 ('chat', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='documents', to='memorybank.chat')),
             ],
             options={
                 'indexes': [
-                    models.Index(fields=['chat', 'output'], name='document_by_chat'),
+                    models.Index(fields=['chat'], name='document_by_chat'),
+                    models.Index(fields=['previous'], name='document_by_previous'),
                     models.Index(fields=['embedded_with'], name='document_by_model'),
                 ],
             },

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from .bank import Bank
 from .chat import Chat, Output
@@ -24,6 +24,13 @@ class SearchDocumentQuerySet(models.QuerySet["SearchDocument"]):
         other = Q(embedded_with__lt=model) | Q(embedded_with__gt=model)
         return self.filter(other, bank__enabled=True).order_by("bank_id", "pk")
 
+    def of(self, bank: Bank) -> SearchDocumentQuerySet:
+        """Those of ``bank`` among rows that are already named by id.
+
+        Written as a sum, so that SQLite, which keeps no statistics, looks up the ids and not the whole bank.
+        """
+        return self.alias(of_bank=F("bank_id") + 0).filter(of_bank=bank.pk)
+
 
 class SearchDocument(models.Model):
     """A turn as recall reads it: masked, rewritten, and the words it is found by."""
@@ -35,14 +42,21 @@ class SearchDocument(models.Model):
     length = models.PositiveIntegerField(help_text="Content words of the turn.")
     lines = models.JSONField(help_text="[speaker, sentence, worth] in the order they were said.")
     said_at = models.DateTimeField()
+    previous = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The output before it in its chat; if that is erased, it has no neighbour there.",
+    )
     embedded_with = models.CharField(max_length=200, blank=True, help_text="The embedding model that has read it.")
 
     objects: ClassVar[SearchDocumentQuerySet] = SearchDocumentQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         indexes = [
-            # Read by recall: the turns before and after one.
-            models.Index(name="document_by_chat", fields=["chat", "output"]),
+            # Read when a chat is deleted or made private.
+            models.Index(name="document_by_chat", fields=["chat"]),
+            # Read by recall: the turn after one.
+            models.Index(name="document_by_previous", fields=["previous"]),
             # Read by SearchDocumentQuerySet.unembedded on every sweep.
             models.Index(name="document_by_model", fields=["embedded_with"]),
         ]

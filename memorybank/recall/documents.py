@@ -32,26 +32,33 @@ class Document:
     """A turn, ready to be stored."""
 
     id: int
+    previous: int | None
     said_at: datetime
     lines: tuple[Said, ...]
     content: tuple[str, ...]
     dates: tuple[str, ...]
 
 
-def documents(turns: Sequence[Turn], *, encoding: str) -> list[Document]:
-    """The document of each turn. ``turns`` are of one chat, masked, with their speakers named."""
+def documents(turns: Sequence[Turn], *, after: int, encoding: str) -> list[Document]:
+    """The documents of the turns with an id above ``after``.
+
+    ``turns`` are of one chat, masked, with their speakers named; the earlier ones are there to be neighbours.
+    """
     prior = Prior(encoding)
     names = names_in({utterance.speaker for turn in turns for utterance in turn.utterances})
-    return [_document(turn, names, prior) for turn in turns]
+    before = [None, *(turn.id for turn in turns)]
+    pairs = zip(turns, before, strict=False)
+    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id > after]
 
 
-def _document(turn: Turn, names: frozenset[str], prior: Prior) -> Document:
+def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Prior) -> Document:
     day = turn.at.date()
     spoken = [utterance for utterance in turn.utterances if utterance.role != "tool"]
     lines = [said for utterance in spoken for said in _lines(utterance, turn, names, prior)]
     resolved = "\n".join(f"{u.speaker} {dates.resolve(plain(u.text), day)}" for u in spoken)
     return Document(
         id=turn.id,
+        previous=previous,
         said_at=turn.at,
         lines=tuple(lines[:MOST_LINES]),
         content=tuple(content(resolved)[:MOST_WORDS]),

@@ -1,13 +1,11 @@
 """Ranked hits for people and programs: turns as memory would show them, and the facts made of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from django.db.models import Q
-
-from ..models import Bank, Chat, Fact, Granularity, SearchDocument
+from ..models import Bank, Chat, Entry, Fact, SearchDocument
 from .embedding import shown
 from .searching import Found, search, understood
 from .words import content
@@ -41,43 +39,35 @@ def recall(
         return []
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
     found = search(bank, understood(bank, question, now), without=without, most=top)
+    turns, chats = _turns(bank, found)
+    facts = _facts(chats, turns, found)
+    return sorted([*turns.values(), *facts], key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
+
+
+def _turns(bank: Bank, found: Found) -> tuple[dict[int, Hit], set[int]]:
+    """The turns with what may be shown of them, and the ids of their chats; none of a chat just made private."""
     scores = dict(found.ranked)
-    documents = _documents(bank, scores)
-    turns = [
-        Hit("output", row.pk, row.chat.key, shown(row.lines), round(scores[row.pk], 4), row.said_at, (row.pk,))
-        for row in documents
-    ]
-    facts = _facts(bank, documents, found)
-    ranked = sorted([*turns, *facts], key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))
-    return ranked[:top]
+    rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
+    columns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
+    hits = {
+        pk: Hit("output", pk, key, shown(lines), round(scores[pk], 4), said_at, (pk,))
+        for pk, key, lines, said_at, _ in columns
+    }
+    return hits, {row[-1] for row in columns}
 
 
-def _documents(bank: Bank, ids: Iterable[int]) -> list[SearchDocument]:
-    """The turns with what may be shown of them; a chat that has just become private has none."""
-    rows = SearchDocument.objects.filter(bank=bank, pk__in=list(ids), chat__private=False)
-    return list(rows.select_related("chat").defer("words"))
-
-
-def _facts(bank: Bank, documents: Sequence[SearchDocument], found: Found) -> list[Hit]:
-    """The visible leaf facts that cite these turns."""
-    if not documents:
-        return []
-    scores = dict(found.ranked)
-    chats = {row.pk: row.chat.key for row in documents}
-    covering = Q()
-    for row in documents:
-        covering |= Q(entry__chat=row.chat_id, entry__first_output__lte=row.pk, entry__last_output__gte=row.pk)
-    facts = Fact.objects.shareable().filter(covering, entry__bank=bank, entry__granularity=Granularity.CONVERSATION)
+def _facts(chats: Collection[int], turns: Mapping[int, Hit], found: Found) -> list[Hit]:
+    """The visible leaf facts of these chats that cite these turns."""
+    ranges = Entry.objects.leaves().filter(chat__in=chats).values_list("pk", "first_output", "last_output")
+    covering = [pk for pk, first, last in ranges if any((first or 0) <= turn <= (last or 0) for turn in turns)]
+    facts = Fact.objects.shareable().filter(entry__in=covering).order_by() if covering else Fact.objects.none()
     hits = []
-    for fact in facts.only("text", "citations").order_by():
-        cited = [pk for pk in fact.citations if pk in chats]
+    for pk, text, citations in facts.values_list("pk", "text", "citations"):
+        cited = [turns[output] for output in citations if output in turns]
         if cited:
-            best = max(cited, key=lambda pk: scores[pk])
-            score = scores[best] * (FACT_SHARE + (1 - FACT_SHARE) * _share(fact.text, found))
-            row = next(row for row in documents if row.pk == best)
-            hits.append(
-                Hit("fact", fact.pk, chats[best], fact.text, round(score, 4), row.said_at, tuple(fact.citations))
-            )
+            best = max(cited, key=lambda hit: hit.score)
+            score = best.score * (FACT_SHARE + (1 - FACT_SHARE) * _share(text, found))
+            hits.append(Hit("fact", pk, best.chat, text, round(score, 4), best.created_at, tuple(citations)))
     return hits
 
 

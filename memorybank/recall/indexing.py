@@ -52,8 +52,7 @@ def _read(chat: Chat, outputs: list[Output]) -> list[Document]:
         return []
     earlier = chat.outputs.remembered().filter(pk__lt=outputs[0].pk).order_by("-pk")[:CONTEXT]
     read = transcript.read([*reversed(earlier), *outputs], tz=chat.bank.tz, redact_personal=chat.bank.redact_personal)
-    new = [turn for turn in read if turn.id >= outputs[0].pk]
-    return documents(new, encoding=conf.current().encoding)
+    return documents(read, after=outputs[0].pk - 1, encoding=conf.current().encoding)
 
 
 def _write(chat: Chat, made: list[Document], through: int) -> bool:
@@ -84,6 +83,7 @@ def _rows(chat: Chat, made: Iterable[Document]) -> list[SearchDocument]:
             length=len(document.content),
             lines=[[said.speaker, said.text, said.worth] for said in document.lines],
             said_at=document.said_at,
+            previous=document.previous,
         )
         for document in made
     ]

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Max, Min, OuterRef, Subquery
-
 from .. import dates
 from ..models import Bank, Chat, SearchDocument
 from . import index, ranking, vectors
 from .ranking import Turn
 from .words import When, asked, hashed, whens
 
-#: Turns looked at closely. The rest shares too little with the question.
-CLOSELY = 120
+#: Turns looked at closely, at least. The rest shares too little with the question.
+CLOSELY = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +55,10 @@ def search(bank: Bank, question: Question, *, without: Chat | None, most: int) -
     rarities = [ranking.rarity(len(found), total) for found in by_word]
     dated = _dated(by_date, question.exact)
     worth = [ranking.rarity(len(found), total) for found in by_date]
-    near = ranking.shortlist([*by_word, *by_date], [*rarities, *worth], max(CLOSELY, most))
+    closely = max(CLOSELY, most)
+    near = ranking.shortlist([*by_word, *by_date], [*rarities, *worth], closely)
     cosines = vectors.cosines(bank, question.text, without=without)
-    near = list(dict.fromkeys([*near, *sorted(cosines, key=lambda pk: -cosines[pk])[:CLOSELY]]))
+    near = list(dict.fromkeys([*near, *sorted(cosines, key=lambda pk: -cosines[pk])[:closely]]))
     turns = _turns(bank, near, hashes[: len(question.words)])
     scored = ranking.scores(turns, rarities, dated=dated, cosines=cosines)
     ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
@@ -76,28 +75,18 @@ def _dated(postings: Sequence[Sequence[int]], exact: Sequence[float]) -> dict[in
 
 
 def _turns(bank: Bank, near: Sequence[int], hashes: Sequence[str]) -> list[Turn]:
-    """The turns with their neighbours, and the neighbours with what we know of theirs."""
-    rows = _rows(bank, near)
-    known = {row[0] for row in rows}
-    links: dict[int, list[int | None]] = {row[0]: [row[3], row[4]] for row in rows}
-    for pk, _, _, before, after in rows:
-        if before and before not in known:
-            links.setdefault(before, [None, None])[1] = pk
-        if after and after not in known:
-            links.setdefault(after, [None, None])[0] = pk
-    rows += _rows(bank, [pk for pk in links if pk not in known], neighbours=False)
-    return [Turn(pk, tuple(map(words.split().count, hashes)), length, *links[pk]) for pk, words, length, _, _ in rows]
+    """The turns with the turn before and the turn after each."""
+    documents = SearchDocument.objects.of(bank).values_list("pk", "words", "length", "previous")
+    found = [*documents.filter(pk__in=near), *documents.filter(previous__in=near)]  # an "or" would use no index
+    before = {row[3] for row in found if row[3]} - {row[0] for row in found}
+    rows = set(found).union(documents.filter(pk__in=before) if before else ())
+    following = {row[3]: row[0] for row in rows if row[3]}
+    return [
+        Turn(pk, _counts(words, hashes), length, previous, following.get(pk)) for pk, words, length, previous in rows
+    ]
 
 
-Row = tuple[int, str, int, int | None, int | None]
-
-
-def _rows(bank: Bank, near: Sequence[int], *, neighbours: bool = True) -> list[Row]:
-    documents = SearchDocument.objects.filter(bank=bank, pk__in=near)
-    if not neighbours:
-        return [(pk, words, length, None, None) for pk, words, length in documents.values_list("pk", "words", "length")]
-    same_chat = SearchDocument.objects.filter(chat=OuterRef("chat")).order_by().values("chat")
-    before = same_chat.filter(pk__lt=OuterRef("pk")).annotate(at=Max("pk")).values("at")
-    after = same_chat.filter(pk__gt=OuterRef("pk")).annotate(at=Min("pk")).values("at")
-    linked = documents.annotate(before=Subquery(before), after=Subquery(after))
-    return list(linked.values_list("pk", "words", "length", "before", "after"))
+def _counts(words: str, hashes: Sequence[str]) -> tuple[int, ...]:
+    """How often each index word is among a document's."""
+    each = words.split(" ")
+    return tuple(map(each.count, hashes))

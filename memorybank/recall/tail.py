@@ -59,7 +59,7 @@ def answering(
     """
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
     found = search(bank, understood(bank, question, now), without=without, most=MOST_TURNS)
-    documents = SearchDocument.objects.filter(bank=bank, chat__private=False).select_related("chat").defer("words")
+    documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
     rows = documents.in_bulk([pk for pk, _ in found.ranked])
     known = [frozenset(content(line)) for line in said]
     sentences: list[Sentence] = []
