@@ -1,0 +1,143 @@
+"""Embeddings: optional, made after the turn is stored, one model at a time. D25 and D26 of the peers' failures."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memorybank import llm, recall, services
+from memorybank.models import Embedding, LLMCall, Output, SearchDocument
+from memorybank.recall import embedding, vectors
+from tests.openai_server import DIMENSIONS, OpenAIServer
+
+from .factories import MINUTE, MONDAY, make_bank, run, say
+
+pytest.importorskip("numpy")
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as running:
+        yield running
+
+
+@pytest.fixture
+def use(settings: Any, server: OpenAIServer) -> Iterator[Any]:
+    """A function that configures the embedding model of this name."""
+
+    def configure(name: str) -> None:
+        options = {
+            "BACKEND": "memorybank.llm.embeddings.OpenAICompatibleEmbedder",
+            "BASE_URL": server.base_url,
+            "MODEL": name,
+            "TIMEOUT": 5.0,
+            "MAX_RETRIES": 0,
+        }
+        settings.MEMORYBANK = {"EMBEDDINGS": options}
+        llm.reset()
+
+    configure("small")
+    yield configure
+    llm.reset()
+
+
+def test_a_sweep_gives_every_turn_a_vector_with_its_model_and_size(use: Any, server: OpenAIServer) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    say(bank, "b", "The ferry is late.")
+    run(MONDAY)
+    rows = Embedding.objects.values_list("model", "dims")
+    assert list(rows) == [("small", DIMENSIONS)] * 2
+    assert all(len(bytes(row.vector)) == 4 * DIMENSIONS for row in Embedding.objects.all())
+    calls = server.calls
+    run(MONDAY + MINUTE)
+    assert server.calls == calls and not recall.embedding_is_due()
+
+
+def test_d25_an_outage_of_the_embedding_model_loses_no_message(use: Any, server: OpenAIServer) -> None:
+    server.mode = "500"
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    report = run(MONDAY)
+    assert Output.objects.count() == SearchDocument.objects.count() == 1 and report.failed == 1
+    assert services.recall(bank, "crane")
+    server.mode = "ok"
+    run(MONDAY + timedelta(hours=2))
+    assert Embedding.objects.count() == 1
+
+
+def test_d26_vectors_of_another_model_or_size_never_meet(use: Any, server: OpenAIServer) -> None:
+    bank = make_bank()
+    first = say(bank, "a", "The crane is orange.")
+    say(bank, "b", "The crane is loud.")
+    run(MONDAY)
+    Embedding.objects.filter(pk=first.pk).update(dims=3, vector=b"\0" * 12)
+    assert set(vectors.cosines(bank, "crane", without=None)) == {first.pk + 1}
+    assert len({hit.pk for hit in services.recall(bank, "crane") if hit.kind == "output"}) == 2
+    use("large")
+    assert vectors.cosines(bank, "crane", without=None) == {}
+    assert services.recall(bank, "crane")
+    run(MONDAY + MINUTE)
+    assert set(Embedding.objects.values_list("model", "dims")) == {("large", DIMENSIONS)}
+    assert len(vectors.cosines(bank, "crane", without=None)) == 2
+
+
+def test_meaning_finds_what_no_word_does(use: Any) -> None:
+    bank = make_bank()
+    near = say(bank, "a", "It was about the weather.", answer="")
+    say(bank, "b", "The ferry is late.", answer="")
+    run(MONDAY)
+    assert services.recall(bank, "it was about")[0].pk == near.pk  # function words only: no word is looked for
+
+
+def test_an_outage_while_asking_goes_by_words_and_is_remembered(use: Any, server: OpenAIServer) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    run(MONDAY)
+    server.mode = "500"
+    calls = server.calls
+    assert services.recall(bank, "crane") and services.recall(bank, "crane")
+    assert server.calls == calls + 1  # the endpoint backs off for everybody
+
+
+def test_a_turn_that_the_model_refuses_does_not_hold_up_the_others(use: Any, server: OpenAIServer) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    server.mode = "400"
+    run(MONDAY)
+    assert not Embedding.objects.exists() and not recall.embedding_is_due()
+
+
+def test_without_numpy_or_without_a_model_recall_goes_by_words(
+    use: Any, server: OpenAIServer, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(embedding, "find_spec", lambda name: None)
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    run(MONDAY)
+    assert server.calls == 0 and services.recall(bank, "crane")
+
+
+def test_deleting_a_turn_deletes_its_vector(use: Any) -> None:
+    bank = make_bank()
+    output = say(bank, "a", "The crane is orange.")
+    run(MONDAY)
+    output.delete()
+    assert not Embedding.objects.exists()
+
+
+def test_a_bank_compares_with_its_own_vectors_only(use: Any) -> None:
+    ours, theirs = make_bank(), make_bank()
+    say(ours, "a", "The crane is orange.")
+    say(theirs, "a", "The crane is orange.")
+    run(MONDAY)
+    assert len(vectors.cosines(ours, "crane", without=None)) == 1
+
+
+def test_what_embedding_costs_is_in_the_ledger_and_not_among_the_calls_of_a_run(use: Any) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    assert run(MONDAY).llm_calls == 0
+    assert LLMCall.objects.get().purpose == LLMCall.Purpose.EMBEDDING
