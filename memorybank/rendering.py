@@ -119,9 +119,13 @@ def lead_tokens(limit: int) -> int:
 
 
 def _with_tail(lead: Packed, recalled: recall.Recalled, limit: int) -> Packed:
-    header = ANSWERING if lead.text else packing.HEADER
-    packed = packing.pack(recalled.candidates, limit, lead=lead, header=header, encoding=conf.current().encoding)
-    return packed if packed.text else lead
+    """The lead, and after it what was recalled; where nothing is said before, the heading alone is the lead."""
+    encoding = conf.current().encoding
+    opening, header = lead, ANSWERING
+    if not lead.text:
+        opening, header = Packed(packing.HEADER, tokens.count(packing.HEADER, encoding)), ""
+    packed = packing.pack(recalled.candidates, limit, lead=opening, header=header, encoding=encoding)
+    return packed if len(packed.text) > len(opening.text) else lead
 
 
 def _joined(memory: Memory, recalled: recall.Recalled) -> Memory:

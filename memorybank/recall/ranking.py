@@ -1,6 +1,6 @@
 """How well a turn answers a question: BM25 with its neighbours and dates. Pure, the same on every database.
 
-The weights were chosen by measurement on development dialogues (docs/decisions/0015-recall.md); the results are flat
+The weights were chosen by measurement on development dialogues (docs/decisions/0017); the results are flat
 around them. Neighbours count because an answer seldom repeats the words of the question before it.
 """
 

@@ -34,10 +34,10 @@ class Found:
 
 def understood(bank: Bank, question: str, now: datetime | None) -> Question:
     """The words and dates of a question; "yesterday" is read against ``now`` in the bank's zone."""
-    absolute = dates.resolve(question, now.astimezone(bank.tz).date()) if now else question
+    absolute = dates.resolve(question, now.astimezone(bank.tz).date(), replace=True) if now else question
     named = sorted(whens(absolute), key=When.word)
     return Question(
-        question, tuple(asked(question)), tuple(when.word() for when in named), tuple(map(_exactness, named))
+        question, tuple(asked(absolute)), tuple(when.word() for when in named), tuple(map(_exactness, named))
     )
 
 

@@ -1,5 +1,6 @@
 """What of a bank answers a question, as candidates for a block: the best sentences of the best turns."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,11 +17,11 @@ POWER, ASKED, NAMED, WORTH, THRIFT = 3.0, 4.0, 2.0, 0.5, 0.4
 #: Tokens that opening a turn's paragraph costs: its date and its speakers.
 OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
-MOST_TURNS, SPARE = 120, 0.15
+MOST_TURNS, SPARE = 120, 0.3
 #: Each next candidate weighs so much of the one before it.
 STEEP = 0.7
-#: So much of a sentence's words in one line that stands there already: it is not said again.
-SAID = 0.8
+# "yesterday (7 May 2023)": facts have the date alone.
+_RELATIVE = re.compile(r"(?:[^\W\d_]+ ){1,2}(?=\([^()]*\d{4}[^()]*\))")
 
 
 @dataclass(slots=True)
@@ -79,13 +80,19 @@ def _sentences(
     encoding, whole = conf.current().encoding, sum(rarities.values()) or 1.0
     for place, (speaker, text, worth) in enumerate(row.lines):
         words = frozenset(content(text))
-        if words and any(len(words & line) >= SAID * len(words) for line in known):
+        if said_already(text, known):
             continue
         size = tokens.count(text, encoding)
         asked = sum(value for word, value in rarities.items() if word in words) / whole
         named = NAMED if not rarities.keys().isdisjoint(content(speaker)) else 0.0
         value = score**POWER * (1 + ASKED * asked) * (1 + named) * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
         yield Sentence(row.pk, place, speaker, text, size, float(value))
+
+
+def said_already(text: str, lines: Iterable[frozenset[str]]) -> bool:
+    """Whether one line has every word of the sentence, but for how it puts its dates. Pure."""
+    words = frozenset(content(_RELATIVE.sub("", text)))
+    return bool(words) and any(words <= line for line in lines)
 
 
 def choose(sentences: Iterable[Sentence], room: int) -> list[Sentence]:

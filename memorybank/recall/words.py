@@ -62,7 +62,14 @@ def whens(text: str) -> set[When]:
     found = {_spelt(match) for match in _SPELT.finditer(text)}
     found |= {When(int(m["year"]), int(m["month"]), int(m["day"] or 0)) for m in _ISO.finditer(text)}
     bare = _ISO.sub(" ", _SPELT.sub(" ", text))
-    return found | {When(int(m["year"])) for m in _YEAR.finditer(bare)}
+    return found | {When(int(match["year"])) for match in _YEAR.finditer(bare)}
+
+
+def _undated(text: str) -> str:
+    """Without its dates, which are looked for as such."""
+    for pattern in (_SPELT, _ISO, _YEAR):
+        text = pattern.sub(" ", text)
+    return text
 
 
 def _spelt(match: re.Match[str]) -> When:
@@ -109,8 +116,8 @@ def _without_participle(word: str) -> str:
 
 
 def asked(question: str) -> list[str]:
-    """The distinct content words of a question, bounded."""
-    found = list(dict.fromkeys(content(question)))
+    """The distinct content words of a question, without its dates; bounded."""
+    found = list(dict.fromkeys(content(_undated(question))))
     if len(found) <= MOST_ASKED:
         return found
     return found[: MOST_ASKED // 2] + found[-MOST_ASKED // 2 :]

@@ -78,7 +78,7 @@ def test_it_finds_in_any_language(text: str, question: str) -> None:
     bank = make_bank()
     say(bank, "a", "The night ferry was late again.")
     say(bank, "b", text)
-    assert text[:6] in told(bank, question)[0]
+    assert text[-8:] in told(bank, question)[0]
 
 
 def test_an_answer_without_the_question_s_words_is_found_through_the_turn_before_it() -> None:
@@ -268,6 +268,8 @@ def test_deleting_leaves_nothing_in_any_index(what: str) -> None:
         "project": Project.objects.filter(pk=project.pk),
         "tenant": Tenant.objects.filter(pk=tenant.pk),
     }
+    if what == "tenant":  # a tenant is protected by its projects
+        project.delete()
     rows[what].delete()
     if what in ("project", "tenant"):
         Bank.objects.filter(pk=bank_id).delete()  # whoever deletes a project deletes its bank
@@ -304,7 +306,7 @@ def many_chats(bank: Bank) -> None:
     run(MONDAY + 60 * DAY)
 
 
-@pytest.mark.parametrize("budget", [40, 100, 250, 500, 1000, 2000])
+@pytest.mark.parametrize("budget", [60, 100, 250, 500, 1000, 2000])
 def test_a_question_s_block_has_its_answer_and_keeps_the_budget(budget: int) -> None:
     bank = make_bank()
     many_chats(bank)
@@ -317,10 +319,10 @@ def test_what_stands_before_the_answer_is_the_same_whatever_is_asked(tuned: Any)
     tuned(QUESTION_SHARE=0.5, QUESTION_TOKENS=100)
     bank = make_bank()
     many_chats(bank)
-    one = services.render(bank, budget=800, question=f"Where did the {CANARY} go?").text
+    one = services.render(bank, budget=800, question="Where did crane number 12 go?").text
     two = services.render(bank, budget=800, question="What happened to crane number 31?").text
     lead, _, tail = one.partition(rendering.ANSWERING)
-    assert len(tokens.count(lead) * " ") > 200 and tail and two.startswith(lead)
+    assert tokens.count(lead) > 200 and tail and two.startswith(lead)
 
 
 def test_the_tail_does_not_repeat_what_stands_before_it(tuned: Any) -> None:
@@ -348,7 +350,7 @@ def test_the_chat_path_answers_from_what_is_stored_and_leaves_the_chat_s_own_tur
     assert CANARY in text and size == tokens.count(text) <= 1500
     own, _ = services.prompt_block(bank.pk, chat_key="c7", question=f"Where did the {CANARY} go?")
     assert CANARY not in own
-    assert services.prompt_block(bank.pk, chat_key="c1")[0] == services.render(bank, budget=1500).text
+    assert services.prompt_block(bank.pk, chat_key="new")[0] == services.render(bank, budget=1500).text
 
 
 def test_a_pinned_fact_is_there_whatever_is_asked() -> None:
