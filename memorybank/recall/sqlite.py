@@ -2,7 +2,12 @@
 
 from django.db import connection
 
-SELECT = "SELECT {place}, rowid FROM memorybank_search WHERE memorybank_search MATCH %s"
+#: From a JSON list of queries: each query's place in it, and the ids it finds.
+SELECT = """
+    SELECT asked.key, group_concat(memorybank_search.rowid, ' ')
+    FROM json_each(%s) AS asked CROSS JOIN memorybank_search ON memorybank_search MATCH asked.value
+    GROUP BY asked.key
+"""
 
 
 def match(word: str, unwanted: str) -> str:
