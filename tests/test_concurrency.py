@@ -3,14 +3,16 @@
 import json
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat
@@ -18,7 +20,7 @@ from memorybank.models import Bank, Chat
 from .memorybank.factories import make_bank, say
 from .memorybank.factories import run as run_memory
 from .openai_server import OpenAIServer
-from .own_site import Site, kill, site, wait_until
+from .own_site import PATIENCE, Site, kill, site, wait_until
 from .requirements import needs_postgres
 
 PROJECT = "acme/apollo"
@@ -176,3 +178,44 @@ def test_it_does_not_forget_a_turn_of_a_request_that_began_before_memory_was_on(
 
     assert Chat.objects.get().due_at
     assert services.check(bank) == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer at a time, whatever the order")
+def test_a_pardon_after_an_outage_waits_for_whoever_writes_in_several_chats_of_a_bank() -> None:
+    bank = make_bank()
+    failed_at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    for key in ("first", "second"):
+        say(bank, key, "The harbour crane must be replaced before the winter storms begin.")
+    Chat.objects.update(attempts=3, failed_since=failed_at)
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():  # a host site may record two turns in one transaction
+        say(bank, "second", "The crane is leased until the end of March.")
+        pardoned = pool.submit(revive, failed_at)
+        wait_until_blocked()
+        say(bank, "first", "The crane is leased until the end of March.")
+
+    assert pardoned.result() == 2
+    assert set(Chat.objects.values_list("attempts", flat=True)) == {0}
+
+
+def revive(since: datetime) -> int:
+    """As the worker does whose call was the first good one, on a connection of its own."""
+    try:
+        return Chat.objects.revive(since)
+    finally:
+        connection.close()
+
+
+def wait_until_blocked() -> None:
+    """Until another connection to this database waits for a lock; a test that has nobody wait gives up."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    deadline = time.monotonic() + PATIENCE
+    with connection.cursor() as cursor:
+        while time.monotonic() < deadline:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
+            cursor.execute(query)
+            if cursor.fetchone()[0]:
+                return
+            time.sleep(0.02)
+    pytest.fail("Nobody waits for a lock.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import F, Q, Window
 from django.db.models.functions import RowNumber
 
@@ -39,9 +39,16 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         """Give a fresh start to chats that failed only while the model answered nobody well.
 
         ``failed_since`` stays (but for a tick: several things may happen at one ``now``), so a chat
-        whose own content fails is pardoned once, not for ever.
+        whose own content fails is pardoned once, not for ever. Bank by bank, each in its own transaction.
         """
-        return self.filter(failed_since__gte=since, pending_outputs__gt=0, private=False).update(
+        failed = self.filter(failed_since__gte=since, pending_outputs__gt=0, private=False)
+        banks = failed.order_by("bank_id").values_list("bank_id", flat=True).distinct()
+        return sum(failed.filter(bank=bank)._revive_in(bank) for bank in banks)
+
+    @transaction.atomic
+    def _revive_in(self, bank: int) -> int:
+        Bank.objects.select_for_update().filter(pk=bank).exists()  # first, as whoever else changes several chats
+        return self.update(
             attempts=0,
             parked_at=None,
             due_at=F("last_output_at"),
