@@ -21,7 +21,8 @@ def _number(name: str, default: float) -> Any:
     try:
         return type(default)(text or default)
     except ValueError as error:
-        raise ImproperlyConfigured(f"{name}: “{text[:40]}” is not a number.") from error
+        kind = "whole number" if isinstance(default, int) else "number"
+        raise ImproperlyConfigured(f"{name}: “{text[:40]}” is not a {kind}.") from error
 
 
 DEBUG = env.bool("DEBUG", default=True)

@@ -1,8 +1,9 @@
 """System checks: misspelt or impossible settings fail at start, with a hint."""
 
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from difflib import get_close_matches
+from math import inf
 from typing import Any
 
 from django.conf import settings
@@ -11,63 +12,85 @@ from django.utils.module_loading import import_string
 
 from . import conf, tokens
 
-POSITIVE = (int, float)
+Values = Mapping[str, Any]
 
 
 @register("memorybank")
 def check_settings(**_: Any) -> list[CheckMessage]:
-    """Every name in ``MEMORYBANK`` is known, every number is positive, every path imports."""
+    """Every name in ``MEMORYBANK`` is known, every value is of its kind and possible, every path imports."""
     given = getattr(settings, "MEMORYBANK", {})
     if not isinstance(given, dict):
         return [Error("MEMORYBANK must be a dictionary.", id="memorybank.E001")]
-    return [*_unknown(given), *_impossible(given), *_sizes(), *_backends(given)]
+    values = {**asdict(conf.Conf()), **{str(name).lower(): value for name, value in given.items()}}
+    return [*_unknown(values), *_impossible(values), *_sizes(values), *_backends(values)]
 
 
-def _unknown(given: dict[str, Any]) -> Iterator[CheckMessage]:
-    for name in given:
-        if name.lower() not in conf.NAMES:
-            close = get_close_matches(name.lower(), conf.NAMES, n=1)
+def _unknown(values: Values) -> Iterator[CheckMessage]:
+    for name in values:
+        if name not in conf.NAMES:
+            close = get_close_matches(name, conf.NAMES, n=1)
             hint = f"Did you mean {close[0].upper()}?" if close else "See docs/settings.md."
-            yield Error(f"MEMORYBANK has no setting {name}.", hint=hint, id="memorybank.E002")
+            yield Error(f"MEMORYBANK has no setting {name.upper()}.", hint=hint, id="memorybank.E002")
 
 
-def _impossible(given: dict[str, Any]) -> Iterator[CheckMessage]:
-    defaults = conf.Conf()
-    for f in fields(conf.Conf):
-        value = given.get(f.name.upper(), getattr(defaults, f.name))
-        wanted = type(getattr(defaults, f.name))
-        if wanted in POSITIVE and (isinstance(value, bool) or not isinstance(value, POSITIVE) or value <= 0):
-            yield Error(
-                f"MEMORYBANK['{f.name.upper()}'] must be a positive number, not {value!r}.",
-                id="memorybank.E003",
-            )
-    if given.get("ENCODING", defaults.encoding) not in tokens.ENCODINGS:
+def _impossible(values: Values) -> Iterator[CheckMessage]:
+    for name, default in conf.numbers():
+        if not _is_positive(values[name], whole=isinstance(default, int)):
+            kind = "positive whole number" if isinstance(default, int) else "positive number"
+            yield Error(f"MEMORYBANK['{name.upper()}'] must be a {kind}, not {values[name]!r}.", id="memorybank.E003")
+    if values["encoding"] not in tokens.ENCODINGS:
         yield Error(f"MEMORYBANK['ENCODING'] must be one of {', '.join(tokens.ENCODINGS)}.", id="memorybank.E004")
 
 
-def _sizes() -> Iterator[CheckMessage]:
-    now = conf.current()
-    try:
-        fits = now.chunk_tokens <= now.input_tokens and now.chunk_from_tokens <= now.input_tokens
-    except TypeError:  # already reported by _impossible
-        return
-    if not fits:
+def _is_positive(value: Any, *, whole: bool) -> bool:
+    numeric = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    return numeric and 0 < value < inf
+
+
+def _sizes(values: Values) -> Iterator[CheckMessage]:
+    sizes = [values[name] for name in ("chunk_tokens", "chunk_from_tokens", "input_tokens")]
+    if all(_is_positive(size, whole=True) for size in sizes) and max(sizes) > sizes[-1]:
         yield Error(
             "MEMORYBANK['CHUNK_TOKENS'] and ['CHUNK_FROM_TOKENS'] must not exceed ['INPUT_TOKENS'].",
             id="memorybank.E005",
         )
 
 
-def _backends(given: dict[str, Any]) -> Iterator[CheckMessage]:
-    paths = [(f"LLMS[{alias!r}]", options.get("BACKEND", "")) for alias, options in given.get("LLMS", {}).items()]
-    paths += [("EMBEDDINGS", given["EMBEDDINGS"].get("BACKEND", ""))] if given.get("EMBEDDINGS") else []
-    paths += [("BANKS_FOR_USER", given["BANKS_FOR_USER"])] if given.get("BANKS_FOR_USER") else []
-    for where, path in paths:
-        try:
-            import_string(path)
-        except ImportError as error:
-            yield Error(
-                f"MEMORYBANK {where}: cannot import {path!r}: {error}.",
-                hint="The built-in backend is memorybank.llm.openai_compatible.OpenAICompatibleLLM.",
-                id="memorybank.E006",
-            )
+def _backends(values: Values) -> Iterator[CheckMessage]:
+    llms, embeddings, banks = values["llms"], values["embeddings"], values["banks_for_user"]
+    if isinstance(llms, Mapping):
+        for alias, options in llms.items():
+            yield from _backend(f"LLMS[{alias!r}]", options)
+    else:
+        yield _no_options("LLMS", llms)
+    if embeddings != {}:
+        yield from _backend("EMBEDDINGS", embeddings)
+    if banks != "":
+        yield from _importable("BANKS_FOR_USER", banks)
+
+
+def _backend(where: str, options: Any) -> Iterator[CheckMessage]:
+    if isinstance(options, Mapping):
+        yield from _importable(where, options.get("BACKEND", ""))
+    else:
+        yield _no_options(where, options)
+
+
+def _no_options(where: str, value: Any) -> CheckMessage:
+    """The value is not shown: it may be meant to hold a key."""
+    return Error(
+        f"MEMORYBANK {where}: must be a dictionary, not {type(value).__name__}.",
+        hint="No single variable of the environment can hold it; see docs/settings.md.",
+        id="memorybank.E007",
+    )
+
+
+def _importable(where: str, path: Any) -> Iterator[CheckMessage]:
+    try:
+        import_string(str(path))
+    except ImportError as error:
+        yield Error(
+            f"MEMORYBANK {where}: cannot import {path!r}: {error}.",
+            hint="The built-in backend is memorybank.llm.openai_compatible.OpenAICompatibleLLM.",
+            id="memorybank.E006",
+        )

@@ -332,9 +332,12 @@ class TestInTheShell:
     @pytest.mark.parametrize(
         ("name", "value", "words"),
         [
-            ("MEMORYBANK_CONCURRENCY", "lots", "MEMORYBANK_CONCURRENCY: “lots” is not a number."),
+            ("MEMORYBANK_CONCURRENCY", "lots", "MEMORYBANK_CONCURRENCY: “lots” is not a whole number."),
+            ("MEMORYBANK_CONCURRENCY", "2.5", "MEMORYBANK_CONCURRENCY: “2.5” is not a whole number."),
+            ("MEMORYBANK_PRESSURE", "nan", "MEMORYBANK['PRESSURE'] must be a positive number, not nan."),
+            ("MEMORYBANK_LLMS", "http://127.0.0.1:9/v1", "MEMORYBANK LLMS: must be a dictionary, not str."),
             ("MEMORYBANK_CONCURENCY", "4", "MEMORYBANK has no setting CONCURENCY."),
-            ("MEMORYBANK_CONCURRENCY", "-1", "must be a positive number, not -1"),
+            ("MEMORYBANK_CONCURRENCY", "-1", "must be a positive whole number, not -1"),
             ("DATABASE_URL", "nonsense", "DATABASE_URL is not an address such as postgres://"),
             ("DEBUG", "false", "Set SECRET_KEY"),
         ],
