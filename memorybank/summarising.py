@@ -177,6 +177,7 @@ def _replace(old: Fact, new: Fact, value: str) -> None:
         size = tokens.count(rest, conf.current().encoding)
         old.pk, old.text, old.tokens, old._state.adding = None, rest, size, True
         old.save()
+        Entry.objects.filter(pk=old.entry_id).update(tokens=F("tokens") + size)
 
 
 def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:

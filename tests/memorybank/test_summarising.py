@@ -273,3 +273,20 @@ def test_a_late_delivery_of_a_task_does_nothing(model: ScriptedLLM) -> None:
     assert summarise_chat(chat, now=MONDAY + HOUR) is None  # not idle yet
     assert summarise_chat(chat + 1000, now=MONDAY + HOUR) is None
     assert len(model.history) == 1
+
+
+# --- truth over time -----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("no_model")
+def test_what_an_overtaken_fact_says_besides_stays_and_counts() -> None:
+    bank = make_bank()
+    say(bank, "old", "The customer portal launches on 3 May, and Lena prepares the press kit with the Lyon office.")
+    say(bank, "new", "The launch of the customer portal is moved from 3 May to 17 May.", at=MONDAY + HOUR)
+    run(MONDAY + DAY)
+    older = chat_of(bank, "old").entries.get()
+    overtaken, rest = older.facts.order_by("pk")
+    assert "17 May" in overtaken.superseded_by.text
+    assert "3 May" not in rest.text and "press kit" in rest.text
+    assert older.tokens == overtaken.tokens + rest.tokens
+    assert sound(bank)
