@@ -180,6 +180,15 @@ def test_a_settled_system_costs_a_sweep_the_same_few_queries_however_long_its_hi
     assert queries_of_a_sweep(MONDAY + 401 * DAY) <= little <= 9
 
 
+def test_reports_read_no_chat_but_parked_ones_to_count_those() -> None:
+    bank = make_bank()
+    Chat.objects.bulk_create(Chat(bank=bank, key=f"c{number}") for number in range(200))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    for parked in (Chat.objects.parked(), Chat.objects.filter(bank=bank).parked()):
+        assert "chat_parked" in parked.order_by().values("bank").explain()
+
+
 def test_reports_add_up() -> None:
     both = Report(summarised=1, failed=2, due=5) + Report(summarised=2, parked=1, due=3)
     assert (both.summarised, both.failed, both.parked, both.due) == (3, 2, 1, 3)
