@@ -9,6 +9,7 @@ CHAT = "p/<slug:tenant>/<slug:project>/chats/<slug:key>/"
 
 urlpatterns = [
     path("", views.home, name="home"),
+    path("favicon.ico", views.favicon, name="favicon"),
     path(
         "login/",
         LoginView.as_view(template_name="projects/login.html", redirect_authenticated_user=True),

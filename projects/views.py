@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.templatetags.static import static
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memorybank import llm, services
@@ -28,6 +29,12 @@ class MemberRequest(HttpRequest):
     """A request behind ``login_required``."""
 
     user: User
+
+
+@require_GET
+def favicon(request: HttpRequest) -> HttpResponse:
+    """For whoever asks for the icon without having read a page that names it."""
+    return redirect(static("projects/icon.svg"))
 
 
 @require_GET

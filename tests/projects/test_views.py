@@ -5,6 +5,8 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.staticfiles import finders
+from django.templatetags.static import static
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -96,6 +98,12 @@ class PagesTest(Cast):
         self.say(self.bob, chat, "<script>alert(1)</script>")
 
         self.assertNotContains(self.client.get(self.chat_url(chat)), "<script>alert")
+
+    def test_everybody_finds_the_icon(self) -> None:
+        named = static("projects/icon.svg")
+        self.assertRedirects(self.client.get("/favicon.ico"), named, fetch_redirect_response=False)
+        self.assertContains(self.client.get(reverse("login")), f'<link rel="icon" href="{named}" type="image/svg+xml">')
+        self.assertIsNotNone(finders.find("projects/icon.svg"))
 
     def test_pages_run_no_script_and_style_of_their_own(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
