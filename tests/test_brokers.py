@@ -11,7 +11,7 @@ from kombu import Connection
 
 from .own_site import Site, kill, site, wait_until
 from .requirements import needs_postgres, needs_rabbitmq, needs_redis
-from .test_concurrency import CHATS, Holding, leaves, lines
+from .test_concurrency import CHATS, PROJECTS, Holding, knows_its_own_chats_and_no_others, leaves, lines
 
 pytestmark = pytest.mark.own_servers
 
@@ -75,10 +75,10 @@ def start_worker(own_site: Site, model: Holding) -> Popen[bytes]:
 
 
 def settled(own_site: Site) -> bool:
-    """Nothing waits, and the stored block is current."""
+    """Nothing waits, and the stored blocks are current."""
     waiting = own_site.ask("SELECT sum(pending_outputs) FROM memorybank_chat")
     current = own_site.ask("SELECT block FROM memorybank_bank WHERE block_version = version AND compress_at IS NULL")
-    return waiting == [(0,)] and len(current) == 1 and "jam" in current[0][0]
+    return waiting == [(0,)] and len(current) == len(PROJECTS) and all("jam" in block for (block,) in current)
 
 
 def test_chats_become_memory_although_a_worker_is_killed_in_mid_task(own_site: Site) -> None:
@@ -93,6 +93,7 @@ def test_chats_become_memory_although_a_worker_is_killed_in_mid_task(own_site: S
 
     assert own_site.manage("check_memory").code == 0
     assert leaves(own_site) == [(chat, 2) for chat in CHATS]
+    assert knows_its_own_chats_and_no_others(own_site)
     sent = model.chats()
     assert set(sent) == set(CHATS)
     assert max(sent.values()) <= 2  # what the killed worker had begun, it was asked again for, once

@@ -23,7 +23,7 @@ from .openai_server import OpenAIServer
 from .own_site import PATIENCE, Site, kill, site, wait_until
 from .requirements import needs_postgres
 
-PROJECT = "acme/apollo"
+PROJECTS = ("acme/apollo", "acme/zeus")
 CHATS = ("apple", "banana", "cherry", "damson", "elder", "fig", "grape", "hazel")
 LEASE = timedelta(seconds=900)
 
@@ -56,14 +56,35 @@ class Holding(OpenAIServer):
         return Counter(match[1] for match in sent if match)
 
 
-def lines() -> str:
-    """Two turns in each chat, a day ago, and memory switched on."""
+def project_of(chat: str) -> str:
+    """Every other chat is in the second project."""
+    return PROJECTS[CHATS.index(chat) % len(PROJECTS)]
+
+
+def line(chat: str, question: str, **more: str) -> str:
+    """One turn of a day ago, for import."""
+    tenant, project = project_of(chat).split("/")
     day = (datetime.now(UTC) - timedelta(days=1)).isoformat()
-    common = {"tenant": "acme", "project": "apollo", "user": "Ann", "created_at": day, "answer": "Noted."}
-    said = ("We decided everything about {} jam today.", "The labels of {} jam shall be green from now on.")
-    return "\n".join(
-        json.dumps({**common, "chat": chat, "question": question.format(chat)}) for chat in CHATS for question in said
+    where = {"tenant": tenant, "project": project, "chat": chat}
+    return json.dumps({**where, "user": "Ann", "question": question, "answer": "Noted.", "created_at": day, **more})
+
+
+def lines() -> str:
+    """Two turns in each chat."""
+    said = (
+        "We decided everything about {} jam today.",
+        "The labels of {} jam shall be printed in Hamburg from now on.",
     )
+    return "\n".join(line(chat, question.format(chat)) for chat in CHATS for question in said)
+
+
+def knows_its_own_chats_and_no_others(own_site: Site) -> bool:
+    """What each project's prompts get is of all its chats, and of none of the other project's."""
+    for project in PROJECTS:
+        shown = own_site.manage("show_memory", project)
+        assert (shown.code, "Hamburg" in shown.out) == (0, True), shown
+        assert {chat for chat in CHATS if f"{chat} jam" in shown.out} == {c for c in CHATS if project_of(c) == project}
+    return True
 
 
 def leaves(own_site: Site) -> list[tuple[str, int]]:
@@ -103,6 +124,7 @@ def test_four_runs_at_once_and_one_killed_in_mid_call(own_site: Site) -> None:
         assert (again.json["llm_calls"], again.json["due"]) == (0, 0)
     assert leaves(own_site) == [(chat, 2) for chat in CHATS]
     assert own_site.manage("check_memory").code == 0
+    assert knows_its_own_chats_and_no_others(own_site)
 
 
 def held(model: Holding) -> str:
@@ -126,13 +148,39 @@ def test_eight_writers_while_chats_are_summarised(own_site: Site) -> None:
     assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
     with OpenAIServer(delay=0.02) as model:
         own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "quick", "MEMORYBANK_DUE_AFTER_TURNS": "4"}
-        crowd = own_site.start("-m", "tests.crowd", PROJECT, turns)
+        crowd = own_site.start("-m", "tests.crowd", PROJECTS[0], turns)
         assert crowd.wait(timeout=120) == 0, own_site.output()[-3000:]
         assert own_site.manage("check_memory").code == 0
         later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
         assert own_site.manage("run_memory", "--until-idle", "--now", later).code == 0
     assert sum(count for _, count in leaves(own_site)) == 8 * turns + 2 * len(CHATS)
     assert own_site.manage("check_memory").code == 0
+
+
+@pytest.mark.own_servers
+def test_four_imports_into_the_same_chats_while_they_are_summarised(own_site: Site, tmp_path: Path) -> None:
+    assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
+    with OpenAIServer(delay=0.2) as model:
+        own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "slow", "MEMORYBANK_DUE_AFTER_TURNS": "2"}
+        working = [own_site.start("manage.py", "run_memory", "--until-idle")]
+        wait_until(lambda: model.calls, "called", own_site)
+        for writer in range(4):
+            said = f"Importer number {writer} ordered another crate of {{}} jam for Hamburg."
+            path = tmp_path / f"writer {writer}.jsonl"
+            path.write_text(
+                "\n".join(line(chat, said.format(chat), id=f"{writer}/{n}") for n in range(5) for chat in CHATS)
+            )
+            working.append(own_site.start("manage.py", "import_chats", path))
+        assert [process.wait(timeout=120) for process in working] == [0] * 5, own_site.output()[-3000:]
+        assert own_site.manage("check_memory").code == 0
+        later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        assert own_site.manage("run_memory", "--until-idle", "--now", later).code == 0
+    covered = Counter[str]()
+    for chat, count in leaves(own_site):
+        covered[chat] += count
+    assert covered == Counter(dict.fromkeys(CHATS, 2 + 4 * 5))
+    assert own_site.manage("check_memory").code == 0
+    assert knows_its_own_chats_and_no_others(own_site)
 
 
 # --- one process, but the other's step falls between two queries ----------------------------------------
