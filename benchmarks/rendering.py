@@ -5,7 +5,7 @@ Target: at most 100 ms for 10,000 facts at 2,000 tokens.
 
 from functools import partial
 
-from memorybank import packing, rendering
+from memorybank import candidates, packing, rendering
 from memorybank.models import Bank
 
 from . import scratch, seeding
@@ -29,11 +29,11 @@ def measure() -> list[Measurement]:
 
 
 def _measured(bank: Bank, size: int) -> list[Measurement]:
-    memory = rendering.load(bank)
+    memory = candidates.load(bank)
     whole = partial(rendering.render, bank, budget=BUDGET)
     used = whole().tokens
     return [
-        Measurement(f"{size:,} facts: load, ms", f"{median_ms(partial(rendering.load, bank), TIMES):.0f}"),
+        Measurement(f"{size:,} facts: load, ms", f"{median_ms(partial(candidates.load, bank), TIMES):.0f}"),
         Measurement(
             f"{size:,} facts: pack, ms", f"{median_ms(partial(packing.pack, memory.candidates, BUDGET), TIMES):.0f}"
         ),

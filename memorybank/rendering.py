@@ -1,32 +1,20 @@
-"""A bank → the prompt block within a budget. Reads only; ``refresh`` stores what was rendered.
-
-Every leaf fact is a candidate, whichever digest has absorbed it, and so are the facts that a model
-wrote into live digests: absorbing is what re-opening undoes.
-"""
+"""A bank → the prompt block within a budget. Reads only; ``refresh`` stores what was rendered."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, time
-from functools import lru_cache
+from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
 
-from . import conf, dates, ladder, packing, recall, tokens
-from .models import CARRIED, EXTRACTIVE, Bank, Chat, Fact, Granularity
+from . import conf, packing, recall, tokens
+from .candidates import TIERS, Memory, load
+from .models import Bank, Chat
 from .packing import Block as Packed
-from .packing import Candidate
 from .sentences import sentences
 
-#: Digests whose facts are leaf facts word for word: those stand for themselves.
-VERBATIM = (CARRIED, EXTRACTIVE)
 #: The heading of the part of a block that answers a question.
 ANSWERING = "From earlier chats, about this question:"
 #: A smaller lead is not worth its headings.
 LEAST_LEAD = 100
-#: The tiers of a block in its order: oldest and coarsest first.
-TIERS = tuple(reversed(Granularity))
-#: What a candidate is made of. No model instances: a bank has tens of thousands of facts.
-COLUMNS = ("pk", "text", "said_on", "speaker", "kind", "weight", "tokens", "pinned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +40,6 @@ class Block:
     chats: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an entry stands: its own time and chat, and the rung and period of the live entry above it."""
-
-    granularity: Granularity
-    period_start: date
-    tier: int
-    period: str
-    last_at: datetime
-    chat: str
-    chat_keys: frozenset[str]
-
-
-@dataclass(slots=True)
-class Memory:
-    """A bank's visible facts as packing sees them, with what is needed to explain a line."""
-
-    candidates: list[Candidate]
-    citations: dict[int, tuple[int, ...]]
-    chat_keys: dict[int, frozenset[str]]
-
-
 def render(
     bank: Bank,
     *,
@@ -94,7 +60,7 @@ def render(
         return Block("", 0, limit, encoding)
     memory = load(bank, exclude_chat=exclude_chat)
     if not question.strip():
-        return _explained(packing.pack(memory.candidates, limit, encoding=encoding), memory, limit, encoding)
+        return _explained(packing.pack(memory.pool, limit), memory, limit, encoding)
     packed = _lead(memory, limit)
     said = [line.text for line in packed.lines]
     recalled = recall.answering(
@@ -109,7 +75,7 @@ def _lead(memory: Memory, limit: int) -> Packed:
     if room < LEAST_LEAD:  # too little for more than what must be shown
         pinned = [candidate for candidate in memory.candidates if candidate.pinned]
         return packing.pack(pinned, limit // 2, encoding=conf.current().encoding)
-    return packing.pack(memory.candidates, room, encoding=conf.current().encoding)
+    return packing.pack(memory.pool, room)
 
 
 def lead_tokens(limit: int) -> int:
@@ -130,111 +96,8 @@ def _with_tail(lead: Packed, recalled: recall.Recalled, limit: int) -> Packed:
 
 def _joined(memory: Memory, recalled: recall.Recalled) -> Memory:
     """``memory`` with the origins of what was recalled."""
-    citations = {pk: (output,) for pk, output in recalled.outputs.items()}
-    chats = {pk: frozenset({key}) for pk, key in recalled.chats.items()}
-    return Memory([], {**memory.citations, **citations}, {**memory.chat_keys, **chats})
-
-
-def load(bank: Bank, *, exclude_chat: str = "") -> Memory:
-    """Every fact that may be shown, with its place on the ladder."""
-    places = _places(bank)
-    leaf_facts = Fact.objects.shareable().filter(entry__bank=bank, entry__granularity=Granularity.CONVERSATION)
-    shown = leaf_facts.exclude(entry__chat__key=exclude_chat) if exclude_chat else leaf_facts
-    memory = Memory([], {}, {})
-    for entry, cited, *row in shown.order_by("pk").values_list("entry_id", "citations", *COLUMNS):
-        if place := places.get(entry):  # else it was written since the places were read
-            candidate = _leaf_candidate(place, *row)
-            memory.candidates.append(candidate)
-            memory.citations[candidate.id], memory.chat_keys[candidate.id] = tuple(cited), place.chat_keys
-    _add_digests(bank, memory, places)
-    return memory
-
-
-def _add_digests(bank: Bank, memory: Memory, places: dict[int, Place]) -> None:
-    """Facts of live digests, as long as everything they rest on may be shown."""
-    digests = Fact.objects.visible().filter(entry__bank=bank, entry__parent=None)
-    written = digests.exclude(Q(entry__granularity=Granularity.CONVERSATION) | Q(entry__method__in=VERBATIM))
-    for fact in written.select_related("entry").order_by("pk"):
-        if fact.entry_id in places and all(leaf in memory.chat_keys for leaf in fact.citations):
-            outputs = {output for leaf in fact.citations for output in memory.citations[leaf]}
-            memory.candidates.append(_digest_candidate(fact, places[fact.entry_id]))
-            memory.citations[fact.pk] = tuple(sorted(outputs))
-            memory.chat_keys[fact.pk] = frozenset().union(*(memory.chat_keys[leaf] for leaf in fact.citations))
-
-
-def _places(bank: Bank) -> dict[int, Place]:
-    """Each entry's place under its live root."""
-    columns = ("pk", "parent_id", "granularity", "period_start", "last_at", "chat_id", "chat__key")
-    rows = {row[0]: row for row in bank.entries.values_list(*columns)}
-    places: dict[int, Place] = {}
-    for pk, (*_, last_at, chat, key) in rows.items():
-        top = pk
-        for _ in Granularity:  # no chain is longer, and a broken one must not hang us
-            top = rows[top][1] if rows[top][1] in rows else top
-        _, _, granularity, start, *_ = rows[top]
-        places[pk] = _place(Granularity(granularity), start, last_at, chat, key or "")
-    return places
-
-
-def _place(rung: Granularity, start: date, last_at: datetime, chat: int | None, key: str = "") -> Place:
-    period = ladder.period_key(rung, start)
-    return Place(rung, start, TIERS.index(rung), period, last_at, str(chat), frozenset({key}))
-
-
-def leaf_candidate(fact: Fact) -> Candidate:
-    """A leaf fact by itself, as if no digest had absorbed its entry."""
-    place = _place(Granularity.CONVERSATION, fact.said_on, fact.entry.last_at, fact.entry.chat_id)
-    return _leaf_candidate(place, *(getattr(fact, column) for column in COLUMNS))
-
-
-def _leaf_candidate(
-    place: Place, pk: int, text: str, day: date, speaker: str, kind: str, weight: float, size: int, pinned: bool
-) -> Candidate:
-    return Candidate(
-        id=pk,
-        text=text,
-        at=place.last_at,
-        tier=place.tier,
-        period=place.period,
-        label=_spelt(day),
-        chat=place.chat,
-        speaker=speaker,
-        kind=kind,
-        weight=weight,
-        tokens=size,
-        pinned=pinned,
-    )
-
-
-@lru_cache(maxsize=4096)
-def _spelt(day: date) -> str:
-    return dates.spell(day)
-
-
-def _digest_candidate(fact: Fact, place: Place) -> Candidate:
-    return Candidate(
-        id=fact.pk,
-        text=fact.text,
-        at=datetime.combine(fact.said_on, time.max, tzinfo=fact.entry.last_at.tzinfo),
-        tier=place.tier,
-        period=place.period,
-        label=_period_label(place.granularity, place.period_start),
-        chat=f"digest {fact.entry_id}",
-        speaker=fact.speaker,
-        kind=fact.kind,
-        weight=fact.weight,
-        tokens=fact.tokens,
-        pinned=fact.pinned,
-        restates=frozenset(fact.citations),
-    )
-
-
-def _period_label(granularity: Granularity, start: date) -> str:
-    if granularity is Granularity.MONTH:
-        return f"{start:%B %Y}"
-    if granularity is Granularity.WEEK:
-        return f"Week of {dates.spell(start)}"
-    return dates.spell(start)
+    citations = {pk: f"[{output}]" for pk, output in recalled.outputs.items()}
+    return Memory([], {**memory.citations, **citations}, {**memory.chat_keys, **recalled.chats}, memory.restated)
 
 
 def _explained(packed: Packed, memory: Memory, budget: int, encoding: str) -> Block:
@@ -244,7 +107,7 @@ def _explained(packed: Packed, memory: Memory, budget: int, encoding: str) -> Bl
             text=line.text,
             granularity=TIERS[line.tier].value,
             period=line.period,
-            citations=tuple(sorted({output for pk in line.ids for output in memory.citations[pk]})),
+            citations=memory.outputs(line.ids),
             facts=tuple(pk for pk in line.ids if pk > 0),
         )
         for line in packed.lines
@@ -254,7 +117,7 @@ def _explained(packed: Packed, memory: Memory, budget: int, encoding: str) -> Bl
 
 def _chats(packed: Packed, memory: Memory) -> tuple[str, ...]:
     """Keys of the chats whose own words are shown: those get a variant without them."""
-    return tuple(sorted({key for line in packed.lines for pk in line.ids for key in memory.chat_keys[pk]}))
+    return tuple(sorted(memory.chats(pk for line in packed.lines for pk in line.ids)))
 
 
 def refresh(bank_id: int) -> None:
@@ -274,7 +137,7 @@ def _standing(bank: Bank, exclude_chat: str = "") -> tuple[Block, str, list[str]
     if not bank.enabled:
         return Block("", 0, bank.max_tokens, encoding), "", []
     memory = load(bank, exclude_chat=exclude_chat)
-    packed = packing.pack(memory.candidates, bank.max_tokens, encoding=encoding)
+    packed = packing.pack(memory.pool, bank.max_tokens)
     block = _explained(packed, memory, bank.max_tokens, encoding)
     lead = _lead(memory, bank.max_tokens)
     return block, lead.text, sorted({*block.chats, *_chats(lead, memory)})

@@ -15,13 +15,13 @@ from django.db.models import Case, F, Q, Value, When
 
 from . import conf, dates, extractive, ladder, packing, tokens, transcript
 from .asking import Prompt, Purpose, Session, session
+from .candidates import leaf_candidate
 from .exceptions import LLMError, Stale
 from .ladder import Node, Step
 from .lines import Line
 from .models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity
 from .models.ledger import backoff
 from .redaction import redact
-from .rendering import leaf_candidate
 from .summarising import write_facts
 from .transcript import Item
 from .turns import Draft

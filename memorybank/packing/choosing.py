@@ -3,7 +3,7 @@
 import heapq
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from memorybank.packing.items import Item, concepts, sense
@@ -58,7 +58,8 @@ class Selection:
 
     def gain(self, item: Item, section: str) -> float:
         """Worth per token, given all that has been chosen."""
-        new = sum(self.rarity[concept] * REPEATED ** self.said[concept] for concept in item.concepts)
+        said, rarity = self.said.get, self.rarity
+        new = sum([rarity[concept] * REPEATED ** said(concept, 0) for concept in item.concepts])
         cost = item.cost + self.opening(item, section)
         times = self.heard[item.fact.chat]
         spread = UNHEARD if times == 0 else 1 / (1 + CROWDED * times)
@@ -82,12 +83,15 @@ class Selection:
         self.heard[item.fact.chat] -= 1
 
     def repeats(self, item: Item) -> bool:
-        """Whether the block says it already: itself, by a digest fact, or by all that it restates."""
+        """Whether the block says it already, or an earlier block."""
+        return self.covers(item.ids, item.fact.restates) or (bool(self.led) and item.key in self.led)
+
+    def covers(self, ids: Collection[int], restates: frozenset[int]) -> bool:
+        """Whether the block has a fact with these ids: itself, by a digest fact, or by all that it restates."""
         return (
-            not self.taken.isdisjoint(item.ids)
-            or item.key in self.led
-            or not self.restated.isdisjoint(item.ids)
-            or (bool(item.fact.restates) and item.fact.restates <= self.taken | self.restated)
+            not self.taken.isdisjoint(ids)
+            or not self.restated.isdisjoint(ids)
+            or (bool(restates) and all(fact in self.taken or fact in self.restated for fact in restates))
         )
 
     def unites(self, item: Item) -> bool:

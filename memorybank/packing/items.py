@@ -1,17 +1,13 @@
-"""Candidates made ready to compete: merged when they say the same, one visible line each."""
+"""A candidate made ready to compete: one visible line, what it costs and what it says."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from memorybank import tokens
 from memorybank.packing.values import Candidate
 from memorybank.sentences import ended, plain, terms, words
 
-# Only this many times the room is looked at closely, and some tokens in any case; the rest has no chance.
-PREFILTER, PREFILTER_LEAST = 3, 1200
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
 LABEL = 3
 
@@ -27,56 +23,20 @@ class Item:
     text: str
     cost: int
     ids: list[int]
-    concepts: tuple[str, ...] = ()
-    key: tuple[str, ...] = ()
+    concepts: tuple[str, ...]
+    #: What it shares a paragraph with.
+    paragraph: tuple[int, str, str] = field(init=False)
+    _key: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.paragraph = (self.fact.tier, self.fact.period, self.fact.label)
 
     @property
-    def paragraph(self) -> tuple[int, str, str]:
-        """What it shares a paragraph with."""
-        return (self.fact.tier, self.fact.period, self.fact.label)
-
-
-def merged(candidates: Iterable[Candidate], encoding: str) -> list[Item]:
-    """Candidates in time order; the same words of the same person are one item, the earliest."""
-    kept: dict[tuple[str, str], Item] = {}
-    for fact in sorted(candidates, key=lambda fact: (not fact.pinned, fact.at, fact.id)):
-        key = (fact.speaker, fact.text)
-        if key in kept:
-            kept[key].ids.append(fact.id)
-        else:
-            kept[key] = Item(fact, fact.text, fact.tokens or tokens.count(fact.text, encoding), [fact.id])
-    return list(kept.values())
-
-
-def shortlist(items: Sequence[Item], room: int) -> list[Item]:
-    """In their order, the best by worth per token; each further one of a chat counts for less."""
-    worth = [-item.fact.weight / (item.cost + LABEL) for item in items]
-    rank: Counter[str] = Counter()
-    for place in sorted(range(len(items)), key=worth.__getitem__):
-        chat = items[place].fact.chat
-        rank[chat] += 1
-        worth[place] /= rank[chat] ** 0.5
-    left, chosen = max(room * PREFILTER, PREFILTER_LEAST), []
-    for place in sorted(range(len(items)), key=worth.__getitem__):
-        if left <= 0:
-            break
-        if items[place].cost <= room:
-            chosen.append(place)
-            left -= items[place].cost + LABEL
-    return [items[place] for place in sorted(chosen)]
-
-
-def ready(items: Iterable[Item], names: Collection[str], encoding: str) -> list[Item]:
-    """The items as they would be shown, with their concepts; those with nothing visible are left out."""
-    shown = []
-    for item in items:
-        if not item.concepts:
-            item.text = as_line(item.text, names)
-            item.cost = tokens.count(item.text, encoding) + 1
-            item.concepts, item.key = concepts(item.text), sense(item.fact.speaker, item.text)
-        if item.text:
-            shown.append(item)
-    return shown
+    def key(self) -> tuple[str, ...]:
+        """Equal for items that say the same. Found when asked for: few of those in the running are."""
+        if not self._key:
+            self._key = sense(self.fact.speaker, self.text)
+        return self._key
 
 
 def concepts(text: str) -> tuple[str, ...]:
@@ -103,7 +63,6 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def speaking(candidates: Iterable[Item]) -> frozenset[str]:
+def speaking(speakers: Iterable[str]) -> frozenset[str]:
     """The last word of every speaker's name: what stands before the colon."""
-    names = {item.fact.speaker for item in candidates}
-    return frozenset(found[-1] for name in names if (found := re.findall(r"\w+", name)))
+    return frozenset(found[-1] for name in set(speakers) if (found := re.findall(r"\w+", name)))

@@ -1,11 +1,16 @@
 """Chosen facts → text: one paragraph per chat or period, oldest first."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memorybank import tokens
 from memorybank.packing.items import Item, one_line
 from memorybank.packing.values import Line
 from memorybank.sentences import plain
+
+# No token spans a line break before a plain letter or digit, so the counts on either side add up.
+SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,37 @@ def ordered(items: Sequence[Item]) -> list[Item]:
     return sorted(by_time, key=place_of)
 
 
-def written(header: str, sections: Sequence[Section]) -> str:
-    """The whole text; "" when no section has a fact."""
-    lines: list[str] = []
-    for section in sections:
-        if section.items:
-            lines += [section.title] if section.title else []
-            lines += paragraphs(section.items)
-    return "\n".join([header, *lines] if header and lines else lines)
+class Sheet:
+    """The text as it grows: what stays is neither laid out nor counted again."""
+
+    def __init__(self, header: str, encoding: str) -> None:
+        self.header, self.encoding = header, encoding
+        self._laid: dict[tuple[Item, ...], list[str]] = {}
+        self._counted: dict[str, int] = {}
+
+    def written(self, sections: Sequence[Section]) -> str:
+        """The whole text; "" when no section has a fact."""
+        lines: list[str] = []
+        for section in sections:
+            if section.items:
+                lines += [section.title] if section.title else []
+                lines += self._paragraphs(tuple(section.items))
+        return "\n".join([self.header, *lines] if self.header and lines else lines)
+
+    def _paragraphs(self, items: tuple[Item, ...]) -> list[str]:
+        if items not in self._laid:
+            self._laid[items] = paragraphs(items)
+        return self._laid[items]
+
+    def count(self, text: str) -> int:
+        """How many tokens ``text`` is."""
+        *lines, last = SEAM.split(text)
+        return sum(map(self._count, [*(line + "\n" for line in lines), last]))
+
+    def _count(self, lines: str) -> int:
+        if lines not in self._counted:
+            self._counted[lines] = tokens.count(lines, self.encoding)
+        return self._counted[lines]
 
 
 def paragraphs(items: Sequence[Item]) -> list[str]:
@@ -78,6 +106,5 @@ def line_of(item: Item) -> Line:
         label=fact.label,
         chat=fact.chat,
         speaker=fact.speaker,
-        kind=fact.kind,
         restates=fact.restates,
     )

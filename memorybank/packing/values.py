@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A fact that may be shown.
+class Candidate(NamedTuple):
+    """A fact that may be shown. A tuple, because a bank has tens of thousands.
 
     ``tier`` is the coarsest digest that has absorbed it: 0 month, 1 week, 2 day, 3 none yet. ``period``
     is the sortable key of that digest or conversation; ``label`` opens the paragraph ("8 May 2023");
@@ -22,7 +22,6 @@ class Candidate:
     label: str = ""
     chat: str = ""
     speaker: str = ""
-    kind: str = "fact"
     weight: float = 0.5
     tokens: int = 0
     pinned: bool = False
@@ -40,7 +39,6 @@ class Line:
     label: str = ""
     chat: str = ""
     speaker: str = ""
-    kind: str = "fact"
     restates: frozenset[int] = frozenset()
 
 

@@ -1,7 +1,6 @@
 """The block: never over budget, full when there is enough, fair to every tier, and mostly the same bytes tomorrow."""
 
 import random
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank import tokens
-from memorybank.packing import HEADER, Block, Candidate, pack
+from memorybank.packing import HEADER, Block, Candidate, Pool, pack
+from memorybank.packing.layout import Sheet
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 NOUNS = ("invoice", "printer", "cluster", "release", "budget", "contract", "server", "sensor", "ledger", "summit")
@@ -37,7 +37,7 @@ def fact(number: int, *, chat: int = 0, tier: int = 3, day: int = 0, text: str =
         weight=dice.random(),
         tokens=tokens.count(said),
     )
-    return replace(known, **more)  # type: ignore[arg-type]
+    return known._replace(**more)  # type: ignore[arg-type]
 
 
 def history(chats: int, each: int = 12) -> list[Candidate]:
@@ -103,6 +103,20 @@ def test_it_gives_the_same_bytes_in_any_order(candidates: list[Candidate], budge
 
 
 @settings(deadline=None)
+@given(CANDIDATES, st.lists(st.integers(0, 300), min_size=2, max_size=3))
+def test_blocks_from_one_pool_are_those_from_the_candidates(candidates: list[Candidate], budgets: list[int]) -> None:
+    pool = Pool(candidates, tokens.ENCODINGS[0])
+    assert [pack(pool, budget) for budget in budgets] == [pack(candidates, budget) for budget in budgets]
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(TEXTS, st.text(alphabet=" \n/.2aé中'", max_size=9))), st.sampled_from(tokens.ENCODINGS))
+def test_lines_counted_one_by_one_add_up_to_the_text(lines: list[str], encoding: str) -> None:
+    text = "\n".join(lines)
+    assert Sheet(HEADER, encoding).count(text) == tokens.count(text, encoding)
+
+
+@settings(deadline=None)
 @given(CANDIDATES)
 def test_it_shows_whole_facts_once_each_under_a_header(candidates: list[Candidate]) -> None:
     block = pack(candidates, 4000)
@@ -116,7 +130,7 @@ def test_it_shows_whole_facts_once_each_under_a_header(candidates: list[Candidat
 @settings(deadline=None)
 @given(CANDIDATES)
 def test_a_fact_begins_no_line_and_forges_no_fence(candidates: list[Candidate]) -> None:
-    block = pack([replace(candidate, label="8 May 2023", pinned=False) for candidate in candidates], 4000)
+    block = pack([candidate._replace(label="8 May 2023", pinned=False) for candidate in candidates], 4000)
     assert "```" not in block.text and "<|" not in block.text
     for line in block.text.split("\n"):
         assert line in (HEADER, "Further detail:", "") or line.startswith("8 May 2023")

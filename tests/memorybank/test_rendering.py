@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memorybank import rendering, services, tokens
+from memorybank import candidates, rendering, services, tokens
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Fact, Output
 
@@ -122,11 +122,18 @@ def test_a_digest_s_line_that_rests_on_a_private_chat_may_not_be_shown(model: Sc
     history(bank, days=1, chats=4, facts=4)
     model.answer = "- fact: The crane and the ferry were discussed. [1,5]\n- fact: The roster is settled for all. [9]"
     run(MONDAY + 2 * DAY)
-    may_be_shown = {candidate.text for candidate in rendering.load(bank).candidates}
+    may_be_shown = {fact.text for fact in candidates.load(bank).candidates}
     assert {"The crane and the ferry were discussed.", "The roster is settled for all."} < may_be_shown
     services.set_private(bank, chat_key="c0", private=True, actor="priya", now=MONDAY + 2 * DAY)
-    left = {candidate.text for candidate in rendering.load(bank).candidates}
+    left = {fact.text for fact in candidates.load(bank).candidates}
     assert may_be_shown - left == {"The crane and the ferry were discussed.", *(sentence(n) for n in range(4))}
+
+
+def test_rendering_takes_three_reads_whatever_the_bank_holds() -> None:
+    empty, full = make_bank(), make_bank()
+    history(full, days=8)
+    run(MONDAY + 30 * DAY)
+    assert [queries(lambda bank=bank: services.render(bank)) for bank in (empty, full)] == [3, 3]
 
 
 def test_pinned_facts_come_first_even_when_little_fits() -> None:

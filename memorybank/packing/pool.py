@@ -1,0 +1,158 @@
+"""All candidates of a block in time order, and the few among them that are looked at closely."""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from operator import attrgetter
+
+from memorybank import tokens
+from memorybank.packing.choosing import Selection
+from memorybank.packing.items import LABEL, Item, as_line, concepts, speaking
+from memorybank.packing.values import Candidate
+
+# Only this many times the room is looked at closely, and some tokens in any case; the rest has no chance.
+PREFILTER, PREFILTER_LEAST = 3, 1200
+
+
+class Pool:
+    """Candidates by their place: pinned ones first, then in time order.
+
+    The same words of the same person are one candidate, the earliest. Several blocks may be packed from
+    one pool; nothing in it depends on which.
+    """
+
+    def __init__(self, candidates: Iterable[Candidate], encoding: str) -> None:
+        self.encoding = encoding
+        self.facts: list[Candidate] = []
+        self.repeated: dict[int, list[int]] = {}
+        by_time = sorted(sorted(candidates, key=attrgetter("id")), key=attrgetter("at"))
+        first: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self._merge((fact for fact in by_time if fact.pinned), first)
+        pinned = len(self.facts)
+        self._merge((fact for fact in by_time if not fact.pinned), first)
+        self.pinned, self.free = range(pinned), range(pinned, len(self.facts))
+        #: Tokens of each text as it was counted before: those that are looked at closely are counted as shown.
+        self.costs = [fact.tokens or tokens.count(fact.text, encoding) for fact in self.facts]
+        self._worded: dict[int, tuple[str, int, tuple[str, ...]]] = {}
+        self._tiers: defaultdict[int, list[int]] = defaultdict(list)
+
+    def _merge(self, facts: Iterable[Candidate], first: Mapping[str, dict[str, int]]) -> None:
+        """Give each fact a place; ``first`` has the place of every text of a speaker."""
+        for fact in facts:
+            place = first[fact.speaker].setdefault(fact.text, len(self.facts))
+            if place == len(self.facts):
+                self.facts.append(fact)
+            else:
+                self.repeated.setdefault(place, []).append(fact.id)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What a line may not begin with, as if that person spoke."""
+        return speaking(fact.speaker for fact in self.facts)
+
+    @cached_property
+    def worth(self) -> list[float]:
+        """Of each place."""
+        return list(map(worth, self.facts, self.costs))
+
+    @cached_property
+    def ranked(self) -> list[int]:
+        """The free places by worth, best first."""
+        return sorted(self.free, key=self.worth.__getitem__)
+
+    def tier(self, tier: int) -> list[int]:
+        """The ranked places of one tier."""
+        if not self._tiers:
+            for place in self.ranked:
+                self._tiers[self.facts[place].tier].append(place)
+        return self._tiers[tier]
+
+    def ids(self, place: int) -> list[int]:
+        """Every fact that says it in the same words."""
+        return [self.facts[place].id, *self.repeated.get(place, ())]
+
+    def item(self, place: int) -> Item:
+        """The candidate as it would be shown."""
+        if place not in self._worded:
+            text = as_line(self.facts[place].text, self.names)
+            self._worded[place] = (text, tokens.count(text, self.encoding) + 1, concepts(text))
+        text, cost, about = self._worded[place]
+        return Item(self.facts[place], text, cost, self.ids(place), about)
+
+
+class Contest:
+    """A pool while one block is packed: what has been looked at closely, and what the block says already."""
+
+    def __init__(self, pool: Pool, selection: Selection) -> None:
+        self.pool, self.selection = pool, selection
+        self.items: dict[int, Item] = {}
+
+    def item(self, place: int) -> Item:
+        """The candidate as it would be shown; from then on it costs what it really costs."""
+        if place not in self.items:
+            self.items[place] = self.pool.item(place)
+        return self.items[place]
+
+    def ready(self, places: Iterable[int]) -> list[Item]:
+        """The items of these places; those with nothing visible are left out."""
+        return [item for item in map(self.item, places) if item.text]
+
+    def cost(self, place: int) -> int:
+        """Its tokens, as far as they are known."""
+        return self.items[place].cost if place in self.items else self.pool.costs[place]
+
+    def is_said(self, place: int) -> bool:
+        """Whether the block says it already."""
+        if place in self.items:
+            return self.selection.repeats(self.items[place])
+        return self.selection.covers(self.pool.ids(place), self.pool.facts[place].restates)
+
+    def running(self, room: int, *, tier: int | None = None, until: int | None = None) -> list[Item]:
+        """In time order, the promising ones of those not yet said: of one tier, or before a place."""
+        left, chosen = max(room * PREFILTER, PREFILTER_LEAST), []
+        for place in self._spread(self._ranked(tier, self.pool.free.stop if until is None else until)):
+            if left <= 0:
+                break
+            if self.cost(place) <= room:
+                chosen.append(place)
+                left -= self.cost(place) + LABEL
+        return self.ready(sorted(chosen))
+
+    def unsaid(self, tier: int, most: int, *, longest: int) -> int:
+        """How many tokens a tier has yet to say, in facts of at most ``longest``; no more than ``most``."""
+        found = 0
+        for place in self.pool.tier(tier):
+            if found >= most:
+                return most
+            cost = self.cost(place)
+            if cost <= longest and not self.is_said(place):
+                found += cost + LABEL
+        return min(most, found)
+
+    def _ranked(self, tier: int | None, until: int) -> Iterator[tuple[float, int]]:
+        """Free places not yet said, by worth per token, best first."""
+        facts, free = self.pool.facts, self.pool.free
+        known = [place for place in self.items if place in free and tier in (None, facts[place].tier)]
+        ranked = self.pool.ranked if tier is None else self.pool.tier(tier)
+        others = ((self.pool.worth[place], place) for place in ranked if place not in self.items)
+        both = heapq.merge(sorted((worth(facts[place], self.cost(place)), place) for place in known), others)
+        return ((value, place) for value, place in both if place < until and not self.is_said(place))
+
+    def _spread(self, ranked: Iterable[tuple[float, int]]) -> Iterator[int]:
+        """Best first, when each further one of a chat counts for less. Reads no further than it is read."""
+        of_chat: Counter[str] = Counter()
+        waiting: list[tuple[float, int]] = []
+        for value, place in ranked:
+            while waiting and waiting[0][0] < value:
+                yield heapq.heappop(waiting)[1]
+            chat = self.pool.facts[place].chat
+            of_chat[chat] += 1
+            heapq.heappush(waiting, (value / of_chat[chat] ** 0.5, place))
+        while waiting:
+            yield heapq.heappop(waiting)[1]
+
+
+def worth(fact: Candidate, cost: int) -> float:
+    """Worth per token, negative, so that the best comes first."""
+    return -fact.weight / (cost + LABEL)
