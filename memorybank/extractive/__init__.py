@@ -9,14 +9,15 @@ from memorybank.extractive.antecedents import leaning_joined
 from memorybank.extractive.kinds import is_question, kind_of
 from memorybank.extractive.prior import Prior, weigh
 from memorybank.extractive.speakers import named
-from memorybank.sentences import names_in, readable, sentences, terms, tidy, words
+from memorybank.sentences import names_in, readable, sentences, tells, terms, tidy, words
 from memorybank.turns import Draft, Turn, Utterance
 
 __all__ = ["extract", "named", "weigh"]
 
 # A leaf of a very short chat may still hold one fact or two; that of a very long one stays bounded.
 LEAST_TOKENS, MOST_TOKENS = 64, 6_000
-FEWEST_WORDS, FEWEST_TERMS = 5, 3
+# Words and content words of the shortest fact: of people, and of an assistant, whose fragments are list items.
+FEWEST, FEWEST_OF_ASSISTANT = (3, 2), (5, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
                 continue
             tidied = [text for raw in sentences(utterance.text) if (text := tidy(raw, names))]
             texts = list(leaning_joined(tidied))
-            answer = next((at for at, text in enumerate(texts) if not is_question(text)), None)
+            answer = next((at for at, text in enumerate(texts) if not is_question(text) and tells(text)), None)
             for at, text in enumerate(texts):
                 question = asked if at == answer else ""
                 yield Sentence(turn, utterance, text, question, number / len(turns))
@@ -79,21 +80,21 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
 
 def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
     """The sentence as a fact, or None when it is none."""
-    if not stands_alone(sentence.text):
+    assistant = sentence.utterance.role == "assistant" and sentence.utterance.speaker == "assistant"
+    if not stands_alone(sentence.text, *(FEWEST_OF_ASSISTANT if assistant else FEWEST)):
         return None
     said_on = sentence.turn.at.date()
     text = resolve(sentence.text, said_on, replace=True)
-    speaker = sentence.utterance.speaker
     weight = prior.weigh(
         text,
-        assistant=sentence.utterance.role == "assistant" and speaker == "assistant",
+        assistant=assistant,
         answers=bool(sentence.question),
         position=sentence.position,
     )
     return Draft(
         kind=kind_of(text),
         text=paired(resolve(sentence.question, said_on, replace=True), text),
-        speaker=speaker,
+        speaker=sentence.utterance.speaker,
         said_on=said_on,
         citations=(sentence.turn.id,),
         weight=weight,
@@ -103,12 +104,11 @@ def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
 
 def paired(question: str, answer: str) -> str:
     """A short answer carries its question: it means little alone."""
-    if not question or len(terms(answer)) > 4 or len(question) > 60:
+    if not question or len(terms(answer)) > 3 or len(question) > 60:
         return answer
     return f"({question}) {answer}"
 
 
-def stands_alone(text: str) -> bool:
+def stands_alone(text: str, least_words: int, least_terms: int) -> bool:
     """Long enough to say something. The bounds are for words; two CJK characters count as one."""
-    spoken = words(text)
-    return len(spoken) >= FEWEST_WORDS and len(terms(text)) >= FEWEST_TERMS
+    return len(words(text)) >= least_words and len(terms(text)) >= least_terms

@@ -20,7 +20,10 @@ CJK_OPENER = re.compile(rf"(?:{alternation(CJK_OPENERS)})[，。！、,!～~]+\s
 LEAD_IN = re.compile(rf"(?:{alternation(LEAD_INS)})\b,?\s+", re.IGNORECASE)
 ADDRESS = re.compile(r",\s(?P<last>[^\W\d_][\w'’-]*)(?=[!?.]*$)|,\s(?P<inner>[^\W\d_][\w'’-]*)(?=,)")
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
-INTENSIFIER = re.compile(r"\b(?:really|actually|basically|literally|super|so so|honestly|just)\s+(?=\w)")
+INTENSIFIER = re.compile(
+    r"\b(?:really|actually|basically|literally|super|so so|honestly|just|definitely|totally|absolutely|truly|very)"
+    r"\s+(?=\w)"
+)
 SMILEYS = re.compile(
     "[\U0001f000-\U0001faff\u2600-\u27bf\U0001f1e6-\U0001f1ff\u2b50\u200d]+|(?<!\\w)[:;]-?[)(DPp](?!\\w)"
 )

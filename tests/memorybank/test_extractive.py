@@ -90,6 +90,18 @@ def test_it_lets_a_short_answer_carry_its_question() -> None:
     assert any("Which city hosts the summit?" in f.text and "Lisbon" in f.text for f in extract(turns))
 
 
+def test_it_takes_no_praise_for_the_answer() -> None:
+    turns = chat(
+        ("Plan it.", "Where should the offsite be?"), ("Thank you so much for the help! Lisbon, in October.", "")
+    )
+    assert "(Where should the offsite be?) Lisbon, in October." in [f.text for f in extract(turns, share=1.0)]
+
+
+def test_it_keeps_the_short_word_of_a_person_but_no_fragment_of_an_assistant() -> None:
+    facts = [f.text for f in extract(chat(("I play clarinet!", "Clarinet case straps.")), share=1.0)]
+    assert facts == ["I play clarinet!"]
+
+
 def test_it_tells_a_sentence_that_leans_together_with_the_one_before() -> None:
     facts = extract(chat(("We bought a printer called Frieda. It stands in room 12.", "")))
     assert [f.text for f in facts] == ["We bought a printer called Frieda. It stands in room 12."]
