@@ -58,8 +58,8 @@ class Selection:
 
     def gain(self, item: Item, section: str) -> float:
         """Worth per token, given all that has been chosen."""
-        said, rarity = self.said.get, self.rarity
-        new = sum([rarity[concept] * REPEATED ** said(concept, 0) for concept in item.concepts])
+        said, rarity = self.said, self.rarity
+        new = sum([rarity[c] * REPEATED ** said[c] if c in said else rarity[c] for c in item.concepts])
         cost = item.cost + self.opening(item, section)
         times = self.heard[item.fact.chat]
         spread = UNHEARD if times == 0 else 1 / (1 + CROWDED * times)

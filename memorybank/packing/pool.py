@@ -35,16 +35,17 @@ class Pool:
         #: Tokens of each text as it was counted before: those that are looked at closely are counted as shown.
         self.costs = [fact.tokens or tokens.count(fact.text, encoding) for fact in self.facts]
         self._worded: dict[int, tuple[str, int, tuple[str, ...]]] = {}
-        self._tiers: defaultdict[int, list[int]] = defaultdict(list)
+        self._tiers: dict[int, list[int]] = {}
 
     def _merge(self, facts: Iterable[Candidate], first: Mapping[str, dict[str, int]]) -> None:
         """Give each fact a place; ``first`` has the place of every text of a speaker."""
         for fact in facts:
-            place = first[fact.speaker].setdefault(fact.text, len(self.facts))
-            if place == len(self.facts):
-                self.facts.append(fact)
+            places, text = first[fact.speaker], fact.text
+            if text in places:
+                self.repeated.setdefault(places[text], []).append(fact.id)
             else:
-                self.repeated.setdefault(place, []).append(fact.id)
+                places[text] = len(self.facts)
+                self.facts.append(fact)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -64,9 +65,9 @@ class Pool:
     def tier(self, tier: int) -> list[int]:
         """The ranked places of one tier."""
         if not self._tiers:
-            for place in self.ranked:
-                self._tiers[self.facts[place].tier].append(place)
-        return self._tiers[tier]
+            tiers = [fact.tier for fact in self.facts]
+            self._tiers = {own: [place for place in self.ranked if tiers[place] == own] for own in set(tiers)}
+        return self._tiers.get(tier, [])
 
     def ids(self, place: int) -> list[int]:
         """Every fact that says it in the same words."""
