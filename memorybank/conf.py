@@ -62,7 +62,7 @@ class Conf:
 
     #: With a question, this share of the budget goes to what answers it, and at least ``question_tokens``.
     question_share: float = 0.9
-    question_tokens: int = 500
+    question_tokens: int = 1000
 
     #: Dotted path of ``f(user) -> QuerySet[Bank]``: whose banks a staff member may see in the admin.
     banks_for_user: str = ""

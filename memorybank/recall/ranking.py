@@ -13,7 +13,7 @@ K1, B = 1.2, 0.4
 #: What a turn inherits from the turn before it and from the one after it.
 PREVIOUS, NEXT = 0.6, 0.1
 #: What a turn gets for a date of the question, as a share of the best turn's words.
-DATED = 0.15
+DATED = 0.4
 #: Similarity of meaning (a cosine, −1…1) beside words (a share of the best turn's, 0…1).
 MEANING = 0.6
 

@@ -13,7 +13,7 @@ from .words import content
 
 #: A sentence counts by its turn's score, by how much of the question is in it, by whether somebody the
 #: question names says it, by its prior worth, and a little less the longer it is. Chosen by measurement.
-POWER, ASKED, NAMED, WORTH, THRIFT = 3.0, 4.0, 2.0, 0.5, 0.4
+POWER, ASKED, NAMED, WORTH, THRIFT = 2.5, 4.0, 3.0, 0.5, 0.5
 #: Tokens that opening a turn's paragraph costs: its date and its speakers.
 OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
