@@ -1,7 +1,8 @@
 """What memory retains: a log replayed, blocks rendered at several budgets, questions asked of them.
 
 python -m benchmarks.quality --log LOG --qa QA. LOG is in the import format; a line of QA is
-{"qid", "project", "question", "answer", "category", "literal"}. See ``retention`` for the score.
+{"qid", "project", "question", "answer", "category", "literal"}, and "evidence_chats", the keys of the chats
+that hold the answer, if recall is to be scored, too. See ``retention`` for the score of a block.
 """
 
 import argparse
@@ -31,6 +32,8 @@ from .retention import Examination, Question, Result, Scored
 
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 QUESTION_BUDGETS = (250, 500, 1_000, 2_000)
+#: Of the hits of recall so many are looked at, for the first distinct chats among them.
+HITS, CHATS = 100, (5, 10)
 STEP = timedelta(hours=24)
 
 
@@ -117,6 +120,20 @@ def rendered_for_questions(task: Task) -> Iterator[Scored]:
             yield Scored(question.project, budget, text, question.qid)
 
 
+def evidence_found(task: Task) -> str:
+    """The share of each question's evidence chats that are among the first chats recalled for it; all questions."""
+    banks = {project.slug: project.bank for project in Project.objects.select_related("bank")}
+    shares: dict[int, list[float]] = {first: [] for first in CHATS}
+    for question in task.questions:
+        if question.evidence_chats and question.project in banks:
+            hits = services.recall(banks[question.project], question.question, top=HITS)
+            recalled = list(dict.fromkeys(hit.chat for hit in hits))
+            wanted = set(question.evidence_chats)
+            for first, share in shares.items():
+                share.append(len(wanted.intersection(recalled[:first])) / len(wanted))
+    return "".join(f", evidence chats @{first} {fmean(share):.3f}" for first, share in shares.items() if share)
+
+
 def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
     """Replay into a scratch database with these models, then score the blocks of it."""
     with scratch.database(LLMS=models):
@@ -126,7 +143,7 @@ def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
         if "question" in inspect.signature(services.render).parameters:
             blocks: list[Scored] = []
             spent = seconds(lambda: blocks.extend(rendered_for_questions(task)))
-            cost = f"{spent / max(1, len(blocks)) * 1000:.0f} ms/render"
+            cost = f"{spent / max(1, len(blocks)) * 1000:.0f} ms/render{evidence_found(task)}"
             yield _row(task, f"question-aware, {name}", blocks, cost)
 
 

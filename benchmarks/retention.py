@@ -45,6 +45,7 @@ class Question:
     answer: str
     category: int = 0
     literal: bool = True
+    evidence_chats: Sequence[str] = ()
 
     @property
     def dated(self) -> bool:
