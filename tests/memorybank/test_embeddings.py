@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from memorybank import llm, recall, services
+from memorybank.llm.embeddings import OpenAICompatibleEmbedder
 from memorybank.models import Embedding, LLMCall, Output, SearchDocument
 from memorybank.recall import embedding, vectors
+from projects.models import Project, Tenant
 from tests.openai_server import DIMENSIONS, OpenAIServer
 
 from .factories import MINUTE, MONDAY, make_bank, run, say
@@ -120,11 +122,46 @@ def test_without_numpy_or_without_a_model_recall_goes_by_words(
     assert server.calls == 0 and services.recall(bank, "crane")
 
 
-def test_deleting_a_turn_deletes_its_vector(use: Any) -> None:
+@pytest.mark.parametrize("what", ["output", "chat", "project", "tenant"])
+def test_deleting_leaves_no_vector(use: Any, what: str) -> None:
+    tenant = Tenant.objects.create(slug="acme", name="Acme")
+    bank, other = make_bank(), make_bank()
+    project = Project.objects.create(tenant=tenant, slug="apollo", name="Apollo", bank=bank)
+    output, kept = say(bank, "a", "The crane is orange."), say(other, "a", "The crane is orange.")
+    run(MONDAY)
+    assert Embedding.objects.count() == 2
+    things: dict[str, Any] = {"output": output, "chat": output.chat, "project": project, "tenant": tenant}
+    things[what].delete()
+    assert Embedding.objects.get().pk == kept.pk
+
+
+def test_a_private_chat_has_no_vector(use: Any) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    run(MONDAY)
+    services.set_private(bank, chat_key="a", private=True, actor="alice")
+    assert not Embedding.objects.exists() and vectors.cosines(bank, "crane", without=None) == {}
+
+
+def test_the_excluded_chat_is_left_out_of_the_comparison(use: Any) -> None:
+    bank = make_bank()
+    mine, other = say(bank, "mine", "The crane is orange."), say(bank, "other", "The crane is loud.")
+    run(MONDAY)
+    assert set(vectors.cosines(bank, "crane", without=mine.chat)) == {other.pk}
+
+
+def test_an_erased_turn_gets_no_vector_from_a_call_under_way(use: Any, monkeypatch: Any) -> None:
     bank = make_bank()
     output = say(bank, "a", "The crane is orange.")
+    embed = OpenAICompatibleEmbedder.embed
+
+    def meanwhile(self: OpenAICompatibleEmbedder, texts: Any) -> Any:
+        made = embed(self, texts)
+        Output.objects.filter(pk=output.pk).delete()
+        return made
+
+    monkeypatch.setattr(OpenAICompatibleEmbedder, "embed", meanwhile)
     run(MONDAY)
-    output.delete()
     assert not Embedding.objects.exists()
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from memorybank import rendering, services, tokens
-from memorybank.models import Bank, Chat, Fact, Output, SearchDocument
+from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.recall import documents, index, ranking, words
 from memorybank.recall.words import When, asked, date_words, hashed, whens
 from projects.models import Project, Tenant
@@ -252,29 +252,28 @@ def test_two_workers_index_a_turn_once() -> None:
 # --- erasure ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["output", "chat", "bank", "project", "tenant"])
+@pytest.mark.parametrize("what", ["output", "chat", "bank", "project", "projects", "tenant"])
 def test_deleting_leaves_nothing_in_any_index(what: str) -> None:
     tenant = Tenant.objects.create(slug="acme", name="Acme")
-    bank = make_bank()
+    bank, other = make_bank(), make_bank()
     project = Project.objects.create(tenant=tenant, slug="apollo", name="Apollo", bank=bank)
     output = say(bank, "a", f"The {CANARY} is orange.")
-    services.reindex(bank)
+    say(other, "a", f"The {CANARY} is orange.")
+    services.reindex(bank), services.reindex(other)
     assert raw_index(bank.pk, CANARY)
     bank_id = bank.pk
-    rows: dict[str, Any] = {
-        "output": Output.objects.filter(pk=output.pk),
-        "chat": Chat.objects.filter(pk=output.chat_id),
-        "bank": Bank.objects.filter(pk=bank.pk),
-        "project": Project.objects.filter(pk=project.pk),
-        "tenant": Tenant.objects.filter(pk=tenant.pk),
+    things: dict[str, Any] = {
+        "output": output,
+        "chat": output.chat,
+        "bank": bank,
+        "project": project,
+        "projects": Project.objects.filter(pk=project.pk),
+        "tenant": tenant,
     }
-    if what == "tenant":  # a tenant is protected by its projects
-        project.delete()
-    rows[what].delete()
-    if what in ("project", "tenant"):
-        Bank.objects.filter(pk=bank_id).delete()  # whoever deletes a project deletes its bank
-    assert not raw_index(bank_id, CANARY)
-    assert rows_in_index(bank_id, CANARY) == 0
+    things[what].delete()
+    assert not SearchDocument.objects.filter(bank=bank_id).exists()
+    assert not raw_index(bank_id, CANARY) and rows_in_index(bank_id, CANARY) == 0
+    assert raw_index(other.pk, CANARY) and rows_in_index(other.pk, CANARY) == 1
 
 
 def test_no_readable_word_is_in_the_index() -> None:
