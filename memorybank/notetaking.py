@@ -19,6 +19,7 @@ from .exceptions import LLMError, LLMRejected
 from .lines import Line
 from .models import EXTRACTIVE, Bank, Fact
 from .redaction import redact
+from .sentences import terms
 from .transcript import Item
 from .turns import Draft, Turn
 
@@ -57,8 +58,30 @@ def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequ
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="detail") as pool:
         detail = pool.submit(_detail, turns)  # while the model thinks
         notes = _ask_for_notes(session, bank, turns, shown, known) if session else Notes(method=EXTRACTIVE)
-    drafts = superseding.mark_changes([*notes.drafts, *detail.result()], turns)
+    drafts = superseding.mark_changes(_without_quotations(notes.drafts, detail.result(), turns), turns)
     return replace(notes, drafts=[_screened(draft) for draft in drafts])
+
+
+def _without_quotations(written: Sequence[Draft], extracted: Sequence[Draft], turns: Sequence[Turn]) -> list[Draft]:
+    """The model's facts, then the extracted ones. Where a model only quotes, what was extracted there stands
+    for its line: nothing of the sentence is cut off, and its dates are absolute."""
+    facts, detail = [], list(extracted)
+    for draft in written:
+        about = set(terms(draft.text))
+        akin = [other for other in detail if set(other.citations) <= set(draft.citations)]
+        same = max(akin, key=lambda other: len(about & set(terms(other.text))), default=None)
+        if same and 2 * len(about & set(terms(same.text))) > len(about) and _quotes(draft, turns):
+            detail.remove(same)
+            draft = replace(same, kind=draft.kind, citations=draft.citations, detail=False)
+        facts.append(draft)
+    return facts + detail
+
+
+def _quotes(draft: Draft, turns: Sequence[Turn]) -> bool:
+    """Whether the draft is a piece of what the model was shown of the turns that it cites."""
+    said = draft.text.rstrip(".… ")
+    cited = (turn for turn in turns if turn.id in draft.citations and not draft.quarantine)
+    return any(said in " ".join(dates.resolve(u.text, t.at.date()).split()) for t in cited for u in t.utterances)
 
 
 def _detail(turns: Sequence[Turn]) -> list[Draft]:

@@ -164,6 +164,9 @@ def _draft(line: Line, bank: Bank, facts: Sequence[Fact]) -> Draft:
     cited = [facts[int(label) - 1] for label in line.labels]
     days = {fact.said_on for fact in cited}
     speaker, text = transcript.unlabelled(line.text, days, {fact.speaker for fact in cited})
+    quoted = next((fact for fact in cited if text.rstrip(".… ") in fact.text), None)
+    if quoted and not line.quarantine:
+        return _carried(quoted)  # whole: of a fact that is only repeated, nothing is cut off
     return Draft(
         kind=line.kind,
         text=redact(text, personal=bank.redact_personal).text,

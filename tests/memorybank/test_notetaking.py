@@ -104,6 +104,18 @@ def test_extracted_detail_stands_beside_the_notes_and_cites_turns_too(model: Scr
     assert any(tag(1) in draft.text for draft in notes.drafts)
 
 
+def test_a_line_that_only_quotes_gives_way_to_the_whole_sentence_with_its_date(model: ScriptedLLM) -> None:
+    model.enqueue(
+        "- decision: The crane moved to Hamburg yesterday (1 March 2026) [1]\n- fact: Hamburg has a crane. [1]"
+    )
+    said = "The crane moved to Hamburg yesterday because the quay in Bremen was too short."
+    notes, _ = take(model, turns([1], text=said))
+    quoted, told = (draft for draft in notes.drafts if not draft.detail)
+    assert quoted.text == "The crane moved to Hamburg on 1 March 2026 because the quay in Bremen was too short."
+    assert (quoted.kind, quoted.citations, told.text) == ("decision", (1001,), "Hamburg has a crane.")
+    assert quoted.text not in [draft.text for draft in notes.drafts if draft.detail]
+
+
 def test_without_a_model_the_notes_are_extracted_and_say_so() -> None:
     notes = notetaking.take(None, Bank(), turns([1, 2]), [])
     assert notes.method == EXTRACTIVE

@@ -95,6 +95,17 @@ def test_a_small_period_is_carried_over_word_for_word_without_a_call(model: Scri
     assert model.history == []
 
 
+def test_a_digest_line_that_only_repeats_a_fact_is_that_fact(model: ScriptedLLM) -> None:
+    bank = make_bank(max_tokens=200)
+    leaves = day_of_leaves(bank, 0)
+    fact = Fact.objects.filter(entry__in=leaves).order_by("said_on", "entry_id", "position").first()
+    assert fact is not None
+    model.enqueue(f"- fact: {' '.join(fact.text.split()[:6])} [1]")
+    assert compress(bank, MONDAY + 2 * DAY) == 1
+    [digest] = digests()
+    assert [(f.text, f.citations) for f in digest.facts.all()] == [(fact.text, [fact.pk])]
+
+
 def test_digests_are_made_from_leaf_facts_never_from_digest_prose(model: ScriptedLLM) -> None:
     """Wording drifts at most once (D14)."""
     bank = make_bank(max_tokens=200)

@@ -122,11 +122,11 @@ def test_a_corrected_fact_gives_way_but_not_one_a_person_has_settled(model: Scri
     Fact.objects.filter(text__startswith="The ferry").update(pinned=True)
     Fact.objects.filter(text__startswith="The form").update(edited_by="alice", text="The form is old.")
     say(bank, "c", "The crane is blue now.", at=MONDAY + 2 * HOUR)
-    model.enqueue("- fact: The crane is blue. [F1,1]")
+    model.enqueue("- fact: The crane turned blue. [F1,1]")
     run(MONDAY + 3 * HOUR)
     assert "[F2]" not in prompt_of(model.history[-1])
     written = set(leaf().facts.filter(detail=False).values_list("text", flat=True))
-    assert written == {"The crane is blue.", "The ferry is late.", "The form is old."}
+    assert written == {"The crane turned blue.", "The ferry is late.", "The form is old."}
     assert sound(bank)
 
 
