@@ -32,13 +32,13 @@ class Weights:
     """Log odds that a sentence will be asked for; rounded, so that nothing hangs on one data set."""
 
     bias: float = -4.0
-    information: float = 1.5
+    information: float = 1.1
     capitals: float = 0.6
-    digit: float = 0.5
-    quotation: float = 0.8
-    time: float = 1.25
+    digit: float = 2.5
+    quotation: float = 1.5
+    time: float = 1.6
     answer: float = 0.7
-    praise: float = -1.0
+    praise: float = -3.0
     position: float = -0.6
     question: float = 0.4
     assistant: float = 0.25

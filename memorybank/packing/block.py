@@ -14,10 +14,11 @@ MORE = "Further detail:"
 
 # The settled part is chosen from the history up to a checkpoint, which moves when the history has grown
 # by this factor; it gets this share of the budget. The rest follows every new chat. So a provider's
-# prompt cache keeps most of the block (median .84 of its bytes), for .008 of what it can answer.
+# prompt cache keeps most of the block (median .82 of its bytes), for .005 of what it can answer.
 GROWTH, SETTLED = 1.25, 0.88
-# Every tier that has anything to say gets at least this share, as far as it has.
-FLOOR, STEP, ROUNDS = 0.1, 0.03, 5
+# Every tier that has anything to say gets at least this share, but not for more than this part of its facts:
+# most of a leaf is detail, and what is worth the room of other tiers is the best of it.
+FLOOR, FLOOR_PART, STEP, ROUNDS = 0.1, 0.25, 0.03, 5
 TIERS = (0, 1, 2, 3)
 # Exact counts that filling the last tokens may take.
 TRIES = 12
@@ -158,23 +159,27 @@ class Builder:
     def missing(self, tier: int) -> int:
         """How many tokens the tier is short of its share, as far as it has facts for them."""
         have = sum(item.cost + LABEL for item in [*self.settled, *self.recent] if item.fact.tier == tier)
-        least = int(self.budget * FLOOR)
+        least = self.least(tier)
         if have >= least:
             return 0
-        return self.contest.unsaid(tier, least - have, longest=least)
+        return self.contest.unsaid(tier, least - have, longest=int(self.budget * FLOOR))
+
+    def least(self, tier: int) -> int:
+        """The tokens that a tier gets at least."""
+        return min(int(self.budget * FLOOR), int(self.pool.tokens(tier) * FLOOR_PART))
 
     def give_way(self, room: int) -> bool:
         """Drop the newest settled facts of tiers that keep their share without them; False if none did.
 
         The newest, because what stands before them stays the same bytes.
         """
-        share = dict.fromkeys(TIERS, 0)
+        spare = {tier: -self.least(tier) for tier in TIERS}
         for item in self.settled:
-            share[item.fact.tier] += item.cost + LABEL
+            spare[item.fact.tier] += item.cost + LABEL
         freed = 0
         for item in reversed(ordered(self.settled)):
-            if freed < room and share[item.fact.tier] - item.cost - LABEL >= self.budget * FLOOR:
-                share[item.fact.tier] -= item.cost + LABEL
+            if freed < room and spare[item.fact.tier] >= item.cost + LABEL:
+                spare[item.fact.tier] -= item.cost + LABEL
                 freed += item.cost + LABEL
                 self.settled.remove(item)
                 self.selection.drop(item)

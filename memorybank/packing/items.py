@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from memorybank.packing.values import Candidate
 from memorybank.sentences import ended, plain, terms, words
@@ -40,9 +39,8 @@ class Item:
 
 
 def concepts(text: str) -> tuple[str, ...]:
-    """What the text is about: its content words and neighbouring pairs of them."""
-    own = terms(text)
-    return tuple(dict.fromkeys([*own, *(f"{left} {right}" for left, right in pairwise(own))])) or (text,)
+    """What the text is about: its content words."""
+    return tuple(dict.fromkeys(terms(text))) or (text,)
 
 
 def sense(speaker: str, text: str) -> tuple[str, ...]:

@@ -69,6 +69,10 @@ class Pool:
             self._tiers = {own: [place for place in self.ranked if tiers[place] == own] for own in set(tiers)}
         return self._tiers.get(tier, [])
 
+    def tokens(self, tier: int) -> int:
+        """What the facts of one tier cost."""
+        return sum(self.costs[place] + LABEL for place in self.tier(tier))
+
     def ids(self, place: int) -> list[int]:
         """Every fact that says it in the same words."""
         return [self.facts[place].id, *self.repeated.get(place, ())]

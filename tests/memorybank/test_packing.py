@@ -182,9 +182,16 @@ def shares(block: Block, budget: int) -> list[float]:
 
 
 def test_a_busy_day_pushes_out_no_history() -> None:
-    old = [fact(n, chat=n, tier=n % 3, day=n // 3, weight=0.05) for n in range(90)]
+    old = [fact(n, chat=n, tier=n % 3, day=n // 3, weight=0.05) for n in range(150)]
     busy = [fact(1000 + n, chat=500 + n, tier=3, day=200, weight=0.95) for n in range(600)]
     assert min(shares(pack(old + busy, 2000), 2000)) > 0.07
+
+
+def test_a_tier_with_little_to_say_need_not_say_it_all() -> None:
+    old = [fact(n, chat=n // 10, tier=0, day=n // 10, weight=0.9) for n in range(1200)]
+    today = [fact(5000 + n, chat=900, tier=3, day=200, weight=0.01) for n in range(8)]
+    said = [line for line in pack(old + today, 2000).lines if line.tier == 3]
+    assert 0 < len(said) < 6
 
 
 def test_history_does_not_push_out_today() -> None:
