@@ -7,6 +7,7 @@ around them. Neighbours count because an answer seldom repeats the words of the 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 #: BM25: how soon repeating a word stops counting, and how much long turns are discounted.
 K1, B = 1.2, 0.4
@@ -14,8 +15,8 @@ K1, B = 1.2, 0.4
 PREVIOUS, NEXT = 0.6, 0.1
 #: What a turn gets for a date of the question, as a share of the best turn's words.
 DATED = 0.4
-#: Similarity of meaning (a cosine, −1…1) beside words (a share of the best turn's, 0…1).
-MEANING = 0.6
+#: Similarity of meaning (0…1) beside words (a share of the best turn's, 0…1).
+MEANING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +51,28 @@ def scores(
     dated: Mapping[int, float],
     cosines: Mapping[int, float],
 ) -> dict[int, float]:
-    """Each turn's score; 1 is about what the words of the best turn earn. ``dated`` is 0…1."""
+    """Each turn's score; 1 is about what the words of the best turn earn. ``dated`` is 0…1.
+
+    ``cosines`` are of all turns that have a vector, not only of ``turns``.
+    """
     known = {turn.id: turn for turn in turns}
     average = sum(turn.length for turn in known.values()) / max(1, len(known)) or 1.0
     own = {turn.id: _words(turn, rarities, average) for turn in known.values()}
     whole = {pk: _with_neighbours(turn, own) for pk, turn in known.items()}
     best = max(whole.values(), default=0.0) or 1.0
-    return {
-        pk: value / best + DATED * dated.get(pk, 0.0) + MEANING * max(0.0, cosines.get(pk, 0.0))
-        for pk, value in whole.items()
-    }
+    near = nearness(cosines)
+    return {pk: value / best + DATED * dated.get(pk, 0.0) + MEANING * near.get(pk, 0.0) for pk, value in whole.items()}
+
+
+def nearness(cosines: Mapping[int, float]) -> dict[int, float]:
+    """Cosines as 0 for the ordinary turn of the bank or worse, 1 for the nearest.
+
+    Models differ in what they give unrelated texts: .05, or .75. If all are equally near, all are 1.
+    """
+    ordinary, nearest = fmean(cosines.values() or [0.0]), max(cosines.values(), default=0.0)
+    if nearest <= ordinary:
+        return dict.fromkeys(cosines, 1.0)
+    return {pk: max(0.0, cosine - ordinary) / (nearest - ordinary) for pk, cosine in cosines.items()}
 
 
 def _words(turn: Turn, rarities: Sequence[float], average: float) -> float:

@@ -395,6 +395,17 @@ def test_rare_words_count_more_than_common_ones() -> None:
     assert scores[1] > scores[2] > 0
 
 
+@pytest.mark.parametrize("floor", [0.0, 0.75])
+def test_meaning_counts_alike_whatever_a_model_gives_unrelated_texts(floor: float) -> None:
+    cosines = {pk: floor + (1 - floor) * value for pk, value in {1: 0.1, 2: 0.1, 3: 0.6, 4: 0.1}.items()}
+    assert ranking.nearness(cosines) == pytest.approx({1: 0, 2: 0, 3: 1, 4: 0})
+
+
+def test_turns_that_are_all_as_near_are_all_near() -> None:
+    assert ranking.nearness({1: 0.4, 2: 0.4}) == {1: 1, 2: 1}
+    assert ranking.nearness({}) == {}
+
+
 def test_there_is_a_trigger_for_every_change_of_a_document() -> None:
     if connection.vendor != "sqlite":
         pytest.skip("PostgreSQL generates the column itself")
