@@ -18,6 +18,8 @@ POWER, ASKED, NAMED, WORTH, THRIFT = 2.5, 4.0, 3.0, 0.5, 0.5
 OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
 MOST_TURNS, SPARE = 120, 0.3
+#: Ids of what was recalled ascend with turn and place, as blocks show equal times, and stay below those of facts.
+BELOW = 10**18
 #: Each next candidate weighs so much of the one before it.
 STEEP = 0.7
 # "yesterday (7 May 2023)": facts have the date alone.
@@ -113,7 +115,7 @@ def _recalled(chosen: Sequence[Sentence], rows: Mapping[int, SearchDocument]) ->
     for rank, sentence in enumerate(chosen):
         row = rows[sentence.turn]
         candidate = Candidate(
-            id=-(row.pk * 1000 + 999 - sentence.place),  # blocks show equal times by ascending id
+            id=row.pk * 1000 + sentence.place - BELOW,
             text=sentence.text,
             at=row.said_at,
             period=f"{row.said_at:%Y-%m-%d} {row.chat_id:012}",

@@ -342,6 +342,16 @@ def test_every_line_of_the_tail_cites_its_turn() -> None:
     assert CANARY in Output.objects.get(pk__in=line.citations).question
 
 
+def test_turns_of_one_moment_stay_in_their_order() -> None:
+    bank = make_bank()
+    for text in ("First the crane was painted.", "Then the crane was oiled. Last it was moved."):
+        say(bank, "a", text, answer="", at=MONDAY)
+    run(MONDAY + DAY)
+    text = services.render(bank, budget=500, question="What was done to the crane?").text
+    first, then, last = (text.index(word) for word in ("painted", "oiled", "moved"))
+    assert first < then < last
+
+
 def test_the_chat_path_answers_from_what_is_stored_and_leaves_the_chat_s_own_turns_out() -> None:
     bank = make_bank(max_tokens=1500)
     many_chats(bank)
