@@ -1,4 +1,4 @@
-"""Turns → notes: the model's facts first, extracted ones beside them as free detail. Reads no table.
+"""Turns → notes: the model's facts, and extracted ones beside them as free detail. Reads no table.
 
 By size: one pass; or chunks in parallel and a merge, pre-emptively (several short calls beat one
 long one) or because one call cannot read it all. AgentFlocks' compaction is the model for this.
@@ -19,7 +19,7 @@ from .exceptions import LLMError, LLMRejected
 from .lines import Line
 from .models import EXTRACTIVE, Bank, Fact
 from .redaction import redact
-from .sentences import terms
+from .sentences import names_in, terms, tidy
 from .transcript import Item
 from .turns import Draft, Turn
 
@@ -63,18 +63,23 @@ def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequ
 
 
 def _without_quotations(written: Sequence[Draft], extracted: Sequence[Draft], turns: Sequence[Turn]) -> list[Draft]:
-    """The model's facts, then the extracted ones. Where a model only quotes, what was extracted there stands
-    for its line: nothing of the sentence is cut off, and its dates are absolute."""
-    facts, detail = [], list(extracted)
+    """The model's facts and the extracted ones, in the order of their turns. Where a model only quotes, what was
+    extracted there stands for its line: nothing of the sentence is cut off, its dates are absolute, and of a
+    greeting nothing is left."""
+    names = names_in({u.speaker for turn in turns for u in turn.utterances})
+    told, found = [], list(extracted)
     for draft in written:
-        about = set(terms(draft.text))
-        akin = [other for other in detail if set(other.citations) <= set(draft.citations)]
-        same = max(akin, key=lambda other: len(about & set(terms(other.text))), default=None)
-        if same and 2 * len(about & set(terms(same.text))) > len(about) and _quotes(draft, turns):
-            detail.remove(same)
-            draft = replace(same, kind=draft.kind, citations=draft.citations, detail=False)
-        facts.append(draft)
-    return facts + detail
+        if not _quotes(draft, turns):
+            told.append(draft)
+            continue
+        about = set(terms(tidy(draft.text, names)))
+        akin = [at for at, other in enumerate(found) if set(other.citations) <= set(draft.citations) and other.detail]
+        same = max(akin, key=lambda at: len(about & set(terms(found[at].text))), default=None)
+        if same is not None and 2 * len(about & set(terms(found[same].text))) > len(about):
+            found[same] = replace(found[same], kind=draft.kind, citations=draft.citations, detail=False)
+        elif about:
+            told.append(draft)
+    return sorted(told + found, key=lambda draft: min(draft.citations))
 
 
 def _quotes(draft: Draft, turns: Sequence[Turn]) -> bool:

@@ -91,7 +91,7 @@ def test_a_short_chat_is_read_in_one_call(model: ScriptedLLM) -> None:
 def test_every_note_cites_the_outputs_it_came_from(model: ScriptedLLM) -> None:
     model.enqueue(f"- decision: {sentence(2)} [2]\n- fact: Priya spoke of orders. [1,3]")
     notes, _ = take(model, turns([1, 2, 3]))
-    first, second = (draft for draft in notes.drafts if not draft.detail)
+    second, first = (draft for draft in notes.drafts if not draft.detail)  # as their turns came
     assert (first.kind, first.citations, first.said_on) == ("decision", (1002,), MONDAY.date())
     assert second.citations == (1001, 1003)
 
@@ -110,7 +110,7 @@ def test_a_line_that_only_quotes_gives_way_to_the_whole_sentence_with_its_date(m
     )
     said = "The crane moved to Hamburg yesterday because the quay in Bremen was too short."
     notes, _ = take(model, turns([1], text=said))
-    quoted, told = (draft for draft in notes.drafts if not draft.detail)
+    told, quoted = (draft for draft in notes.drafts if not draft.detail)
     assert quoted.text == "The crane moved to Hamburg on 1 March 2026 because the quay in Bremen was too short."
     assert (quoted.kind, quoted.citations, told.text) == ("decision", (1001,), "Hamburg has a crane.")
     assert quoted.text not in [draft.text for draft in notes.drafts if draft.detail]
