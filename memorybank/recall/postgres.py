@@ -1,13 +1,8 @@
 """PostgreSQL's tsvector: a generated column of the document, with a GIN index."""
 
-#: From a JSON list of queries: each query's place in it, and the ids it finds. A join with a list, because a union
-#: of many cheap lookups is taken for a costly query and given parallel workers, which start slower than it runs.
-SELECT = """
-    SELECT place - 1, string_agg(output_id::text, ' ')
-    FROM json_array_elements_text(%s::json) WITH ORDINALITY AS asked (query, place)
-    JOIN memorybank_searchdocument ON search @@ query::tsquery
-    GROUP BY place
-"""
+#: The ids that one query finds, in one value. One scalar for each word, planned by itself: a union of them is taken
+#: for costly and given parallel workers, a join with a list of queries is compiled; both start slower than they run.
+IDS = "SELECT string_agg(output_id::text, ' ') FROM memorybank_searchdocument WHERE search @@ %s::tsquery"
 
 
 def match(word: str, unwanted: str) -> str:

@@ -2,12 +2,8 @@
 
 from django.db import connection
 
-#: From a JSON list of queries: each query's place in it, and the ids it finds.
-SELECT = """
-    SELECT asked.key, group_concat(memorybank_search.rowid, ' ')
-    FROM json_each(%s) AS asked CROSS JOIN memorybank_search ON memorybank_search MATCH asked.value
-    GROUP BY asked.key
-"""
+#: The ids that one query finds, in one value.
+IDS = "SELECT group_concat(rowid, ' ') FROM memorybank_search WHERE memorybank_search MATCH %s"
 
 
 def match(word: str, unwanted: str) -> str:
