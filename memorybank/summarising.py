@@ -166,7 +166,8 @@ def supersede(bank: Bank, facts: Iterable[Fact]) -> None:
         for replacement in superseding.replacements(fact.text):
             older = leaf_facts.filter(text__icontains=replacement.old, said_on__lte=fact.said_on, pk__lt=fact.pk)
             for old in older.filter(pinned=False, edited_by=""):
-                if superseding.is_replaced(old.text, fact.text, replacement):
+                decided = old.kind == Fact.Kind.DECISION
+                if superseding.is_replaced(old.text, fact.text, replacement, decided=decided):
                     _replace(old, fact, replacement.old)
 
 

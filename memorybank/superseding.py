@@ -15,7 +15,8 @@ from .sentences import plain, sentences, terms
 from .turns import Draft, Turn
 
 # A value is short: up to six words, no clause. It ends at punctuation or where the sentence goes on.
-_VALUE = r"(?P<{0}>(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)){{1,40}}(?: (?!{1}\b)(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)){{1,40}}){{0,5}}?)"
+_WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){{1,40}}"  # also "3. Mai"
+_VALUE = rf"(?P<{{0}}>{_WORDS}(?: (?!{{1}}\b){_WORDS}){{{{0,5}}}}?)"
 _STOP = (
     "because|since|due|and|but|so|as|for|with|after|in|by|if|when|while|where|which|that|who|now|again|today|yesterday|"
     "is|are|was|were|will|has|have|had|weil|und|aber|da|wegen|ab|ist|wird|parce|car|et|mais|est|porque|y|pero|es|por|e|mas"
@@ -101,18 +102,29 @@ def _found(text: str) -> Iterator[Replacement]:
 
 def is_value(text: str) -> bool:
     """Specific enough to be looked for: a digit, a capital, or a script without capitals; not a mere pronoun."""
-    return len(text) > 1 and (
-        any(c.isdigit() or c.isupper() for c in text) or any(c.isalpha() and not c.islower() for c in text)
-    )
+    if len(text) < 2:
+        return text.isdigit()
+    return any(c.isdigit() or c.isupper() for c in text) or any(c.isalpha() and not c.islower() for c in text)
 
 
-def is_replaced(older: str, newer: str, replacement: Replacement) -> bool:
-    """Whether ``older`` states the replaced value about something ``newer`` speaks of where it replaces it."""
+def is_one_of_a_kind(value: str) -> bool:
+    """Whether the value is a name with a digit, like "MySQL 8" or "B4-112", and no date."""
+    own = set(terms(value))
+    return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & _IGNORED
+
+
+def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bool = False) -> bool:
+    """Whether ``older`` states the replaced value about something ``newer`` speaks of where it replaces it.
+
+    Where the value is one of a kind and the older sentence a decision for it (``decided``), that is enough.
+    """
     if not _states(older, replacement.old):
         return False
-    if any(r.old.casefold() == replacement.old.casefold() for r in replacements(older)):
+    if any(_states(r.old, replacement.old) or _states(replacement.old, r.old) for r in replacements(older)):
         return False  # it, too, says that this value is over
-    return bool(subjects(older, replacement.old) & subjects(newer, replacement.old))
+    if subjects(older, replacement.old) & subjects(newer, replacement.old):
+        return True
+    return decided and is_one_of_a_kind(replacement.old)
 
 
 def mark_changes(drafts: Sequence[Draft], turns: Sequence[Turn]) -> list[Draft]:
@@ -148,19 +160,23 @@ def _states(text: str, value: str) -> bool:
 
 def _whole(value: str) -> re.Pattern[str]:
     before, after = (r"(?<!\w)" if _WORD.match(value[0]) else ""), (r"(?!\w)" if _WORD.match(value[-1]) else "")
+    if value[0].isdigit():
+        before += r"(?<!\d[.,])"
+    if value[-1].isdigit():
+        after += r"(?![.,]\d*[1-9])"  # 84 is 84.00, but 7 is not 7.5
     if any(ord(c) > 0x2E80 for c in value):  # scripts without spaces have no word ends to look for
         before = after = ""
     return re.compile(before + re.escape(value) + after, re.IGNORECASE)
 
 
 def subjects(text: str, value: str) -> frozenset[str]:
-    """What the clause with ``value`` is about, or the clause before it if that says nothing but the value."""
+    """What the clause with ``value`` is about, or the nearest before it if that says nothing but the value."""
     clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
     about: frozenset[str] = frozenset()
     for number, clause in enumerate(clauses):
         if _states(clause, value):
-            near = _subjects(clause, value) or (_subjects(clauses[number - 1], value) if number else frozenset())
-            about |= near
+            near = (found for before in reversed(clauses[: number + 1]) if (found := _subjects(before, value)))
+            about |= next(near, frozenset())
     return about
 
 

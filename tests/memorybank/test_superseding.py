@@ -1,0 +1,85 @@
+"""What a sentence says it replaces, and which older facts that concerns: outright statements, in any language."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memorybank.superseding import Replacement, is_replaced, mark_changes, remainder, replacements
+from memorybank.turns import Draft, Turn, Utterance
+
+NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "old"),
+    [
+        ("We moved the launch from 3 May to 17 May because of the audit.", "3 May"),
+        ("PostgreSQL 16 instead of MySQL 8, says the board.", "MySQL 8"),
+        ("Updated: invoices 10 years (replacing 7), reminders unchanged.", "7"),
+        ("The new booth is B6-031, not B4-112.", "B4-112"),
+        ("Der Termin wird vom Team von 3. Mai auf 17. Mai verschoben.", "3. Mai"),
+        ("Dokumente bleiben 14 statt 30 Tage auf dem Gerät.", "30 Tage auf dem Gerät"),
+        ("On prend PostgreSQL au lieu de MySQL.", "MySQL"),
+        ("Usaremos PostgreSQL en lugar de MySQL.", "MySQL"),
+        ("Vamos usar PostgreSQL em vez de MySQL.", "MySQL"),
+        ("发布日期从5月3日改到5月17日。", "5月3日"),
+        ("公開日は5月3日から5月17日に変更しました。", "公開日は5月3日"),
+    ],
+)
+def test_it_finds_the_value_that_is_over(said: str, old: str) -> None:
+    assert Replacement(old) in replacements(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Should we use PostgreSQL instead of MySQL?",
+        "We could move the launch from 3 May to 17 May.",
+        "I would rather walk than take the bus instead of it.",
+    ],
+)
+def test_it_takes_no_question_or_guess_for_a_change(said: str) -> None:
+    assert replacements(said) == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "old", "decided", "expected"),
+    [
+        ("The launch is on 3 May.", "The launch moves from 3 May to 17 May.", "3 May", False, True),
+        ("Lena has her birthday on 3 May.", "The launch moves from 3 May to 17 May.", "3 May", False, False),
+        ("The launch is on 13 May.", "The launch moves from 3 May to 17 May.", "3 May", False, False),
+        ("Rendering invoices takes 7.5 hours.", "Invoices 10 years (replacing 7).", "7", False, False),
+        ("We keep invoices 7 years.", "Invoices: 10 years (replacing 7).", "7", False, True),
+        ("Their quote: 0.19 euro per transaction.", "0.14 euro per transaction (before: 0.19)", "0.19", False, True),
+        ("Ledgerline will use MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", True, True),
+        ("The wiki explains MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", False, False),
+        (
+            "Postgres 16 instead of MySQL 8 for billing.",
+            "Postgres for billing instead of MySQL.",
+            "MySQL",
+            False,
+            False,
+        ),
+    ],
+)
+def test_an_older_fact_gives_way_only_if_it_states_that_value_of_the_same_thing(
+    older: str, newer: str, old: str, decided: bool, expected: bool
+) -> None:
+    assert is_replaced(older, newer, Replacement(old), decided=decided) is expected
+
+
+def test_what_else_an_older_fact_says_remains() -> None:
+    assert remainder("The launch is on 3 May, and Lena prepares the press kit in Lyon.", "3 May") == (
+        "and Lena prepares the press kit in Lyon."
+    )
+    assert remainder("The launch is on 3 May.", "3 May") == ""
+
+
+def test_a_fact_names_what_it_replaces_if_anybody_in_its_turn_said_so() -> None:
+    said = (Utterance("user", "priya", "Paywright: 0.14 euro now."), Utterance("assistant", "assistant", "Not 0.19?"))
+    confirmed = (*said, Utterance("user", "priya", "The price drops from 0.19 to 0.14 euro."))
+    draft = Draft("fact", "Paywright asks a price of 0.14 euro.", "priya", NOON.date(), (1,), 0.5)
+    assert mark_changes([draft], [Turn(1, NOON, said)]) == [draft]
+    [marked] = mark_changes([draft], [Turn(1, NOON, confirmed)])
+    assert marked.text == "Paywright asks a price of 0.14 euro (before: 0.19)"
+    assert marked.weight > draft.weight
