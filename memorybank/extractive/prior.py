@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from memorybank import tokens
-from memorybank.extractive.kinds import is_question
+from memorybank.extractive.kinds import is_question, kind_of
 from memorybank.sentences import is_cjk, plain, words
 from memorybank.sentences.vocabulary import FUNCTION, PRAISE
 from memorybank.turns import Role
@@ -34,7 +34,8 @@ class Weights:
     bias: float = -4.0
     information: float = 1.1
     capitals: float = 0.6
-    digit: float = 2.5
+    digit: float = 1.5
+    decision: float = 1.0
     quotation: float = 1.5
     time: float = 1.6
     answer: float = 0.7
@@ -77,6 +78,7 @@ class Prior:
         score += W.capitals * min(2, len(CAPITAL.findall(text)) ** 0.5)
         score += W.digit * bool(NUMBER.search(DATE.sub("", text))) + W.quotation * bool(QUOTED.search(text))
         score += W.time * bool(TIMED.search(text)) + W.answer * answers + W.position * position
+        score += W.decision * (kind_of(text) == "decision")
         score += W.praise * sum(word in PRAISE for word in spoken) / max(1, len(spoken))
         weight = 1 / (1 + math.exp(-score))
         return round(weight * (W.question if is_question(text) else 1) * (W.assistant if assistant else 1), 4)
