@@ -75,7 +75,7 @@ _MONTHS = frozenset("january february march april may june july august september
 ENOUGH = 4
 _IGNORED = frozenset(terms(" ".join(sorted(_GENERIC | _MONTHS))))
 _WORD = re.compile(r"\w")
-_CLAUSE = re.compile(r"(?<=[.,:;!?])\s|[()\n、。，；：]| – | — ")
+_CLAUSE = re.compile(r"(?<=[.,;!?])\s|[()\n、。，；：]| – | — ")
 
 
 @dataclass(frozen=True, slots=True)

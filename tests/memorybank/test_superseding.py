@@ -51,6 +51,7 @@ def test_it_takes_no_question_or_guess_for_a_change(said: str) -> None:
         ("Rendering invoices takes 7.5 hours.", "Invoices 10 years (replacing 7).", "7", False, False),
         ("We keep invoices 7 years.", "Invoices: 10 years (replacing 7).", "7", False, True),
         ("Their quote: 0.19 euro per transaction.", "0.14 euro per transaction (before: 0.19)", "0.19", False, True),
+        ("We agreed on a prefix: NW- plus the year.", "New prefix is NWC- (before: NW-)", "NW-", False, True),
         ("Ledgerline will use MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", True, True),
         ("The wiki explains MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", False, False),
         (
