@@ -182,7 +182,7 @@ def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(history: li
 @with_database
 @given(histories, budgets, questions, st.randoms(use_true_random=False))
 def test_what_is_kept_back_is_never_shown(history: list[Turn], budget: int, question: str, dice: Any) -> None:
-    """Facts, and private and excluded chats. What a question recalls is quoted from turns, whatever facts they gave."""
+    """Facts, and private and excluded chats. What a question recalls is quoted from turns: see test_recall for that."""
     with remembering(history) as bank:
         leaf_facts = list(Fact.objects.filter(entry__bank=bank, entry__granularity="conversation").order_by("pk"))
         kept_back = [fact.pk for fact in leaf_facts if dice.random() < 0.4]

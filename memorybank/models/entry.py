@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, When
 
 from .bank import Bank
 from .chat import Chat
@@ -109,17 +109,27 @@ class Entry(models.Model):
         return f"{self.granularity} {self.period_start:%Y-%m-%d}"
 
 
+#: Nothing has replaced the fact, or what did is kept back itself.
+_STANDS = (
+    Q(superseded_by=None)
+    | Q(superseded_by__hidden=True)
+    | (Q(superseded_by__isnull=False) & ~Q(superseded_by__quarantine=""))
+    | Q(superseded_by__entry__chat__private=True)
+)
+
+
 class FactQuerySet(models.QuerySet["Fact"]):
     """Sets of facts."""
 
     def visible(self) -> FactQuerySet:
         """Facts that may be shown to a model: not hidden, not quarantined, not replaced by one that may be shown."""
-        newer_is_kept_back = (
-            Q(superseded_by__hidden=True)
-            | (Q(superseded_by__isnull=False) & ~Q(superseded_by__quarantine=""))
-            | Q(superseded_by__entry__chat__private=True)
-        )
-        return self.filter(Q(superseded_by=None) | newer_is_kept_back, hidden=False, quarantine="")
+        return self.filter(_STANDS, hidden=False, quarantine="")
+
+    def touched(self) -> list[tuple[str, list[int], bool]]:
+        """Text and citations of facts that a person edited or that are not visible, and whether they are."""
+        told = Case(When(_STANDS, hidden=False, quarantine="", then=True), default=False)
+        found = self.annotate(is_told=told).exclude(is_told=True, edited_by="")
+        return list(found.values_list("text", "citations", "is_told"))
 
     def shareable(self) -> FactQuerySet:
         """Visible facts whose chat is not private."""

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from ..models import Bank, Chat, Entry, Fact, SearchDocument
+from .correcting import told
 from .embedding import shown
 from .searching import Found, search, understood
 from .words import content
@@ -49,9 +50,11 @@ def _turns(bank: Bank, found: Found) -> tuple[dict[int, Hit], set[int]]:
     scores = dict(found.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
     columns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
+    lines = told({row[0]: (row[4], row[2]) for row in columns})
     hits = {
-        pk: Hit("output", pk, key, shown(lines), round(scores[pk], 4), said_at, (pk,))
-        for pk, key, lines, said_at, _ in columns
+        pk: Hit("output", pk, key, shown(lines[pk]), round(scores[pk], 4), said_at, (pk,))
+        for pk, key, _, said_at, _ in columns
+        if lines[pk]
     }
     return hits, {row[-1] for row in columns}
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from .. import conf, dates, tokens
 from ..models import Bank, Chat, SearchDocument
 from ..packing import Candidate
+from .correcting import Line, told
 from .searching import search, understood
 from .words import content
 
@@ -64,23 +65,24 @@ def answering(
     found = search(bank, understood(bank, question, now), without=without, most=MOST_TURNS)
     documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
     rows = documents.in_bulk([pk for pk, _ in found.ranked])
+    lines = told({pk: (row.chat_id, row.lines) for pk, row in rows.items()})
     known = [frozenset(content(line)) for line in said]
     sentences: list[Sentence] = []
     budget = room * 4  # more than enough to choose from; the rest of a long list is not read
     for pk, score in found.ranked:
         if pk in rows and budget > 0:
-            new = list(_sentences(rows[pk], score / found.ranked[0][1], found.rarities, known))
+            new = list(_sentences(pk, lines[pk], score / found.ranked[0][1], found.rarities, known))
             sentences += new
             budget -= sum(sentence.tokens for sentence in new)
     return _recalled(choose(sentences, room), rows)
 
 
 def _sentences(
-    row: SearchDocument, score: float, rarities: Mapping[str, float], known: Sequence[frozenset[str]]
+    turn: int, lines: Sequence[Line], score: float, rarities: Mapping[str, float], known: Sequence[frozenset[str]]
 ) -> Iterable[Sentence]:
     """The turn's sentences that are not known, valued. ``score`` is the turn's, 1 for the best."""
     encoding, whole = conf.current().encoding, sum(rarities.values()) or 1.0
-    for place, (speaker, text, worth) in enumerate(row.lines):
+    for place, (speaker, text, worth) in enumerate(lines):
         words = frozenset(content(text))
         if said_already(text, known):
             continue
@@ -88,7 +90,7 @@ def _sentences(
         asked = sum(value for word, value in rarities.items() if word in words) / whole
         named = NAMED if not rarities.keys().isdisjoint(content(speaker)) else 0.0
         value = score**POWER * (1 + ASKED * asked) * (1 + named) * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
-        yield Sentence(row.pk, place, speaker, text, size, float(value))
+        yield Sentence(turn, place, speaker, text, size, float(value))
 
 
 def said_already(text: str, lines: Iterable[frozenset[str]]) -> bool:

@@ -115,6 +115,46 @@ def test_facts_are_found_with_their_turns_unless_they_are_held_back() -> None:
     assert not [hit for hit in services.recall(bank, "crane") if hit.kind == "fact"]
 
 
+CRANE = "The harbour crane in Bremen costs 900 euros a day."
+
+
+def crane(bank: Bank) -> tuple[Fact, Any]:
+    """A fact about the crane, and a function that asks for it through every door."""
+    say(bank, "a", f"{CRANE} The night ferry was late again.", answer="")
+    run(MONDAY + DAY)
+    fact = Fact.objects.get(entry__bank=bank, text__contains="crane")
+
+    def asked_for(question: str = "What of the harbour crane, and the ferry?") -> str:
+        hits = [hit.text for hit in services.recall(bank, question)]
+        return "\n".join([*hits, services.render(bank, question=question).text])
+
+    assert CRANE in asked_for()
+    return fact, asked_for
+
+
+@pytest.mark.parametrize("kept_back", [{"hidden": True}, {"quarantine": "held back by hand"}])
+def test_what_was_hidden_does_not_come_back_through_a_question(kept_back: dict[str, Any]) -> None:
+    fact, asked_for = crane(make_bank())
+    Fact.objects.filter(pk=fact.pk).update(**kept_back)
+    assert "crane" not in asked_for()
+    assert "night ferry" in asked_for()
+
+
+def test_a_question_is_answered_with_the_correction() -> None:
+    fact, asked_for = crane(make_bank())
+    corrected = "The harbour crane in Bremen costs 1,200 euros a day."
+    Fact.objects.filter(pk=fact.pk).update(text=corrected, edited_by="alice")
+    assert corrected in asked_for() and "900" not in asked_for()
+
+
+def test_a_question_is_answered_with_the_newest_only() -> None:
+    bank = make_bank()
+    _, asked_for = crane(bank)
+    say(bank, "b", "The harbour crane now costs 700 euros instead of 900 euros.", at=MONDAY + DAY, answer="")
+    run(MONDAY + 2 * DAY)
+    assert CRANE not in asked_for() and "700 euros instead of 900" in asked_for()
+
+
 def test_failed_answers_are_not_recalled() -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.", status="error")
