@@ -21,7 +21,7 @@ _STOP = (
     "because|since|due|and|but|so|as|for|with|after|in|by|if|when|while|where|which|that|who|now|again|today|yesterday|"
     "is|are|was|were|will|has|have|had|weil|und|aber|da|wegen|ab|ist|wird|parce|car|et|mais|est|porque|y|pero|es|por|e|mas"
 )
-_END = rf"(?=\s*(?:[.,;:!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
+_END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
 _MOVED = (
     r"\b(?:mov\w+|chang\w+|shift\w*|postpon\w+|push\w*|delay\w+|rais\w+|lower\w*|increas\w+|reduc\w+|extend\w*|switch\w*|"
     r"renam\w+|go(?:es)?|went|drop\w*|brought forward|mov(?:e|es) again|handed|verschoben|verschiebt|geändert|wechseln?|"
@@ -51,7 +51,8 @@ _PATTERNS = tuple(
         rf"\((?:was|were|before|previously|formerly|originally|vorher|bisher|avant|antes|antes era)[:,]? {_value('old')}\s*[,);]",
         rf"(?<=\w), not {_value('old')}{_END}",
         rf"\b(?:the old|the previous|the former) {_value('old')} is gone",
-        rf"(?:^|\s){_value('old')} ?(?:→|->|=>) ?{_value('new')}{_END}",
+        # an arrow between two numbers or dates; between words it may mean anything
+        rf"(?:^|\s)(?=[^→>]{{0,60}}\d[^→>]{{0,40}}(?:→|->|=>)[^.;!?]{{0,40}}\d){_value('old')} ?(?:→|->|=>) ?{_value('new')}{_END}",
         # no spaces between words
         r"(?:从|由|從)(?P<old>[^，。；、\s]{1,20}?)(?:改为|改成|改到|推迟到|提前到|換成|换成|改為)(?P<new>[^，。；\s]{1,20})",
         r"(?:而不是|不再是|代替|取代)(?P<old>[^，。；、\s]{1,20})",
@@ -75,6 +76,8 @@ _MONTHS = frozenset("january february march april may june july august september
 ENOUGH = 4
 _IGNORED = frozenset(terms(" ".join(sorted(_GENERIC | _MONTHS))))
 _WORD = re.compile(r"\w")
+#: With the value, its reason is over.
+_REASON = re.compile(r"(?:because|since|as|weil|denn|da|parce|car|puisque|porque|ya|pois|因为|由于)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"(?<=[.,;!?])\s|[()\n、。，；：]| – | — ")
 
 
@@ -183,8 +186,9 @@ def subjects(text: str, value: str) -> frozenset[str]:
 def remainder(text: str, value: str) -> str:
     """What ``text`` says besides the clauses that state ``value``; "" if that is too little to stand alone."""
     clauses = [clause.strip() for clause in _CLAUSE.split(text)]
-    rest = " ".join(clause for clause in clauses if clause and not _states(clause, value)).rstrip(" ,;:–—")
-    return rest if len(_subjects(rest, value)) >= ENOUGH else ""
+    kept = [clause for clause in clauses if clause and not _states(clause, value) and not _REASON.match(clause)]
+    rest = " ".join(kept).rstrip(" ,;:–—")
+    return rest[:1].upper() + rest[1:] if len(_subjects(rest, value)) >= ENOUGH else ""
 
 
 def _subjects(clause: str, value: str) -> frozenset[str]:

@@ -26,6 +26,24 @@ PREFERENCE = re.compile(
 )
 
 
+# What is asked of the assistant tells what was wanted, not what is so.
+REQUEST = re.compile(
+    r"(?:please |then |now |ok,? |so )?(?:make|write|give|show|draft|explain|summari[sz]e|translate|suggest|help"
+    r"|compare|calculate|rewrite|shorten)\b(?: (?:me|us|a|an|the|this|that|it|my|our|these|those)\b|:)"
+    r"|(?:can|could|would|will) you\b"
+    r"|(?:bitte )?(?:mach|schreib|gib|zeig|erstell|fass|erklär|übersetz|vergleich)e? (?:mir|uns|das|die|den|eine?n?)\b"
+    r"|(?:fais|écris|donne|montre|explique|résume|traduis)(?:-moi|-nous)?\b"
+    r"|(?:haz|escribe|dame|danos|muéstrame|explícame|resume|traduce)(?:me|nos)?\b"
+    r"|(?:faça|escreva|me dê|mostre|explique|resuma|traduza)\b|请|請|帮我",
+    re.IGNORECASE,
+)
+
+
+def is_request(text: str) -> bool:
+    """Whether the sentence asks for something to be made, in words that are hard to misread."""
+    return REQUEST.match(text) is not None
+
+
 def is_question(text: str) -> bool:
     """Ends like one, in any script."""
     return text.rstrip("\"'”’» )").endswith(("?", "？", "؟"))

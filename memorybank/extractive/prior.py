@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from memorybank import tokens
-from memorybank.extractive.kinds import is_question, kind_of
+from memorybank.extractive.kinds import is_question, is_request, kind_of
 from memorybank.sentences import is_cjk, plain, words
 from memorybank.sentences.vocabulary import FUNCTION, PRAISE
 from memorybank.turns import Role
@@ -81,7 +81,8 @@ class Prior:
         score += W.decision * (kind_of(text) == "decision")
         score += W.praise * sum(word in PRAISE for word in spoken) / max(1, len(spoken))
         weight = 1 / (1 + math.exp(-score))
-        return round(weight * (W.question if is_question(text) else 1) * (W.assistant if assistant else 1), 4)
+        weight *= W.question if is_question(text) or is_request(text) else 1
+        return round(weight * (W.assistant if assistant else 1), 4)
 
 
 def weigh(text: str, *, role: Role = "user", encoding: str = "o200k_base") -> float:
