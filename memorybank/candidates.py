@@ -22,6 +22,8 @@ from .packing import Candidate
 VERBATIM = (CARRIED, EXTRACTIVE)
 #: The tiers of a block in its order: oldest and coarsest first.
 TIERS = tuple(reversed(Granularity))
+#: That of facts which no digest has absorbed.
+UNDIGESTED = TIERS.index(Granularity.CONVERSATION)
 #: What a candidate is made of.
 COLUMNS = ("pk", "text", "said_on", "speaker", "weight", "tokens", "pinned")
 
@@ -76,7 +78,9 @@ def load(bank: Bank, *, exclude_chat: str = "") -> Memory:
     for entry, cited, pk, text, day, speaker, weight, size, pinned in rows.iterator():
         if place := places.get(entry):  # else its chat is left out, or it was written since the places were read
             at, chat, key, tier, period, _ = place
-            fact = Candidate(pk, text, at, tier, period, _spelt(day), chat, speaker, weight, size, pinned)
+            if tier == UNDIGESTED:
+                period = _period(Granularity.CONVERSATION, day)[1]
+            fact = Candidate(pk, text, _said(day, at), tier, period, _spelt(day), chat, speaker, weight, size, pinned)
             memory.candidates.append(fact)
             memory.citations[pk], memory.chat_keys[pk] = cited, key
     _add_digests(bank, memory, places)
@@ -130,6 +134,12 @@ def _period_label(granularity: Granularity, start: date) -> str:
 
 
 @lru_cache(maxsize=4096)
+def _said(day: date, last_at: datetime) -> datetime:
+    """When a fact of a chat was said: before the chat went on for days, at the end of its own day."""
+    return last_at if day >= last_at.date() else datetime.combine(day, time.max, tzinfo=last_at.tzinfo)
+
+
+@lru_cache(maxsize=4096)
 def _spelt(day: date) -> str:
     return dates.spell(day)
 
@@ -140,7 +150,7 @@ def leaf_candidate(fact: Fact) -> Candidate:
     return Candidate(
         id=fact.pk,
         text=fact.text,
-        at=fact.entry.last_at,
+        at=_said(fact.said_on, fact.entry.last_at),
         tier=tier,
         period=period,
         label=_spelt(fact.said_on),

@@ -50,15 +50,15 @@ def sense(speaker: str, text: str) -> tuple[str, ...]:
 
 def as_line(text: str, names: Collection[str]) -> str:
     """One visible line that ends like a sentence and imitates neither a fence nor another speaker."""
-    text = one_line(plain(text)).replace("```", "'''")
+    text = inert(text)
     if ":" in text or "：" in text:
         text = SPOKEN_AS.sub(lambda match: f"{match[1]} –" if match[1] in names else match[0], text)
     return ended(text)
 
 
-def one_line(text: str) -> str:
-    """Whitespace of any kind as single spaces."""
-    return " ".join(text.split())
+def inert(text: str) -> str:
+    """On one line, with nothing hidden in it and no fence."""
+    return " ".join(plain(text).split()).replace("```", "'''")
 
 
 def speaking(speakers: Iterable[str]) -> frozenset[str]:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memorybank import tokens
-from memorybank.packing.items import Item, one_line
+from memorybank.packing.items import Item, inert
 from memorybank.packing.values import Line
-from memorybank.sentences import plain
 
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
 SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
@@ -81,10 +80,10 @@ def paragraphs(items: Sequence[Item]) -> list[str]:
     last: Item | None = None
     for item in ordered(items):
         if last is None or last.paragraph != item.paragraph:
-            lines.append(one_line(plain(item.fact.label)) or "-")
+            lines.append(inert(item.fact.label) or "-")
             last = None
         if item.fact.speaker and (last is None or last.fact.speaker != item.fact.speaker):
-            lines[-1] += f" {one_line(plain(item.fact.speaker))}:"
+            lines[-1] += f" {inert(item.fact.speaker)}:"
         lines[-1] += f" {item.text}"
         last = item
     return lines

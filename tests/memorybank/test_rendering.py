@@ -10,7 +10,7 @@ from memorybank import candidates, rendering, services, tokens
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Fact, Output
 
-from .factories import DAY, HOUR, MONDAY, add_fact, add_leaf, chat_of, make_bank, run, sentence, sound, tag, talk
+from .factories import DAY, HOUR, MONDAY, add_fact, add_leaf, chat_of, make_bank, run, say, sentence, sound, tag, talk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
@@ -70,6 +70,17 @@ def test_a_history_larger_than_the_budget_fills_at_least_92_percent_of_it() -> N
     history(bank, days=12)
     run(MONDAY + 40 * DAY)
     assert 0.92 * 800 <= services.prompt_block(bank.pk)[1] <= 800
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_chat_that_goes_on_for_days_stands_under_each_of_them_in_order() -> None:
+    bank = make_bank()
+    say(bank, "long", "The crane moved to Hamburg with all its cables.", at=MONDAY, answer="")
+    say(bank, "between", "The ferry to Lisbon sails every Tuesday.", at=MONDAY + DAY, answer="")
+    say(bank, "long", "The winch moved to Bremen with all its ropes.", at=MONDAY + 2 * DAY, answer="")
+    run(MONDAY + 90 * DAY)
+    said = services.render(bank).text
+    assert said.index("crane") < said.index("ferry") < said.index("winch")
 
 
 def test_the_same_memory_gives_the_same_bytes() -> None:
