@@ -110,8 +110,8 @@ def test_it_takes_no_praise_for_the_answer() -> None:
 
 
 def test_it_keeps_the_short_word_of_a_person_but_no_fragment_of_an_assistant() -> None:
-    facts = [f.text for f in extract(chat(("I play clarinet!", "Clarinet case straps.")), share=1.0)]
-    assert facts == ["I play clarinet!"]
+    facts = [f.text for f in extract(chat(("I collect stamps!", "Stamp album sleeves.")), share=1.0)]
+    assert facts == ["I collect stamps!"]
 
 
 def test_it_tells_a_sentence_that_leans_together_with_the_one_before() -> None:
