@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Count, Sum
 from django.utils import timezone
 
@@ -154,9 +155,11 @@ def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | 
     now = now or timezone.now()
     parked = Chat.objects.filter(bank=bank).parked()
     parked = parked.filter(key=chat_key) if chat_key else parked
-    count = parked.update(parked_at=None, attempts=0, due_at=now)
-    if count:
-        banking.log(bank, actor, Event.Action.RETRY, now, chats=count)
+    with transaction.atomic():
+        Bank.objects.select_for_update().filter(pk=bank.pk).exists()  # first, as whoever else changes several chats
+        count = parked.update(parked_at=None, attempts=0, due_at=now)
+        if count:
+            banking.log(bank, actor, Event.Action.RETRY, now, chats=count)
     return count
 
 

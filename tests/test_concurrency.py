@@ -228,29 +228,37 @@ def test_it_does_not_forget_a_turn_of_a_request_that_began_before_memory_was_on(
     assert services.check(bank) == []
 
 
+FAILED_AT = datetime(2026, 3, 2, 12, tzinfo=UTC)
+#: By the worker whose call was the first good one after an outage, and by a person.
+PARDONS: dict[str, Callable[[Bank], int]] = {
+    "after an outage": lambda bank: Chat.objects.revive(FAILED_AT),
+    "on request": lambda bank: services.retry_parked(bank, actor="alice"),
+}
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer at a time, whatever the order")
-def test_a_pardon_after_an_outage_waits_for_whoever_writes_in_several_chats_of_a_bank() -> None:
+@pytest.mark.parametrize("when", PARDONS)
+def test_a_pardon_waits_for_whoever_writes_in_several_chats_of_a_bank(when: str) -> None:
     bank = make_bank()
-    failed_at = datetime(2026, 3, 2, 12, tzinfo=UTC)
     for key in ("first", "second"):
         say(bank, key, "The harbour crane must be replaced before the winter storms begin.")
-    Chat.objects.update(attempts=3, failed_since=failed_at)
+    Chat.objects.update(attempts=3, failed_since=FAILED_AT, parked_at=FAILED_AT)
 
     with ThreadPoolExecutor(1) as pool, transaction.atomic():  # a host site may record two turns in one transaction
-        say(bank, "second", "The crane is leased until the end of March.")
-        pardoned = pool.submit(revive, failed_at)
+        say(bank, "second", "Where is the crane?", status="error")  # an answered turn would be a new chance by itself
+        pardoned = pool.submit(elsewhere, PARDONS[when], bank)
         wait_until_blocked()
-        say(bank, "first", "The crane is leased until the end of March.")
+        say(bank, "first", "Where is the crane?", status="error")
 
     assert pardoned.result() == 2
-    assert set(Chat.objects.values_list("attempts", flat=True)) == {0}
+    assert set(Chat.objects.values_list("attempts", "parked_at")) == {(0, None)}
 
 
-def revive(since: datetime) -> int:
-    """As the worker does whose call was the first good one, on a connection of its own."""
+def elsewhere(act: Callable[[Bank], int], bank: Bank) -> int:
+    """On a connection of its own, as another process."""
     try:
-        return Chat.objects.revive(since)
+        return act(bank)
     finally:
         connection.close()
 
