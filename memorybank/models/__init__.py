@@ -2,7 +2,7 @@
 
 from .bank import Bank, Event
 from .chat import Chat, Output
-from .entry import CARRIED, EXTRACTIVE, Entry, Fact, Granularity
+from .entry import CARRIED, EXTRACTIVE, Entry, Fact, Granularity, Standing
 from .ledger import LLMCall, LLMEndpoint
 from .search import Embedding, SearchDocument
 
@@ -20,4 +20,5 @@ __all__ = [
     "LLMEndpoint",
     "Output",
     "SearchDocument",
+    "Standing",
 ]

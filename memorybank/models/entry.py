@@ -6,7 +6,7 @@ becoming their parent; nothing is deleted by rolling up. Entries without a paren
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from django.db import models
 from django.db.models import Case, F, Q, When
@@ -118,6 +118,16 @@ _STANDS = (
 )
 
 
+class Standing(NamedTuple):
+    """What became of a leaf fact: whether it may be shown, and whether a person corrected it."""
+
+    pk: int
+    text: str
+    citations: tuple[int, ...]
+    is_visible: bool
+    is_edited: bool
+
+
 class FactQuerySet(models.QuerySet["Fact"]):
     """Sets of facts."""
 
@@ -125,11 +135,17 @@ class FactQuerySet(models.QuerySet["Fact"]):
         """Facts that may be shown to a model: not hidden, not quarantined, not replaced by one that may be shown."""
         return self.filter(_STANDS, hidden=False, quarantine="")
 
-    def touched(self) -> list[tuple[str, list[int], bool]]:
-        """Text and citations of facts that a person edited or that are not visible, and whether they are."""
-        told = Case(When(_STANDS, hidden=False, quarantine="", then=True), default=False)
-        found = self.annotate(is_told=told).exclude(is_told=True, edited_by="")
-        return list(found.values_list("text", "citations", "is_told"))
+    def standing(self, *, changed: bool = False) -> list[Standing]:
+        """What became of each fact; with ``changed`` only of those that are not as they were written."""
+        visible = Case(When(_STANDS, hidden=False, quarantine="", then=True), default=False)
+        found = self.annotate(is_visible=visible).order_by()
+        found = found.exclude(is_visible=True, edited_by="") if changed else found
+        return [
+            Standing(pk, text, tuple(citations), is_visible, bool(edited_by))
+            for pk, text, citations, is_visible, edited_by in found.values_list(
+                "pk", "text", "citations", "is_visible", "edited_by"
+            )
+        ]
 
     def shareable(self) -> FactQuerySet:
         """Visible facts whose chat is not private."""

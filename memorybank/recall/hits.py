@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
-from ..models import Bank, Chat, Entry, Fact, SearchDocument
+from ..models import Bank, Chat, Entry, Fact, SearchDocument, Standing
 from .correcting import told
 from .embedding import shown
 from .searching import Found, search, understood
@@ -40,38 +40,36 @@ def recall(
         return []
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
     found = search(bank, understood(bank, question, now), without=without, most=top)
-    turns, chats = _turns(bank, found)
-    facts = _facts(chats, turns, found)
-    return sorted([*turns.values(), *facts], key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
-
-
-def _turns(bank: Bank, found: Found) -> tuple[dict[int, Hit], set[int]]:
-    """The turns with what may be shown of them, and the ids of their chats; none of a chat just made private."""
     scores = dict(found.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
-    columns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
-    lines = told({row[0]: (row[4], row[2]) for row in columns})
+    turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
+    facts = _facts(turns)
+    lines = told({row[0]: row[2] for row in turns}, facts)
     hits = {
         pk: Hit("output", pk, key, shown(lines[pk]), round(scores[pk], 4), said_at, (pk,))
-        for pk, key, _, said_at, _ in columns
+        for pk, key, _, said_at, _ in turns
         if lines[pk]
     }
-    return hits, {row[-1] for row in columns}
+    found_facts = [hit for fact in facts if fact.is_visible and (hit := _fact(fact, hits, found))]
+    return sorted([*hits.values(), *found_facts], key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
 
 
-def _facts(chats: Collection[int], turns: Mapping[int, Hit], found: Found) -> list[Hit]:
-    """The visible leaf facts of these chats that cite these turns."""
+def _facts(turns: Collection[tuple[Any, ...]]) -> list[Standing]:
+    """The leaf facts that may cite these turns."""
+    ids, chats = [row[0] for row in turns], {row[4] for row in turns}
     ranges = Entry.objects.leaves().filter(chat__in=chats).values_list("pk", "first_output", "last_output")
-    covering = [pk for pk, first, last in ranges if any((first or 0) <= turn <= (last or 0) for turn in turns)]
-    facts = Fact.objects.shareable().filter(entry__in=covering).order_by() if covering else Fact.objects.none()
-    hits = []
-    for pk, text, citations in facts.values_list("pk", "text", "citations"):
-        cited = [turns[output] for output in citations if output in turns]
-        if cited:
-            best = max(cited, key=lambda hit: hit.score)
-            score = best.score * (FACT_SHARE + (1 - FACT_SHARE) * _share(text, found))
-            hits.append(Hit("fact", pk, best.chat, text, round(score, 4), best.created_at, tuple(citations)))
-    return hits
+    covering = [pk for pk, first, last in ranges if any((first or 0) <= turn <= (last or 0) for turn in ids)]
+    return Fact.objects.filter(entry__in=covering).standing() if covering else []
+
+
+def _fact(fact: Standing, turns: Mapping[int, Hit], found: Found) -> Hit | None:
+    """The fact as a hit, if it cites one of the turns."""
+    cited = [turns[output] for output in fact.citations if output in turns]
+    if not cited:
+        return None
+    best = max(cited, key=lambda hit: hit.score)
+    score = best.score * (FACT_SHARE + (1 - FACT_SHARE) * _share(fact.text, found))
+    return Hit("fact", fact.pk, best.chat, fact.text, round(score, 4), best.created_at, fact.citations)
 
 
 def _share(text: str, found: Found) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from .. import conf, dates, tokens
-from ..models import Bank, Chat, SearchDocument
+from ..models import Bank, Chat, Entry, Fact, SearchDocument
 from ..packing import Candidate
 from .correcting import Line, told
 from .searching import search, understood
@@ -65,7 +65,10 @@ def answering(
     found = search(bank, understood(bank, question, now), without=without, most=MOST_TURNS)
     documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
     rows = documents.in_bulk([pk for pk, _ in found.ranked])
-    lines = told({pk: (row.chat_id, row.lines) for pk, row in rows.items()})
+    facts = Fact.objects.filter(
+        entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
+    )
+    lines = told({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
     known = [frozenset(content(line)) for line in said]
     sentences: list[Sentence] = []
     budget = room * 4  # more than enough to choose from; the rest of a long list is not read
