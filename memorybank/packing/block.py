@@ -217,7 +217,8 @@ class Builder:
     def stretch(self, running: Sequence[Item]) -> None:
         """Where nothing is short enough for the gap, exchange late choices for longer ones."""
         unsaid = sorted((i for i in running if not self.selection.repeats(i)), key=lambda i: -i.cost)
-        places = [(part, place) for part in (self.fresh, self.recent) for place in reversed(range(len(part)))]
+        parts = (self.fresh, self.recent, self.settled)
+        places = [(part, place) for part in parts for place in reversed(range(len(part)))]
         for part, place in places[:TRIES]:
             left = self.room()
             if left * 100 < self.budget:

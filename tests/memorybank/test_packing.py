@@ -176,6 +176,14 @@ def test_it_shows_everything_when_everything_fits() -> None:
     assert ids(pack(facts, 4000)) == {candidate.id for candidate in facts}
 
 
+@pytest.mark.parametrize("budget", [400, 500, 800])
+def test_a_small_budget_is_filled_though_every_tier_wants_its_share(budget: int) -> None:
+    long = "It was said in the meeting that every one of these machines has to be inspected before the summer starts."
+    tiers = [fact(n, chat=n, tier=n % 4, day=n, weight=0.5) for n in range(120)]
+    history = [one._replace(text=f"{one.text} {long}", tokens=0) if one.tier == 3 else one for one in tiers]
+    assert pack(history, budget).tokens >= 0.98 * budget
+
+
 def shares(block: Block, budget: int) -> list[float]:
     """What each tier's facts have of the budget: a tenth with their dates and names, a little less without."""
     return [sum(tokens.count(line.text) for line in block.lines if line.tier == tier) / budget for tier in range(4)]
