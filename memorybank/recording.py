@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from .exceptions import InvalidInput
@@ -142,13 +141,5 @@ def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
             chat.indexed_through = 0
         chat.index_due = bank.enabled and not private and chat.last_output_at is not None
         chat.save(update_fields=["private", "due_at", "indexed_through", "index_due"])
-        drop_blocks(bank)
+        Chat.objects.drop_blocks([bank.pk])
     return chat
-
-
-def drop_blocks(bank: Bank) -> None:
-    """Empty every stored block of a bank: something in them must not be shown any more."""
-    Chat.objects.filter(bank=bank).exclude(block_version=0).update(block="", block_tokens=0, lead="", block_version=0)
-    Bank.objects.filter(pk=bank.pk).update(
-        block="", block_tokens=0, lead="", block_chats=[], version=F("version") + 1, block_version=F("version")
-    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import ClassVar
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
 
 from django.db import models, transaction
 from django.db.models import F, Q, Window
@@ -12,6 +13,9 @@ from django.db.models.functions import RowNumber
 from .. import conf
 from .bank import Bank
 from .leasing import Leased, LeasedQuerySet
+
+#: Before any time that a sweep may be told: no chat is older.
+LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ChatQuerySet(LeasedQuerySet["Chat"]):
@@ -69,6 +73,28 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
             return self.filter(bank=bank, index_due=True).update(index_due=False)
         return self.filter(bank=bank, private=False, last_output_at__isnull=False).update(index_due=True)
 
+    def drop_blocks(self, banks: Collection[int]) -> None:
+        """Empty every stored block of these banks: something in them must not be shown any more.
+
+        The next sweep renders them anew, if nobody does before.
+        """
+        stored = self.filter(bank__in=banks).exclude(block_version=0)
+        stored.update(block="", block_tokens=0, lead="", block_version=0)
+        dropped = {"block": "", "block_tokens": 0, "lead": "", "block_chats": [], "block_version": F("version")}
+        Bank.objects.filter(pk__in=banks).update(version=F("version") + 1, compress_at=LONG_DUE, **dropped)
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete them, and with them every stored block of their banks; whoever has read their words writes none."""
+        with transaction.atomic():
+            touched = Bank.objects.filter(pk__in=set(self.values_list("bank_id", flat=True)))
+            banks = list(touched.select_for_update().order_by("pk").values_list("pk", flat=True))
+            deleted = super().delete()
+            Bank.objects.filter(pk__in=banks).update(epoch=F("epoch") + 1)
+            Chat.objects.drop_blocks(banks)
+        return deleted
+
+    delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Chat.objects.delete()
+
 
 class Chat(Leased):
     """One conversation of the outer application, known there as ``key``."""
@@ -117,6 +143,10 @@ class Chat(Leased):
 
     def __str__(self) -> str:
         return self.title or self.key
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete it as a set of one, and with it every stored block of its bank."""
+        return Chat.objects.filter(pk=self.pk).delete()
 
     def next_due(self, bank: Bank) -> datetime | None:
         """When its waiting turns should be summarised: at once if many, else when it falls idle."""

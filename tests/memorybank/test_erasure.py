@@ -1,0 +1,85 @@
+"""A deleted chat leaves no word in any stored block, whoever deletes it and whatever is under way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from memorybank import rendering, services
+from memorybank.models import Bank, Chat
+
+from .factories import DAY, HOUR, MONDAY, add_leaf, chat_of, make_bank, run
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
+
+SECRET, OTHER = "The zanzibar crane is orange since Friday.", "The ferry to Lisbon sails every Tuesday."
+DELETIONS: dict[str, Callable[[Bank], object]] = {
+    "a chat": lambda bank: chat_of(bank, "deleted").delete(),
+    "a set of chats": lambda bank: Chat.objects.filter(bank=bank, key="deleted").delete(),
+    "some of a bank's chats": lambda bank: bank.chats.filter(key="deleted").delete(),
+}
+
+
+def remembering() -> Bank:
+    """A bank whose stored block tells of two chats, and each of those the block without its own."""
+    bank = make_bank(max_tokens=2000)
+    add_leaf(bank, "deleted", [SECRET], at=MONDAY, pinned=True)
+    add_leaf(bank, "other", [OTHER], at=MONDAY + HOUR)
+    run(MONDAY + DAY)
+    for key in ("deleted", "other"):
+        services.prompt_block(bank.pk, chat_key=key)
+    return bank
+
+
+def stored(bank: Bank) -> str:
+    """Every text that blocks of a bank are stored in."""
+    rows = [*Bank.objects.filter(pk=bank.pk).values_list("block", "lead"), *bank.chats.values_list("block", "lead")]
+    return " ".join(text for row in rows for text in row)
+
+
+@pytest.mark.parametrize("what", DELETIONS)
+def test_a_deleted_chat_is_in_no_stored_block(what: str) -> None:
+    bank, elsewhere = remembering(), remembering()
+    assert stored(bank).count("zanzibar") == 4
+    DELETIONS[what](bank)
+    assert "zanzibar" not in stored(bank)
+    assert "zanzibar" not in services.prompt_block(bank.pk, chat_key="other", question="Which crane is orange?")[0]
+    assert stored(elsewhere).count("zanzibar") == 4
+
+
+@pytest.mark.parametrize("what", DELETIONS)
+def test_the_next_sweep_shows_again_what_is_left(what: str) -> None:
+    bank = remembering()
+    DELETIONS[what](bank)
+    run(MONDAY + DAY)
+    assert OTHER in services.prompt_block(bank.pk)[0]
+    assert "zanzibar" not in stored(bank)
+    assert services.check(Bank.objects.get(pk=bank.pk)) == []
+
+
+@pytest.mark.parametrize("renders", ["the block", "a variant"])
+def test_a_block_rendered_while_a_chat_is_deleted_is_not_stored(renders: str) -> None:
+    bank = remembering()
+    add_leaf(bank, "third", ["The oak warehouse opens at nine."], at=MONDAY + DAY)
+    if renders == "a variant":
+        run(MONDAY + 2 * DAY)
+    deleted: list[object] = []
+
+    def delete_meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+        result = execute(sql, *rest)
+        if not deleted and 'FROM "memorybank_fact"' in sql:  # its words have been read
+            deleted.append(None)
+            chat_of(bank, "deleted").delete()
+        return result
+
+    with connection.execute_wrapper(delete_meanwhile):
+        if renders == "a variant":
+            services.prompt_block(bank.pk, chat_key="third")
+        else:
+            rendering.refresh(bank.pk)
+    assert deleted and "zanzibar" not in stored(bank)
+
+
+def test_no_chats_are_deleted_by_mistake() -> None:
+    assert not hasattr(Chat.objects, "delete")
