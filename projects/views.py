@@ -185,6 +185,7 @@ def _show(
             "older": older,
             "memory": memory,
             "memory_tokens": memory_tokens,
+            "given": _given(project, chat, turns),
             "unsent": _unsent(project, chat, turns),
             "model": llm.get("chat"),
             "form": form,
@@ -203,6 +204,16 @@ def _turns(chat: Chat, before: str) -> tuple[list[Output], int | None]:
     newest = list(outputs[: TURNS_ON_A_PAGE + 1])
     shown = newest[:TURNS_ON_A_PAGE][::-1]
     return shown, shown[0].pk if len(newest) > TURNS_ON_A_PAGE else None
+
+
+def _given(project: Project, chat: Chat, turns: list[Output]) -> str:
+    """The memory the last answer was given with; "" if it would not be the same any more."""
+    last = turns[-1] if turns else None
+    given = getattr(last, "given_with", None)
+    if last is None or given is None or not last.answer or given.memory_version != project.bank.block_version:
+        return ""
+    memory, size = services.prompt_block(project.bank.pk, chat_key=chat.key, question=last.question)
+    return memory if size == given.memory_tokens else ""
 
 
 def _unsent(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:

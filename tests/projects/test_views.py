@@ -9,6 +9,7 @@ from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 from django.test import Client, override_settings
 from django.urls import reverse
+from django.utils.html import escape
 
 from memorybank import services
 from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
@@ -277,6 +278,34 @@ class AnswerTest(Cast):
         self.assertGreater(reply["memory_tokens"], 0)
         self.assertContains(page, f"Given with {reply['memory_tokens']} tokens of memory")
         self.assertEqual(GivenWith.objects.get().memory_tokens, reply["memory_tokens"])
+
+    @with_chat_model()
+    def test_the_last_answer_is_shown_with_what_answered_its_question_and_not_with_all_of_the_memory(self) -> None:
+        self.switch_on(self.apollo)
+        services.configure(self.apollo.bank, actor="alice", max_tokens=200)
+        self.remember(self.apollo, "alice", "We decided that Lisbon hosts the launch on 17 May 2026.")
+        self.remember(self.apollo, "alice", "The ferry sails every Tuesday.", chat_key="other")
+        scripted().enqueue("Lisbon.")
+        chat = self.begin_chat(self.bob, self.apollo)
+        reply = self.say(self.bob, chat, "Where is the launch?").json()
+
+        page = self.client.get(self.chat_url(chat))
+        self.assertIn("ferry", page.context["memory"])
+        self.assertNotIn("ferry", reply["memory"])
+        self.assertContains(page, f'<pre tabindex="0">{escape(reply["memory"])}</pre>')
+
+    @with_chat_model()
+    def test_an_answer_whose_memory_has_changed_says_so(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "alice", "We decided that Lisbon hosts the launch on 17 May 2026.")
+        scripted().enqueue("Lisbon.")
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "Where is the launch?")
+        self.remember(self.apollo, "alice", "Now Porto hosts the launch.", chat_key="moved")
+
+        page = self.client.get(self.chat_url(chat))
+        self.assertEqual(page.context["given"], "")
+        self.assertContains(page, "The memory has changed since.")
 
     @without_models
     def test_without_a_model_the_exact_prompt_is_shown_and_the_message_recorded(self) -> None:
