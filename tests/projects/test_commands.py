@@ -54,6 +54,7 @@ class TestAnyCommand(CommandCase):
                 with self.subTest(path=path, command=command):
                     self.assert_refused(run(*command, path), words)
             self.assert_refused(run("run_memory", "--project", path), words)
+            self.assert_refused(run("recall_memory", path, "Which database?"), words)
 
     def test_a_database_that_cannot_be_written_is_named(self) -> None:
         if connection.vendor != "sqlite":
@@ -191,6 +192,12 @@ class TestShowMemory(CommandCase):
         self.assertLessEqual(run("show_memory", "acme/apollo", "--budget", 40, "--json").json["tokens"], 40)
         self.assertEqual(run("show_memory", "acme/apollo", "--exclude-chat", "c1", "--json").json["block"], "")
 
+    def test_with_a_question_it_prints_what_a_chat_that_asks_it_gets(self) -> None:
+        question = "Which database?"
+        ran = run("show_memory", "acme/apollo", "--question", question)
+        self.assertEqual(ran.out, services.prompt_block(self.apollo.bank.pk, question=question)[0] + "\n")
+        self.assertIn("Postgres 16", ran.out)
+
     def test_it_says_when_the_bank_is_off(self) -> None:
         services.disable(self.apollo.bank, actor="alice")
         ran = run("show_memory", "acme/apollo")
@@ -202,6 +209,42 @@ class TestShowMemory(CommandCase):
             with self.subTest(budget=budget):
                 ran = run("show_memory", "acme/apollo", f"--budget={budget}")
                 self.assert_refused(ran, f"“{budget}” is not a number of tokens from 1 to 32,000")
+
+
+class TestRecallMemory(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", "We chose Postgres 16 for billing.", chat_key="c1")
+
+    def test_it_prints_turns_and_facts_with_their_chat_and_day(self) -> None:
+        ran = run("recall_memory", "acme/apollo", "What did we choose for billing?")
+        self.assertRegex(ran.out, r"(?m)^  \d\.\d\d  output \d+ of chat c1, 02 Mar 2026\n +bob: We chose Postgres 16")
+        self.assertRegex(ran.out, r"(?m)^  \d\.\d\d  fact \d+ of chat c1, 02 Mar 2026\n +We chose Postgres 16")
+        self.assertEqual(ran.err, "2 hits.\n")
+
+    def test_its_json_has_the_agreed_shape(self) -> None:
+        hits = run("recall_memory", "acme/apollo", "billing", "--top", 1, "--json").json["hits"]
+        self.assertEqual([list(hit) for hit in hits], [["kind", "chat", "text", "score", "created_at"]])
+
+    def test_it_finds_a_turn_that_was_said_a_moment_ago(self) -> None:
+        self.tell("The winch is in Bremen.", chat="c2")
+        self.assertIn("Bremen", run("recall_memory", "acme/apollo", "Where is the winch?", "--top", 1).out)
+
+    def test_it_leaves_a_chat_out_and_says_that_nothing_was_found(self) -> None:
+        ran = run("recall_memory", "acme/apollo", "billing", "--exclude-chat", "c1")
+        self.assertEqual((ran.code, ran.out, ran.err), (0, "", "0 hits.\n"))
+
+    def test_it_says_when_the_bank_is_off(self) -> None:
+        services.disable(self.apollo.bank, actor="alice")
+        self.assertIn("The bank is off", run("recall_memory", "acme/apollo", "billing").err)
+
+    def test_no_question_and_impossible_numbers_are_usage_errors(self) -> None:
+        for question in ("", "  "):
+            self.assert_refused(run("recall_memory", "acme/apollo", question), "QUESTION: must not be empty.")
+        for top in ("0", "-1", "201", "many"):
+            ran = run("recall_memory", "acme/apollo", "billing", f"--top={top}")
+            self.assert_refused(ran, f"“{top}” is not a number of hits from 1 to 200")
 
 
 class TestConfigureMemory(CommandCase):

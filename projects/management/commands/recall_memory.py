@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from memorybank import services
 from memorybank.services import Hit
 
-from ..base import MemoryCommand, add_project_argument, between, find_project
+from ..base import USAGE, MemoryCommand, add_project_argument, between, find_project
 
 MAX_TOP = 200
 
@@ -32,6 +32,8 @@ class Command(MemoryCommand):
 
     def handle(self, *, project: str, question: str, top: int, json: bool, **options: Any) -> None:
         bank = find_project(project).bank
+        if not question.strip():
+            raise CommandError("QUESTION: must not be empty.", returncode=USAGE)
         services.reindex(bank)
         hits = services.recall(bank, question, top=top, exclude_chat=options["exclude_chat"])
         if json:
@@ -42,7 +44,7 @@ class Command(MemoryCommand):
             self.stdout.write(f"{hit.score:6.2f}  {hit.kind} {hit.pk} of chat {hit.chat}, {hit.created_at:%d %b %Y}")
             self.stdout.write(f"        {text}")
         why = "" if bank.enabled else " The bank is off: nothing is recalled."
-        self.stderr.write(f"{len(hits)} hits.{why}")
+        self.stderr.write(f"{len(hits)} hit{'' if len(hits) == 1 else 's'}.{why}")
 
 
 def as_row(hit: Hit) -> dict[str, Any]:
