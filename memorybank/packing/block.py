@@ -215,30 +215,30 @@ class Builder:
                 left = self.room()
 
     def stretch(self, running: Sequence[Item]) -> None:
-        """Where nothing is short enough for the gap, exchange late choices for longer ones."""
-        unsaid = sorted((i for i in running if not self.selection.repeats(i)), key=lambda i: -i.cost)
-        parts = (self.fresh, self.recent, self.settled)
-        places = [(part, place) for part in parts for place in reversed(range(len(part)))]
+        """Where nothing is short enough for the gap, exchange late choices for longer ones: of their own tier,
+        where they are there for its share."""
+        places = [(part, place) for part in (self.fresh, self.recent) for place in reversed(range(len(part)))]
         for part, place in places[:TRIES]:
             left = self.room()
             if left * 100 < self.budget:
                 return
             old = part[place]
-            fitting = [item for item in unsaid if 0 < item.cost - old.cost <= left]
-            longer = [item for item in fitting if part is self.fresh or item.fact.tier == old.fact.tier]
+            own = running if part is self.fresh else self.contest.running(old.cost + left, tier=old.fact.tier)
+            longer = [item for item in own if 0 < item.cost - old.cost <= left and not self.selection.repeats(item)]
+            longer.sort(key=lambda item: -item.cost)
             tried = longer[:: 1 + len(longer) // TRIES]  # over the whole range: a new date may cost extra
-            new = next((item for item in tried if self.exchange(part, place, item)), None)
-            if new is not None:
-                unsaid.remove(new)
+            next((item for item in tried if self.exchange(part, place, item)), None)
 
     def exchange(self, part: list[Item], place: int, new: Item) -> bool:
         """Put ``new`` in this place, if the text then still fits."""
         old = part[place]
         part[place] = new
-        if self.room() >= 0:
-            return True
-        part[place] = old
-        return False
+        if self.room() < 0:
+            part[place] = old
+            return False
+        self.selection.drop(old)
+        self.selection.take(new, "fresh")
+        return True
 
     def trim(self) -> None:
         """Whatever the estimates said, whole facts go until the text fits."""

@@ -176,12 +176,12 @@ def test_it_shows_everything_when_everything_fits() -> None:
     assert ids(pack(facts, 4000)) == {candidate.id for candidate in facts}
 
 
-@pytest.mark.parametrize("budget", [500, 800])
-def test_a_small_budget_is_filled_though_every_tier_wants_its_share(budget: int) -> None:
-    long = "It was said in the meeting that every one of these machines has to be inspected before the summer starts."
-    tiers = [fact(n, chat=n, tier=n % 4, day=n, weight=0.5) for n in range(120)]
-    history = [one._replace(text=f"{one.text} {long}", tokens=0) if one.tier == 3 else one for one in tiers]
-    assert pack(history, budget).tokens >= 0.98 * budget
+@pytest.mark.parametrize("budget", [450, 500, 600, 700])
+def test_a_small_budget_is_filled_where_today_takes_its_share(budget: int) -> None:
+    old = [fact(n, chat=n // 10, tier=0, day=n // 10, weight=0.9) for n in range(300)]
+    today = [fact(5000 + n, chat=900 + n % 3, tier=3, day=200, weight=0.05) for n in range(40)]
+    cut = [one._replace(text=" ".join(one.text.split()[: 4 + n % 12]), tokens=0) for n, one in enumerate(today)]
+    assert pack(old + cut, budget).tokens >= 0.98 * budget
 
 
 def shares(block: Block, budget: int) -> list[float]:
