@@ -106,7 +106,7 @@ def _explained(packed: Packed, memory: Memory, budget: int, encoding: str) -> Bl
         ShownLine(
             text=line.text,
             granularity=TIERS[line.tier].value,
-            period=line.period,
+            period=line.period.partition(" ")[0],  # of a recalled turn, the day alone
             citations=memory.outputs(line.ids),
             facts=tuple(pk for pk in line.ids if pk > 0),
         )

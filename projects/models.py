@@ -93,6 +93,8 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         """Delete the banks, and with them these projects: no memory outlives its project."""
         return Bank.objects.filter(project__in=list(self)).delete()
 
+    delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Project.objects.delete()
+
 
 class Project(models.Model):
     """A shared space of chats, with its memory bank."""

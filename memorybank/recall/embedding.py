@@ -19,6 +19,7 @@ from ..exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from ..llm.embeddings import Embedded, OpenAICompatibleEmbedder
 from ..models import Bank, Embedding, LLMCall, LLMEndpoint, SearchDocument
 from ..models.search import SearchDocumentQuerySet
+from ..sentences import ended
 
 logger = logging.getLogger(__name__)
 
@@ -159,7 +160,7 @@ def shown(lines: Sequence[Sequence[object]]) -> str:
     last: object = None
     for speaker, text, _ in lines:
         if paragraphs and speaker == last:
-            paragraphs[-1] += f" {text}"
+            paragraphs[-1] = f"{ended(paragraphs[-1])} {text}"
         else:
             paragraphs.append(f"{speaker}: {text}")
         last = speaker
