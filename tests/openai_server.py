@@ -44,8 +44,8 @@ def answer(messages: list[dict[str, Any]]) -> str:
 def numbered(text: str) -> list[tuple[str, str]]:
     """The items ``[1] …``, ``[F1] …`` that start lines; each goes on until the next number."""
     starts = list(_ITEM.finditer(text))
-    ends = [match.start() for match in starts[1:]] + [len(text)]
-    return [(match[1], text[match.end() : end].strip()) for match, end in zip(starts, ends, strict=True)]
+    ends = [*(match.start() for match in starts[1:]), len(text)]
+    return [(match[1], text[match.end() : end].strip()) for match, end in zip(starts, ends, strict=False)]
 
 
 def first_sentence(text: str) -> str:
