@@ -29,6 +29,7 @@ class Ran:
     @property
     def json(self) -> Any:
         """Standard output as one JSON document."""
+        assert self.out, f"exit code {self.code}, nothing on standard output: {self.err}"
         return json.loads(self.out)
 
 
