@@ -156,7 +156,7 @@ def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | 
     parked = Chat.objects.filter(bank=bank).parked()
     parked = parked.filter(key=chat_key) if chat_key else parked
     with transaction.atomic():
-        Bank.objects.select_for_update().filter(pk=bank.pk).exists()  # first, as whoever else changes several chats
+        Bank.objects.hold(bank.pk)
         count = parked.update(parked_at=None, attempts=0, due_at=now)
         if count:
             banking.log(bank, actor, Event.Action.RETRY, now, chats=count)

@@ -23,6 +23,10 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         """Banks whose ladder may have something to roll up at ``now``, longest waiting first."""
         return self.filter(enabled=True, compress_at__lte=now).leasable(now).order_by("compress_at", "pk")
 
+    def hold(self, pk: int) -> None:
+        """Lock a bank's row until the transaction ends: first of all, by whoever changes several of its chats."""
+        self.select_for_update().filter(pk=pk).exists()
+
     def touch(self, pk: int) -> None:
         """Say that the memory of a bank changed, so that its stored block is no longer current."""
         self.filter(pk=pk).update(version=F("version") + 1)

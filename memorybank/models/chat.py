@@ -51,7 +51,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
 
     @transaction.atomic
     def _revive_in(self, bank: int) -> int:
-        Bank.objects.select_for_update().filter(pk=bank).exists()  # first, as whoever else changes several chats
+        Bank.objects.hold(bank)
         return self.update(
             attempts=0,
             parked_at=None,
