@@ -14,7 +14,7 @@ MORE = "Further detail:"
 
 # The settled part is chosen from the history up to a checkpoint, which moves when the history has grown
 # by this factor; it gets this share of the budget. The rest follows every new chat. So a provider's
-# prompt cache keeps most of the block (median .82 of its bytes), for .005 of what it can answer.
+# prompt cache keeps most of the block (median .82 of its bytes), at no cost that could be measured.
 GROWTH, SETTLED = 1.25, 0.88
 # Every tier that has anything to say gets at least this share, but not for more than this part of its facts:
 # most of a leaf is detail, and what is worth the room of other tiers is the best of it.
@@ -227,7 +227,9 @@ class Builder:
             longer = [item for item in own if 0 < item.cost - old.cost <= left and not self.selection.repeats(item)]
             longer.sort(key=lambda item: -item.cost)
             tried = longer[:: 1 + len(longer) // TRIES]  # over the whole range: a new date may cost extra
-            next((item for item in tried if self.exchange(part, place, item)), None)
+            for item in tried:
+                if self.exchange(part, place, item):
+                    break
 
     def exchange(self, part: list[Item], place: int, new: Item) -> bool:
         """Put ``new`` in this place, if the text then still fits."""
