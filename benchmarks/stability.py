@@ -15,7 +15,6 @@ from itertools import groupby
 from pathlib import Path
 
 from memorybank import services
-from memorybank.models import Bank
 from projects import demo
 from projects.importing import ImportLine, Projects, record
 
@@ -85,7 +84,8 @@ def _replay(chats: Sequence[list[ImportLine]], budget: int) -> Iterator[Change]:
         for line in chat:
             record(projects, line, now=now)
         services.run(bank=bank, until_idle=True, now=now)
-        after, size = Bank.objects.values_list("block", "block_tokens").get(pk=bank.pk)
+        block = services.prompt_memory(bank).block
+        after, size = block.text, block.tokens
         if before:
             yield Change(_kept(before, after), tokens >= budget * FULL)
         before, tokens = after, size

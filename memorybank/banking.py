@@ -9,10 +9,10 @@ from django.db import transaction
 
 from . import rendering
 from .exceptions import DisclosureRequired, InvalidInput
-from .models import Bank, Chat, Event, SearchDocument
+from .models import Bank, Chat, Event, Fact, SearchDocument, StoredBlock
 
 MAX_FOCUS = 1000
-SETTINGS = ("max_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
+SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
 #: Settings that change how a turn is masked or dated, and so what recall has made of it.
 REWRITES = {"timezone", "redact_personal"}
 
@@ -72,7 +72,19 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
             log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed))
     bank.refresh_from_db()
     if changed:
-        rendering.refresh(bank.pk)
+        rendering.refresh(bank.pk, now=now)
+
+
+def hide(bank: Bank, fact_id: int, *, hidden: bool, actor: str, now: datetime) -> None:
+    """Hide a fact, or show it again. Hidden, it leaves the stored block at once."""
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        fact = Fact.objects.get(pk=fact_id, entry__bank=row)
+        if fact.hidden == hidden:
+            return
+        Fact.objects.filter(pk=fact.pk).update(hidden=hidden)
+        StoredBlock.objects.withdraw(row, facts=[fact.pk] if hidden else [])
+        log(row, actor, Event.Action.HIDE if hidden else Event.Action.SHOW, now, fact=fact.pk)
 
 
 def _forget_documents(bank: Bank) -> None:

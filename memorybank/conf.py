@@ -60,9 +60,8 @@ class Conf:
     #: Roll-up starts when the live frontier exceeds budget × this.
     pressure: float = 1.25
 
-    #: With a question, this share of the budget goes to what answers it, and at least ``question_tokens``.
-    question_share: float = 0.9
-    question_tokens: int = 1000
+    #: Minutes after its last turn for which a chat keeps the block it was given.
+    block_keep_minutes: int = 10
 
     #: Dotted path of ``f(user) -> QuerySet[Bank]``: whose banks a staff member may see in the admin.
     banks_for_user: str = ""

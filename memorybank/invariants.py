@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from . import conf, rendering, tokens
-from .models import Bank, Chat, Entry, Fact, Granularity, Output
+from .models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,12 @@ def _citations(bank: Bank) -> Iterator[Violation]:
 
 
 def _budget(bank: Bank) -> Iterator[Violation]:
-    """I3: the block, counted with the real tokenizer, fits: the stored one and a fresh one."""
-    fresh = rendering.render(bank)
-    for name, text in (("fresh", fresh.text), ("stored", bank.block)):
+    """I3: the block, counted with the real tokenizer, fits: a fresh one, and the stored one as it is given."""
+    stored = StoredBlock.objects.current(bank.pk)
+    blocks = {"fresh": rendering.render(bank).text}
+    if stored:
+        blocks["stored"] = stored.shown_to("", bank.max_tokens).block.text
+    for name, text in blocks.items():
         size = tokens.count(text, conf.current().encoding)
-        if size > bank.max_tokens and (name == "fresh" or bank.block_version == bank.version):
+        if size > bank.max_tokens:
             yield Violation("I3", f"{name} block", f"{size} tokens, the budget is {bank.max_tokens}")

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from .exceptions import InvalidInput
-from .models import Bank, Chat, Output, SearchDocument
+from .models import Bank, Chat, Output, SearchDocument, StoredBlock
 
 MAX_TEXT = 1_000_000
 MAX_KEY = 200
@@ -130,7 +130,7 @@ def _storable(text: str) -> str:
 
 
 def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
-    """Keep a chat out of memory, or let it in again; its turns stay. The stored blocks are dropped at once."""
+    """Keep a chat out of memory, or let it in again; its turns stay. Its words leave the stored block at once."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().get(bank=bank, key=chat_key)
@@ -141,5 +141,5 @@ def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
             chat.indexed_through = 0
         chat.index_due = bank.enabled and not private and chat.last_output_at is not None
         chat.save(update_fields=["private", "due_at", "indexed_through", "index_due"])
-        Chat.objects.drop_blocks([bank.pk])
+        StoredBlock.objects.withdraw(bank, chats=[chat.key] if private else [])
     return chat

@@ -9,14 +9,27 @@ from django.db import transaction
 from django.db.models import Count, Sum
 from django.utils import timezone
 
-from . import asking, banking, conf, exporting, invariants, recording, rendering, summarising, sweeping, tokens
+from . import (
+    asking,
+    banking,
+    conf,
+    exporting,
+    invariants,
+    prompting,
+    recording,
+    rendering,
+    summarising,
+    sweeping,
+    tokens,
+)
 from . import recall as recalling
 from .exceptions import InvalidInput
 from .invariants import Violation
 from .models import Bank, Chat, Event, Fact, Granularity, LLMEndpoint, Output
+from .prompting import PromptMemory
 from .recall import Hit
 from .recording import NewOutput
-from .rendering import Block
+from .rendering import Block, Text
 from .sweeping import Report
 
 __all__ = [
@@ -24,8 +37,10 @@ __all__ = [
     "Explanation",
     "Hit",
     "NewOutput",
+    "PromptMemory",
     "Report",
     "Statistics",
+    "Text",
     "Violation",
     "check",
     "configure",
@@ -34,8 +49,9 @@ __all__ = [
     "enable",
     "explain",
     "export",
+    "hide",
     "outage",
-    "prompt_block",
+    "prompt_memory",
     "recall",
     "record",
     "record_once",
@@ -82,28 +98,38 @@ def render(
     bank: Bank,
     *,
     budget: int | None = None,
+    recall_budget: int | None = None,
     exclude_chat: str = "",
     question: str = "",
     now: datetime | None = None,
 ) -> Block:
     """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines.
 
-    With a ``question``, part of the budget goes to what answers it.
+    With a ``question``, ``recalled`` has what answers it in ``recall_budget`` tokens (default: the bank's); the
+    block is the same bytes whatever is asked.
     """
-    if budget is not None and budget < 0:
-        raise InvalidInput("budget: must not be negative.")
-    now = now or timezone.now()
-    return rendering.render(bank, budget=budget, exclude_chat=exclude_chat, question=question, now=now)
+    for name, value in (("budget", budget), ("recall_budget", recall_budget)):
+        if value is not None and value < 0:
+            raise InvalidInput(f"{name}: must not be negative.")
+    return rendering.render(
+        bank,
+        budget=budget,
+        recall_budget=recall_budget,
+        exclude_chat=exclude_chat,
+        question=question,
+        now=now or timezone.now(),
+    )
 
 
-def prompt_block(
-    bank_id: int, *, chat_key: str = "", question: str = "", now: datetime | None = None
-) -> tuple[str, int]:
-    """What a chat's prompt gets, and its tokens: the stored block, in one indexed read.
+def prompt_memory(
+    bank: Bank, *, chat_key: str = "", question: str = "", keep: bool = False, now: datetime | None = None
+) -> PromptMemory:
+    """What a chat's next message is given: the stored block for the system prompt, and notes beside the message.
 
-    With a ``question``, the stored lead of such blocks and what answers it, within the same budget.
+    The block takes two indexed reads, whatever the bank holds. Say ``keep`` when a prompt is made of it: the chat
+    then has the same block again while it is warm.
     """
-    return rendering.prompt_block(bank_id, chat_key=chat_key, question=question, now=now or timezone.now())
+    return prompting.prompt_memory(bank.pk, chat_key=chat_key, question=question, keep=keep, now=now or timezone.now())
 
 
 def recall(
@@ -138,7 +164,6 @@ def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: da
     chat = recording.set_private(bank, chat_key=chat_key, private=private)
     action = Event.Action.PRIVATE if private else Event.Action.PUBLIC
     banking.log(bank, actor, action, now or timezone.now(), chat=chat.pk)
-    rendering.refresh(bank.pk)
 
 
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Report:
@@ -148,6 +173,11 @@ def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> 
     entry = summarising.summarise_chat(chat.pk, now=now, even_if_busy=True)
     rolled_up = sweeping.settle(bank.pk, now=now)
     return Report(summarised=int(entry is not None), rolled_up=rolled_up)
+
+
+def hide(bank: Bank, *, fact_id: int, hidden: bool = True, actor: str, now: datetime | None = None) -> None:
+    """Take a fact out of every prompt at once, or let it in again. Raises ``Fact.DoesNotExist``."""
+    banking.hide(bank, fact_id, hidden=hidden, actor=actor, now=now or timezone.now())
 
 
 def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | None = None) -> int:

@@ -69,7 +69,7 @@ def settle(bank_id: int, *, now: datetime) -> int:
     try:
         return rollup.compress(bank_id, now=now)
     finally:
-        rendering.refresh(bank_id)
+        rendering.refresh(bank_id, now=now)
 
 
 def run(

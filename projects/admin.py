@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memorybank import llm, services
-from memorybank.models import Bank, Output
+from memorybank.models import Bank, Output, StoredBlock
 
 from . import access
 from .forms import BANK_SETTINGS, MembershipForm, ProjectForm
@@ -174,8 +174,13 @@ class ProjectAdmin(TenantScoped):
         return project.bank.enabled
 
     @admin.display(description="memory tokens of budget")
-    def memory_size(self, project: Project) -> str:
-        return f"{project.bank.block_tokens:,} of {project.bank.max_tokens:,}" if project.bank.enabled else "–"
+    def memory_size(self, project: Any) -> str:
+        return f"{project.block_tokens or 0:,} of {project.bank.max_tokens:,}" if project.bank.enabled else "–"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
+        """With the size of each one's block."""
+        own: QuerySet[Project] = super().get_queryset(request)
+        return own.annotate(block_tokens=StoredBlock.current_tokens("bank"))
 
     def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
         accepted = obj is not None and obj.bank.disclosure_accepted_at

@@ -47,7 +47,7 @@ def reply(project: Project, chat: Chat, message: str, author: str) -> Reply:
     model fails, the message is recorded as not answered, and memory leaves it out. Raises
     :class:`InvalidInput`, and records nothing, when the message is too long.
     """
-    prompt = prompt_for(project, chat, message)
+    prompt = prompt_for(project, chat, message, keep=True)
     model = llm.get("chat")
     if model is None:
         return Reply(prompt, _record(project.bank, chat, author, message, prompt))
@@ -62,9 +62,11 @@ def reply(project: Project, chat: Chat, message: str, author: str) -> Reply:
     return Reply(prompt, output, answer=completion.text)
 
 
-def prompt_for(project: Project, chat: Chat, message: str, before: Output | None = None) -> Prompt:
-    """The exact prompt ``message`` is (or, standing at ``before``, would be) answered with."""
-    memory, _ = services.prompt_block(project.bank.pk, chat_key=chat.key, question=message)
+def prompt_for(
+    project: Project, chat: Chat, message: str, before: Output | None = None, *, keep: bool = False
+) -> Prompt:
+    """The exact prompt ``message`` is (or, standing at ``before``, would be) answered with; ``keep`` if it is sent."""
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, keep=keep)
     return assemble(
         system=project.system_prompt,
         memory=memory,
@@ -104,8 +106,9 @@ def _record(
     )
     GivenWith.objects.create(
         output=output,
-        memory_version=bank.block_version,
-        memory_tokens=prompt.memory_tokens,
+        memory_version=prompt.memory.version,
+        memory_tokens=prompt.memory.block.tokens,
+        recalled_tokens=prompt.memory.recalled.tokens,
         prompt_tokens=completion.prompt_tokens if completion else prompt.tokens,
         answer_tokens=completion.completion_tokens if completion else 0,
     )

@@ -1,12 +1,13 @@
 """What the model is sent: one pure assembly of system prompt, memory, recent turns and the new message."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.llm import Message
+from memorybank.services import PromptMemory, Text
 
 DEFAULT_SYSTEM = "You are a helpful assistant. Say so when you do not know something."
 
@@ -27,8 +28,7 @@ class Prompt:
     """Messages ready to send, and what they cost in tokens. ``turns`` is how many earlier ones fitted."""
 
     messages: list[Message]
-    memory: str
-    memory_tokens: int
+    memory: PromptMemory
     tokens: int
     turns: int
 
@@ -36,7 +36,7 @@ class Prompt:
 def assemble(
     *,
     system: str,
-    memory: str,
+    memory: PromptMemory,
     newest_first: Iterable[Exchange],
     message: str,
     context_tokens: int,
@@ -44,20 +44,37 @@ def assemble(
 ) -> Prompt:
     """Everything in the order that provider prompt caches like best: what changes least comes first.
 
-    Of the earlier turns the newest ones are kept, whole, as many as fit ``context_tokens`` beside
-    an :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not. Raises
-    :class:`InvalidInput` when the message does not fit even without them.
+    The block stands in the system prompt; notes follow the new message and are not sent again with the next one,
+    so that every prompt begins with all that the one before it had, up to its notes. Of the earlier turns the
+    newest ones are kept, whole, as many as fit ``context_tokens`` beside an :func:`answer_reserve`; reading
+    ``newest_first`` stops at the first that does not. Raises :class:`InvalidInput` when the message does not fit
+    even without them and without notes.
     """
     count = count or services.count_tokens
-    head = "\n\n".join(part for part in (system.strip() or DEFAULT_SYSTEM, memory) if part)
-    fixed = count(head) + count(message) + 2 * MESSAGE_TOKENS
+    head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.block.text)
+    last = _paragraphs(message, memory.recalled.text)
+    fixed = count(head) + count(last) + 2 * MESSAGE_TOKENS
     room = context_tokens - answer_reserve(context_tokens) - fixed
     if room < 0:
+        if memory.recalled.text:  # a message comes before what is recalled for it
+            bare = replace(memory, recalled=Text())
+            return assemble(
+                system=system,
+                memory=bare,
+                newest_first=newest_first,
+                message=message,
+                context_tokens=context_tokens,
+                count=count,
+            )
         raise InvalidInput(_too_long(count(message), count(message) + room))
     kept, used = _that_fit(newest_first, room, count)
     said = chain.from_iterable(map(_spoken, reversed(kept)))
-    messages = _alternating([Message(role="system", content=head), *said, Message(role="user", content=message)])
-    return Prompt(messages, memory, count(memory) if memory else 0, fixed + used, len(kept))
+    messages = _alternating([Message(role="system", content=head), *said, Message(role="user", content=last)])
+    return Prompt(messages, memory, fixed + used, len(kept))
+
+
+def _paragraphs(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
 
 
 def answer_reserve(context_tokens: int) -> int:

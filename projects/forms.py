@@ -17,7 +17,7 @@ from .models import Membership, Project, Role
 MAX_MESSAGE_CHARS = 100_000
 
 #: The bank's settings that the project page offers.
-BANK_SETTINGS = ("max_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
+BANK_SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
 
 
 class MessageForm(forms.Form):

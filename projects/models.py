@@ -152,8 +152,9 @@ class GivenWith(models.Model):
     """What an answer was given with: counts and a version, never text, so that erasure need not look here."""
 
     output = models.OneToOneField(Output, models.CASCADE, related_name="given_with")
-    memory_version = models.PositiveBigIntegerField(help_text="Which stored block: the bank's block_version then.")
-    memory_tokens = models.PositiveIntegerField()
+    memory_version = models.PositiveBigIntegerField(help_text="Which stored block; 0: none.")
+    memory_tokens = models.PositiveIntegerField(help_text="Tokens of the block.")
+    recalled_tokens = models.PositiveIntegerField(default=0, help_text="Tokens of the notes beside the message.")
     prompt_tokens = models.PositiveIntegerField()
     answer_tokens = models.PositiveIntegerField(default=0)
 

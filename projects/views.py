@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Chat, Output
+from memorybank.services import PromptMemory
 
 from . import access, answering
 from .chat import Prompt
@@ -131,8 +132,10 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
         {
             "answer": given.answer,
             "prompt": given.prompt.messages,
-            "memory": given.prompt.memory,
-            "memory_tokens": given.prompt.memory_tokens,
+            "memory": given.prompt.memory.block.text,
+            "memory_tokens": given.prompt.memory.block.tokens,
+            "recalled": given.prompt.memory.recalled.text,
+            "recalled_tokens": given.prompt.memory.recalled.tokens,
             "prompt_tokens": given.prompt.tokens,
             "output": given.output.pk,
             "title": given.output.chat.title,
@@ -174,7 +177,8 @@ def _show(
     request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
 ) -> HttpResponse:
     turns, older = _turns(chat, request.GET.get("before", ""))
-    memory, memory_tokens = services.prompt_block(project.bank.pk, chat_key=chat.key)
+    trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARS]
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial)
     return render(
         request,
         "projects/chat.html",
@@ -184,7 +188,7 @@ def _show(
             "turns": turns,
             "older": older,
             "memory": memory,
-            "memory_tokens": memory_tokens,
+            "trial": trial,
             "given": _given(project, chat, turns),
             "unsent": _unsent(project, chat, turns),
             "model": llm.get("chat"),
@@ -206,14 +210,15 @@ def _turns(chat: Chat, before: str) -> tuple[list[Output], int | None]:
     return shown, shown[0].pk if len(newest) > TURNS_ON_A_PAGE else None
 
 
-def _given(project: Project, chat: Chat, turns: list[Output]) -> str:
-    """The memory the last answer was given with; "" if it would not be the same any more."""
+def _given(project: Project, chat: Chat, turns: list[Output]) -> PromptMemory | None:
+    """What the last answer was given with; None if it would not be the same any more."""
     last = turns[-1] if turns else None
     given = getattr(last, "given_with", None)
-    if last is None or given is None or not last.answer or given.memory_version != project.bank.block_version:
-        return ""
-    memory, size = services.prompt_block(project.bank.pk, chat_key=chat.key, question=last.question)
-    return memory if size == given.memory_tokens else ""
+    if last is None or given is None or not last.answer:
+        return None
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=last.question)
+    then = (given.memory_version, given.memory_tokens, given.recalled_tokens)
+    return memory if then == (memory.version, memory.block.tokens, memory.recalled.tokens) else None
 
 
 def _unsent(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:

@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from .. import services
-from ..models import Bank, Entry, Fact
+from ..models import Bank, Entry, Fact, StoredBlock
 from .lineage import WITHHELD, explained, fact_links, joined, line_of, link, marked
 from .scoping import BankFilter, BankScoped, SetFilter, banks_for
 
@@ -27,7 +27,8 @@ class BankAdmin(BankScoped):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Bank]:
         """The labelled banks themselves; there is nothing to join them from."""
-        return banks_for(request).order_by("label")  # type: ignore[misc]  # an annotation
+        banks = banks_for(request).order_by("label")  # type: ignore[misc]  # an annotation
+        return banks.annotate(block_tokens=StoredBlock.current_tokens("pk"))
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Headed by its label, which says more than its number."""
@@ -38,20 +39,20 @@ class BankAdmin(BankScoped):
         return str(obj.label)
 
     @admin.display(description="Tokens of budget")
-    def size(self, bank: Bank) -> str:
-        used = bank.block_tokens if bank.enabled else 0
+    def size(self, bank: Any) -> str:
+        used = bank.block_tokens or 0 if bank.enabled else 0
         return f"{used:,} of {bank.max_tokens:,} ({used / bank.max_tokens:.0%})"
 
     @admin.display(description="What the model is told")
     def told(self, bank: Bank) -> SafeString:
-        block, _ = services.prompt_block(bank.pk)
-        if not block:
+        block = services.prompt_memory(bank).block
+        if not block.text:
             return format_html("{}", "Nothing yet." if bank.enabled else "Nothing: memory is off.")
-        return format_html('<pre class="memory-block" tabindex="0">{}</pre>', block)
+        return format_html('<pre class="memory-block" tabindex="0">{}</pre>', block.text)
 
     @admin.display(description="Where each line comes from")
     def origins(self, bank: Bank) -> SafeString | str:
-        lines = services.render(bank).lines
+        lines = services.prompt_memory(bank).block.lines
         rows = ((line.period, line.text, fact_links(line.facts), len(line.citations)) for line in lines)
         listed = format_html_join("", "<li><em>{}</em> {} <span>({}; turns cited: {})</span></li>", rows)
         return format_html('<ul class="memory-list">{}</ul>', listed) if lines else "–"

@@ -1,6 +1,7 @@
 """The tables of the memory bank."""
 
 from .bank import Bank, Event
+from .block import StoredBlock
 from .chat import Chat, Output
 from .entry import CARRIED, EXTRACTIVE, Entry, Fact, Granularity, Standing
 from .ledger import LLMCall, LLMEndpoint
@@ -21,4 +22,5 @@ __all__ = [
     "Output",
     "SearchDocument",
     "Standing",
+    "StoredBlock",
 ]

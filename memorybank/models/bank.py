@@ -1,4 +1,4 @@
-"""The bank: one project's memory, its settings, its rendered block and its audit trail."""
+"""The bank: one project's memory, its settings and its audit trail."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from django.db.models import F, Q
 from .leasing import Leased, LeasedQuerySet
 
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
+#: Recalled notes may be switched off (0).
+MAX_RECALL_TOKENS = 8_000
 MAX_IDLE_MINUTES = 7 * 24 * 60
 
 
@@ -40,7 +42,13 @@ class Bank(Leased):
         "token budget",
         default=2000,
         validators=[MinValueValidator(MIN_TOKENS), MaxValueValidator(MAX_TOKENS)],
-        help_text=f"Tokens of memory that go into every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}.",
+        help_text=f"Tokens of the block that goes into every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}.",
+    )
+    recall_tokens = models.PositiveIntegerField(
+        "recall budget",
+        default=600,
+        validators=[MaxValueValidator(MAX_RECALL_TOKENS)],
+        help_text=f"Tokens of notes that are recalled for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none.",
     )
     idle_minutes = models.PositiveIntegerField(
         default=10,
@@ -72,12 +80,6 @@ class Bank(Leased):
     attempts = models.PositiveIntegerField(default=0, editable=False)
     last_error = models.CharField(max_length=500, blank=True, editable=False)
 
-    block = models.TextField(blank=True, editable=False)
-    lead = models.TextField(blank=True, editable=False, help_text="What stands before the answer to a question.")
-    block_tokens = models.PositiveIntegerField(default=0, editable=False)
-    block_version = models.PositiveBigIntegerField(default=0, editable=False)
-    block_chats = models.JSONField(default=list, editable=False, help_text="Chats whose own lines are shown.")
-
     objects: ClassVar[BankQuerySet] = BankQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
@@ -92,6 +94,8 @@ class Bank(Leased):
                 name="bank_budget_within_limits",
                 condition=Q(max_tokens__gte=MIN_TOKENS, max_tokens__lte=MAX_TOKENS),
             ),
+            # As above, for what is recalled.
+            models.CheckConstraint(name="bank_recall_within_limits", condition=Q(recall_tokens__lte=MAX_RECALL_TOKENS)),
         ]
         indexes = [
             # Read by BankQuerySet.compressible on every sweep; a settled bank is not in it.
@@ -117,6 +121,7 @@ class Event(models.Model):
         PIN = "pin"
         EDIT = "edit"
         HIDE = "hide"
+        SHOW = "show"
         ERASE = "erase"
         EXPORT = "export"
         RETRY = "retry"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from collections import defaultdict
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db import models, transaction
@@ -12,10 +12,8 @@ from django.db.models.functions import RowNumber
 
 from .. import conf
 from .bank import Bank
+from .block import StoredBlock
 from .leasing import Leased, LeasedQuerySet
-
-#: Before any time that a sweep may be told: no chat is older.
-LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ChatQuerySet(LeasedQuerySet["Chat"]):
@@ -73,24 +71,17 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
             return self.filter(bank=bank, index_due=True).update(index_due=False)
         return self.filter(bank=bank, private=False, last_output_at__isnull=False).update(index_due=True)
 
-    def drop_blocks(self, banks: Collection[int]) -> None:
-        """Empty every stored block of these banks: something in them must not be shown any more.
-
-        The next sweep renders them anew, if nobody does before.
-        """
-        stored = self.filter(bank__in=banks).exclude(block_version=0)
-        stored.update(block="", block_tokens=0, lead="", block_version=0)
-        dropped = {"block": "", "block_tokens": 0, "lead": "", "block_chats": [], "block_version": F("version")}
-        Bank.objects.filter(pk__in=banks).update(version=F("version") + 1, compress_at=LONG_DUE, **dropped)
-
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete them, and with them every stored block of their banks; whoever has read their words writes none."""
+        """Delete them, and their words in every stored block; whoever has read them meanwhile writes none."""
         with transaction.atomic():
-            touched = Bank.objects.filter(pk__in=set(self.values_list("bank_id", flat=True)))
-            banks = list(touched.select_for_update().order_by("pk").values_list("pk", flat=True))
+            gone: dict[int, list[str]] = defaultdict(list)
+            for bank_id, key in self.values_list("bank_id", "key"):
+                gone[bank_id].append(key)
+            banks = list(Bank.objects.select_for_update().filter(pk__in=gone).order_by("pk"))
             deleted = super().delete()
-            Bank.objects.filter(pk__in=banks).update(epoch=F("epoch") + 1)
-            Chat.objects.drop_blocks(banks)
+            Bank.objects.filter(pk__in=gone).update(epoch=F("epoch") + 1)
+            for bank in banks:
+                StoredBlock.objects.withdraw(bank, chats=gone[bank.pk])
         return deleted
 
     delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Chat.objects.delete()
@@ -118,10 +109,15 @@ class Chat(Leased):
     parked_at = models.DateTimeField(null=True, blank=True)
     last_error = models.CharField(max_length=500, blank=True)
 
-    block = models.TextField(blank=True, editable=False, help_text="Its variant: without its own lines.")
-    lead = models.TextField(blank=True, editable=False)
-    block_tokens = models.PositiveIntegerField(default=0, editable=False)
-    block_version = models.PositiveBigIntegerField(default=0, editable=False)
+    kept_block = models.ForeignKey(
+        StoredBlock,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="kept_by",
+        help_text="The block it was last given: while people write in it, it keeps that.",
+    )
 
     objects: ClassVar[ChatQuerySet] = ChatQuerySet.as_manager()  # type: ignore[assignment]
 

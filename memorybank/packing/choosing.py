@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from memorybank.packing.items import Item, concepts, sense
-from memorybank.packing.values import Block
+from memorybank.packing.items import Item
 
 # Measured on development data; the result is flat around each of these values. Powers of what is new and of the
 # cost, and pairs of words as concepts of their own, gained nothing.
@@ -23,18 +22,8 @@ class Selection:
     opened: set[tuple[object, ...]] = field(default_factory=set)
     taken: set[int] = field(default_factory=set)
     restated: set[int] = field(default_factory=set)
-    led: set[tuple[str, ...]] = field(default_factory=set)
     shown: dict[tuple[str, ...], Item] = field(default_factory=dict)
     rarity: dict[str, float] = field(default_factory=dict)
-
-    def follow(self, lead: Block) -> None:
-        """Count what an earlier block says as said."""
-        for line in lead.lines:
-            self.taken.update(line.ids)
-            self.restated |= line.restates
-            self.said.update(concepts(line.text))
-            self.led.add(sense(line.speaker, line.text))
-            self.heard[line.chat] += 1
 
     def study(self, items: Sequence[Item]) -> None:
         """Rarity over the chats in the running: what every chat says distinguishes nothing."""
@@ -81,8 +70,8 @@ class Selection:
         self.heard[item.fact.chat] -= 1
 
     def repeats(self, item: Item) -> bool:
-        """Whether the block says it already, or an earlier block."""
-        return self.covers(item.ids, item.fact.restates) or (bool(self.led) and item.key in self.led)
+        """Whether the block says it already."""
+        return self.covers(item.ids, item.fact.restates)
 
     def covers(self, ids: Collection[int], restates: frozenset[int]) -> bool:
         """Whether the block has a fact with these ids: itself, by a digest fact, or by all that it restates."""

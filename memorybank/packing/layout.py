@@ -6,18 +6,39 @@ from dataclasses import dataclass
 
 from memorybank import tokens
 from memorybank.packing.items import Item, inert
-from memorybank.packing.values import Line
+from memorybank.packing.values import Candidate, Line
 
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
 SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
 
 
+#: The heading of what follows the news, where a settled part stands before it.
+MORE = "Further detail:"
+#: The parts of a block in their order. What is recent goes on where the settled part ends.
+PINNED, SETTLED, RECENT, FRESH = "pinned", "settled", "recent", "fresh"
+#: Not in the block: what would be said next.
+RESERVE = "reserve"
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A run of paragraphs, under a title if it has one."""
+    """A part of a block: a run of paragraphs, under a title if it has one."""
 
+    name: str
     title: str
     items: Sequence[Item]
+
+
+def divided(
+    pinned: Sequence[Item], settled: Sequence[Item], recent: Sequence[Item], fresh: Sequence[Item]
+) -> list[Section]:
+    """The parts of a block."""
+    return [
+        Section(PINNED, "", pinned),
+        Section(SETTLED, "", settled),
+        Section(RECENT, "", recent),
+        Section(FRESH, MORE if settled else "", fresh),
+    ]
 
 
 def ordered(items: Sequence[Item]) -> list[Item]:
@@ -91,10 +112,10 @@ def paragraphs(items: Sequence[Item]) -> list[str]:
 
 def shown(sections: Sequence[Section]) -> tuple[Line, ...]:
     """Every fact of the block in the order it stands there."""
-    return tuple(line_of(item) for section in sections for item in ordered(section.items))
+    return tuple(line_of(item, section.name) for section in sections for item in ordered(section.items))
 
 
-def line_of(item: Item) -> Line:
+def line_of(item: Item, section: str) -> Line:
     """The item for those who ask what the block says and why."""
     fact = item.fact
     return Line(
@@ -106,4 +127,28 @@ def line_of(item: Item) -> Line:
         chat=fact.chat,
         speaker=fact.speaker,
         restates=fact.restates,
+        at=fact.at,
+        section=section,
+        cost=item.cost,
+    )
+
+
+def item_of(line: Line) -> Item:
+    """The line, ready to be laid out again."""
+    return Item(
+        fact=Candidate(
+            id=line.ids[0],
+            text=line.text,
+            at=line.at,
+            tier=line.tier,
+            period=line.period,
+            label=line.label,
+            chat=line.chat,
+            speaker=line.speaker,
+            restates=line.restates,
+        ),
+        text=line.text,
+        cost=line.cost,
+        ids=list(line.ids),
+        concepts=(),
     )

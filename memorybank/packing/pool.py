@@ -113,13 +113,13 @@ class Contest:
             return self.selection.repeats(self.items[place])
         return self.selection.covers(self.pool.ids(place), self.pool.facts[place].restates)
 
-    def running(self, room: int, *, tier: int | None = None, until: int | None = None) -> list[Item]:
-        """In time order, the promising ones of those not yet said: of one tier, or before a place."""
+    def running(self, room: int, *, tier: int | None = None, until: int | None = None, without: str = "") -> list[Item]:
+        """In time order, the promising ones of those not yet said: of one tier, before a place, without a chat."""
         left, chosen = max(room * PREFILTER, PREFILTER_LEAST), []
         for place in self._spread(self._ranked(tier, self.pool.free.stop if until is None else until)):
             if left <= 0:
                 break
-            if self.cost(place) <= room:
+            if self.cost(place) <= room and not (without and self.pool.facts[place].chat == without):
                 chosen.append(place)
                 left -= self.cost(place) + LABEL
         return self.ready(sorted(chosen))

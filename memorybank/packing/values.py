@@ -1,8 +1,10 @@
 """What goes into a block and what comes out."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 class Candidate(NamedTuple):
@@ -30,7 +32,10 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One shown fact. ``ids`` are all the facts it stands for: itself first, then those that say the same."""
+    """One shown fact. ``ids`` are all the facts it stands for: itself first, then those that say the same.
+
+    ``section`` is the part of the block it stands in, ``cost`` its tokens without date and speaker.
+    """
 
     ids: tuple[int, ...]
     text: str
@@ -40,12 +45,19 @@ class Line:
     chat: str = ""
     speaker: str = ""
     restates: frozenset[int] = frozenset()
+    at: datetime = EARLIEST
+    section: str = ""
+    cost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The text for the prompt, its exact length, and every fact in it in the order shown."""
+    """The text for the prompt, its exact length, and every fact in it in the order shown.
+
+    ``reserve`` holds what would be said next, best first: it fills the place of lines that somebody must not see.
+    """
 
     text: str = ""
     tokens: int = 0
     lines: tuple[Line, ...] = ()
+    reserve: tuple[Line, ...] = ()

@@ -21,8 +21,6 @@ OPENING = 6
 MOST_TURNS, SPARE = 120, 0.3
 #: Ids of what was recalled ascend with turn and place, as blocks show equal times, and stay below those of facts.
 BELOW = 10**18
-#: Each next candidate weighs so much of the one before it.
-STEEP = 0.7
 # "yesterday (7 May 2023)": facts have the date alone.
 _RELATIVE = re.compile(r"(?:[^\W\d_]+ ){1,2}(?=\([^()]*\d{4}[^()]*\))")
 
@@ -115,9 +113,9 @@ def choose(sentences: Iterable[Sentence], room: int) -> list[Sentence]:
 
 
 def _recalled(chosen: Sequence[Sentence], rows: Mapping[int, SearchDocument]) -> Recalled:
-    """As candidates whose weights fall so steeply that packing keeps their order."""
+    """As candidates, best first."""
     recalled = Recalled()
-    for rank, sentence in enumerate(chosen):
+    for sentence in chosen:
         row = rows[sentence.turn]
         candidate = Candidate(
             id=row.pk * 1000 + sentence.place - BELOW,
@@ -127,7 +125,6 @@ def _recalled(chosen: Sequence[Sentence], rows: Mapping[int, SearchDocument]) ->
             label=dates.spell(row.said_at.date()),
             chat=f"turn {row.pk}",
             speaker=sentence.speaker,
-            weight=STEEP**rank,
             tokens=sentence.tokens,
         )
         recalled.candidates.append(candidate)

@@ -14,7 +14,7 @@ from datetime import date
 
 from ..dates.spans import MONTHS
 from ..sentences import is_cjk, words
-from ..sentences.vocabulary import FUNCTION
+from ..sentences.vocabulary import CJK_OPENERS, FUNCTION, OPENERS, PRAISE
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MOST_WORDS = 8_000
@@ -22,6 +22,8 @@ MOST_WORDS = 8_000
 MOST_ASKED = 32
 
 LONGEST_WORD, STEM = 60, 6
+
+SMALL_TALK = PRAISE.union(*map(words, (*OPENERS, *CJK_OPENERS)))
 
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 _MONTH = "|".join(MONTHS)
@@ -115,9 +117,15 @@ def _without_participle(word: str) -> str:
     return word
 
 
+def is_small_talk(text: str) -> bool:
+    """Whether it only greets, thanks or agrees: nobody looks anything up for that."""
+    return all(word in SMALL_TALK or word in FUNCTION for word in words(text))
+
+
 def asked(question: str) -> list[str]:
-    """The distinct content words of a question, without its dates; bounded."""
-    found = list(dict.fromkeys(content(_undated(question))))
+    """The distinct content words of a question, without its dates; none of small talk; bounded."""
+    question = _undated(question)
+    found = [] if is_small_talk(question) else list(dict.fromkeys(content(question)))
     if len(found) <= MOST_ASKED:
         return found
     return found[: MOST_ASKED // 2] + found[-MOST_ASKED // 2 :]

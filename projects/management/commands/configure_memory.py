@@ -5,11 +5,17 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memorybank import services
-from memorybank.models.bank import MAX_IDLE_MINUTES, MAX_TOKENS, MIN_TOKENS
+from memorybank.models.bank import MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 
 from ..base import ACTOR, MemoryCommand, add_project_argument, between, find_project
 
-OPTIONS = {"budget": "max_tokens", "idle_minutes": "idle_minutes", "timezone": "timezone", "focus": "focus"}
+OPTIONS = {
+    "budget": "max_tokens",
+    "recall": "recall_tokens",
+    "idle_minutes": "idle_minutes",
+    "timezone": "timezone",
+    "focus": "focus",
+}
 
 
 class Command(MemoryCommand):
@@ -32,7 +38,13 @@ class Command(MemoryCommand):
             "--budget",
             metavar="TOKENS",
             type=between(MIN_TOKENS, MAX_TOKENS, "tokens"),
-            help=f"tokens of memory in every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}",
+            help=f"tokens of the block in every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}",
+        )
+        parser.add_argument(
+            "--recall",
+            metavar="TOKENS",
+            type=between(0, MAX_RECALL_TOKENS, "tokens"),
+            help=f"tokens of notes recalled for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none",
         )
         parser.add_argument(
             "--idle-minutes",

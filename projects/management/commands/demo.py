@@ -16,6 +16,7 @@ from projects.replaying import replay
 from ..base import MemoryCommand
 
 SHOWN = "northwind-clinics/billing-migration"
+ASKED = "Which retry settings does Paywright want?"
 
 
 class Command(MemoryCommand):
@@ -59,16 +60,19 @@ class Command(MemoryCommand):
 
     def _show(self, lines: list[ImportLine]) -> None:
         projects = {project.path: project for project in demo.projects(lines)}
-        self.stdout.write(f"\nWhat every new chat of {SHOWN} is told:\n")
-        self.stdout.write(f"{services.render(projects[SHOWN].bank).text}\n")
+        told = services.prompt_memory(projects[SHOWN].bank, question=ASKED)
+        self.stdout.write(f"\nWhat every new chat of {SHOWN} is told, whatever is asked:\n")
+        self.stdout.write(f"{told.block.text}\n")
+        self.stdout.write(f"And beside the message “{ASKED}”, for that message only:\n")
+        self.stdout.write(f"{told.recalled.text}\n")
         for path, project in projects.items():
             self.stdout.write(f"{path}: {self._in_numbers(project.bank)}")
 
     def _in_numbers(self, bank: Bank) -> str:
-        counts, block = services.statistics(bank), services.render(bank)
+        counts, block = services.statistics(bank), services.prompt_memory(bank).block
         return (
             f"{counts.outputs} turns in {counts.chats} chats → {counts.facts} facts; "
-            f"{block.tokens:,} of {block.budget:,} tokens; {counts.llm_calls} model calls"
+            f"{block.tokens:,} of {bank.max_tokens:,} tokens; {counts.llm_calls} model calls"
         )
 
     def _say_how_to_log_in(self, address: str) -> None:

@@ -1,11 +1,12 @@
-"""Show the memory block of a project exactly as a chat gets it."""
+"""Show the memory of a project exactly as a chat gets it: the block, and what is recalled for a question."""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from memorybank import services
-from memorybank.models.bank import MAX_TOKENS
+from memorybank.models.bank import MAX_RECALL_TOKENS, MAX_TOKENS
+from memorybank.services import Text
 
 from ..base import MemoryCommand, add_project_argument, between, find_project
 
@@ -14,7 +15,10 @@ LINE = ("text", "granularity", "period", "citations")
 
 
 class Command(MemoryCommand):
-    help = "Print the memory block of a project exactly as a chat would get it; its token count goes to standard error."
+    help = (
+        "Print the memory block of a project exactly as a chat would get it, in its system prompt; with a question, "
+        "the notes that would stand beside that message, too. Token counts go to standard error."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
@@ -22,10 +26,19 @@ class Command(MemoryCommand):
             "--budget",
             metavar="TOKENS",
             type=between(1, MAX_TOKENS, "tokens"),
-            help=f"render for so many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget",
+            help=f"render the block for so many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget",
         )
         parser.add_argument(
-            "--question", metavar="TEXT", default="", help="as a chat that asks this would get it: with what answers it"
+            "--question",
+            metavar="TEXT",
+            default="",
+            help="also print what is recalled for this message; the block stays the same bytes",
+        )
+        parser.add_argument(
+            "--recall",
+            metavar="TOKENS",
+            type=between(0, MAX_RECALL_TOKENS, "tokens"),
+            help=f"recall so many tokens, 0 to {MAX_RECALL_TOKENS:,}, instead of the project's own recall budget",
         )
         parser.add_argument(
             "--exclude-chat",
@@ -36,19 +49,34 @@ class Command(MemoryCommand):
         parser.add_argument(
             "--json",
             action="store_true",
-            help="print the block as JSON, with each line's period and the outputs it cites",
+            help="print both as JSON, with each line's period and the outputs it cites",
         )
 
     def handle(self, *, project: str, exclude_chat: str, question: str, json: bool, **options: Any) -> None:
         bank = find_project(project).bank
         if question:
             services.reindex(bank)
-        block = services.render(bank, budget=options["budget"], exclude_chat=exclude_chat, question=question)
+        block = services.render(
+            bank,
+            budget=options["budget"],
+            recall_budget=options["recall"],
+            exclude_chat=exclude_chat,
+            question=question,
+        )
         if json:
-            lines = [{name: getattr(line, name) for name in LINE} for line in block.lines]
             about = {"tokens": block.tokens, "budget": block.budget, "encoding": block.encoding}
-            self.print_json({"block": block.text, **about, "lines": lines})
+            recalled = {"recalled": block.recalled.text, "recalled_tokens": block.recalled.tokens}
+            lines = {"lines": rows(block), "recalled_lines": rows(block.recalled)}
+            self.print_json({"block": block.text, **about, **recalled, **lines})
             return
         self.stdout.write(block.text)
         why = "" if bank.enabled else " The bank is off: nothing is shown."
         self.stderr.write(f"{block.tokens:,} of {block.budget:,} tokens ({block.encoding}).{why}")
+        if question:
+            self.stdout.write(f"\n{block.recalled.text}" if block.recalled.text else "")
+            self.stderr.write(f"{block.recalled.tokens:,} tokens recalled for the question.")
+
+
+def rows(text: Text) -> list[dict[str, Any]]:
+    """The lines of a text for ``--json``."""
+    return [{name: getattr(line, name) for name in LINE} for line in text.lines]

@@ -1,0 +1,106 @@
+"""Rendered blocks as they are stored: lines with their sources, so that a chat gets them without its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+from django.db import models, transaction
+from django.db.models import F
+
+from .. import conf, tokens
+from ..packing import Sourced
+from .bank import Bank
+
+#: Before any time that a sweep may be told: no chat is older.
+LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
+    """Sets of stored blocks. The newest of a bank is the current one."""
+
+    def current(self, bank_id: int) -> StoredBlock | None:
+        """The block that a chat gets which keeps none."""
+        return self.filter(bank=bank_id).order_by("-version").first()
+
+    def store(self, bank: Bank, made: Sourced, now: datetime) -> bool:
+        """Store the block made of ``bank`` as it was read, unless an erasure, a newer one or its end got there first.
+
+        Older ones stay while a chat keeps them in which somebody has just written.
+        """
+        with transaction.atomic():
+            row = Bank.objects.select_for_update().filter(pk=bank.pk, epoch=bank.epoch).first()
+            newest = self.current(bank.pk) if row else None
+            if row is None or (newest and newest.version >= bank.version):
+                return False
+            block = self._add(bank.pk, bank.version, made)
+            warm = now - timedelta(minutes=conf.current().block_keep_minutes)
+            kept = self.filter(bank=bank, kept_by__last_output_at__gte=warm).values("pk")
+            self.filter(bank=bank).exclude(pk=block.pk).exclude(pk__in=kept).delete()
+        return True
+
+    def withdraw(self, bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = ()) -> None:
+        """Take the words of some chats, or some facts, out of what is stored, at once: lines are dropped.
+
+        Nobody keeps an older block. The next sweep renders anew, if nobody does before. The caller holds the bank.
+        """
+        newest, known = self.current(bank.pk), Bank.objects.values_list("version", flat=True).get(pk=bank.pk)
+        self.filter(bank=bank).delete()
+        if newest:
+            made = newest.content.without(bank.max_tokens, encoding=newest.encoding, chats=chats, facts=facts)
+            self._add(bank.pk, known + 1, made)
+        Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)
+
+    def _add(self, bank_id: int, version: int, made: Sourced) -> StoredBlock:
+        return self.create(
+            bank_id=bank_id,
+            version=version,
+            text=made.block.text,
+            tokens=made.block.tokens,
+            encoding=conf.current().encoding,
+            lines=made.as_json(),
+        )
+
+
+class StoredBlock(models.Model):
+    """One version of a bank's block."""
+
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="blocks", db_index=False)
+    version = models.PositiveBigIntegerField(help_text="The version of the bank it was made of.")
+    text = models.TextField(blank=True)
+    tokens = models.PositiveIntegerField()
+    encoding = models.CharField(max_length=20)
+    lines = models.JSONField(help_text="Its lines, some in reserve, and where each comes from; see packing.Sourced.")
+
+    objects: ClassVar[StoredBlockQuerySet] = StoredBlockQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            # Two workers cannot store the same version; and its index finds a bank's newest.
+            models.UniqueConstraint(name="block_unique_in_version", fields=["bank", "version"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"block {self.version} of bank {self.bank_id}"
+
+    @staticmethod
+    def current_tokens(bank: str) -> models.Subquery:
+        """Tokens of the current block, to annotate rows whose bank's id is the column ``bank``."""
+        newest = StoredBlock.objects.filter(bank=models.OuterRef(bank)).order_by("-version")
+        return models.Subquery(newest.values("tokens")[:1])
+
+    @property
+    def content(self) -> Sourced:
+        """The block with its lines and their sources."""
+        return Sourced.from_json(self.text, self.tokens, self.lines)
+
+    def shown_to(self, chat_key: str, budget: int) -> Sourced:
+        """As a chat gets it: without its own words, and within ``budget`` tokens, by dropping lines."""
+        encoding = conf.current().encoding
+        content = self.content
+        if encoding != self.encoding:  # the setting was changed a moment ago
+            recounted = tokens.count(self.text, encoding)
+            content = Sourced(replace(content.block, tokens=recounted), content.sources)
+        return content.without(budget, encoding=encoding, chats=[chat_key] if chat_key else [])
