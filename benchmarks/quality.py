@@ -6,7 +6,6 @@ that hold the answer, if recall is to be scored, too. See ``retention`` for the 
 """
 
 import argparse
-import inspect
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -27,14 +26,15 @@ from projects.models import Project
 from projects.replaying import replay
 
 from . import scratch
-from .measuring import seconds
 from .retention import Examination, Question, Result, Scored
 
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
-QUESTION_BUDGETS = (250, 500, 1_000, 2_000)
+QUESTION_BUDGETS = (250, 500, 600, 1_000, 2_000)
 #: Of the hits of recall so many are looked at, for the first distinct chats among them.
 HITS, CHATS = 100, (5, 10)
 STEP = timedelta(hours=24)
+#: The block that notes stand beside.
+BLOCK = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +107,18 @@ def rendered(task: Task) -> Iterator[Scored]:
             yield Scored(project.slug, budget, services.render(project.bank, budget=budget).text)
 
 
-def rendered_for_questions(task: Task) -> Iterator[Scored]:
-    """Our block with a question, for each literal question (or evenly drawn ones, if that is too many)."""
+def recalled(task: Task, block: int) -> Iterator[Scored]:
+    """What is recalled for each literal question (or evenly drawn ones, if that is too many), after a block of so
+    many tokens, 0 for none; scored together at the sum of both budgets."""
     literal = [question for question in task.questions if question.literal]
     step = max(1, len(literal) // task.asked) if task.asked else 1
     banks = {project.slug: project.bank for project in Project.objects.select_related("bank")}
     asked: list[tuple[Question, Bank]] = [(q, banks[q.project]) for q in literal[::step] if q.project in banks]
-    render: Any = services.render
     for question, bank in tqdm(asked, unit=" questions", disable=None, leave=False):
         for budget in task.question_budgets:
-            text = render(bank, budget=budget, question=question.question).text
-            yield Scored(question.project, budget, text, question.qid)
+            told = services.render(bank, budget=block, recall_budget=budget, question=question.question)
+            text = f"{told.text}\n{told.recalled.text}" if told.text else told.recalled.text
+            yield Scored(question.project, block + budget, text, question.qid)
 
 
 def evidence_found(task: Task) -> str:
@@ -131,7 +132,7 @@ def evidence_found(task: Task) -> str:
             wanted = set(question.evidence_chats)
             for first, share in shares.items():
                 share.append(len(wanted.intersection(recalled[:first])) / len(wanted))
-    return "".join(f", evidence chats @{first} {fmean(share):.3f}" for first, share in shares.items() if share)
+    return ", ".join(f"evidence chats @{first} {fmean(share):.3f}" for first, share in shares.items() if share)
 
 
 def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
@@ -140,11 +141,8 @@ def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
         report = _replay(task.lines)
         chats = len({(line.path, line.output.chat_key) for line in task.lines})
         yield _row(task, f"our block, {name}", list(rendered(task)), _cost(report, chats))
-        if "question" in inspect.signature(services.render).parameters:
-            blocks: list[Scored] = []
-            spent = seconds(lambda: blocks.extend(rendered_for_questions(task)))
-            cost = f"{spent / max(1, len(blocks)) * 1000:.0f} ms/render{evidence_found(task)}"
-            yield _row(task, f"question-aware, {name}", blocks, cost)
+        yield _row(task, f"recalled alone, {name}", list(recalled(task, 0)), evidence_found(task))
+        yield _row(task, f"recalled beside {BLOCK:,}, {name}", list(recalled(task, BLOCK)), beside=BLOCK)
 
 
 def _replay(lines: Sequence[ImportLine]) -> Report:
@@ -161,13 +159,15 @@ def _cost(report: Report, chats: int) -> str:
     return f"{report.seconds / chats * 1000:.0f} ms and {spent / chats:,.0f} LLM tokens/chat{failed}"
 
 
-def _row(task: Task, name: str, blocks: list[Scored], cost: str = "") -> Row:
+def _row(task: Task, name: str, blocks: list[Scored], cost: str = "", *, beside: int = 0) -> Row:
+    """Scored; what stands beside a block of so many tokens is shown under its own budget."""
     if task.blocks:
         with task.blocks.open("a", encoding="utf-8") as file:
             for block in blocks:
                 row = {key: value for key, value in asdict(block).items() if value or key == "block"}
                 file.write(json.dumps({"row": name, **row}, ensure_ascii=False) + "\n")
-    return Row(name, Examination(task.questions).score(blocks), cost)
+    results = Examination(task.questions).score(blocks)
+    return Row(name, {budget - beside: result for budget, result in results.items()}, cost)
 
 
 def rows(task: Task, models: dict[str, Any]) -> Iterator[Row]:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from memorybank import ladder, llm, services, tokens
 from memorybank.models import Bank, Fact, Granularity
+from tests.memorybank.factories import block_of
 
 from .memorybank.factories import make_bank
 from .test_state_machine import good
@@ -216,7 +217,7 @@ def test_the_tree_is_sound_where_a_midnight_is_left_out_and_the_stored_block_is_
         assert services.check(bank) == []
         assert sum(leaf.output_count for leaf in bank.entries.leaves()) == len(history)
         assert bank.block == services.render(bank).text
-        assert services.prompt_block(bank.pk) == (bank.block, exactly(bank.block))
+        assert block_of(bank) == (bank.block, exactly(bank.block))
 
 
 instants = st.datetimes(datetime(1999, 12, 1), datetime(2037, 1, 31), timezones=st.just(UTC))  # noqa: DTZ001

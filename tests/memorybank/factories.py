@@ -94,6 +94,17 @@ def run(now: datetime, **options: Any) -> services.Report:
     return services.run(now=now, until_idle=True, **options)
 
 
+def block_of(bank: Bank, **of_chat: Any) -> tuple[str, int]:
+    """The stored block as a chat is given it, and its tokens."""
+    block = services.prompt_memory(bank, **of_chat).block
+    return block.text, block.tokens
+
+
+def stored_text(bank: Bank) -> str:
+    """Every text and every line that blocks of a bank are stored in."""
+    return " ".join(f"{text} {lines}" for text, lines in bank.blocks.values_list("text", "lines"))
+
+
 def sound(*banks: Bank) -> bool:
     """Whether I1 to I3 hold; the violations are in the assertion's message."""
     assert [violation for bank in banks for violation in services.check(Bank.objects.get(pk=bank.pk))] == []

@@ -9,7 +9,7 @@ from memorybank import services
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.models import Bank, Event
 
-from .factories import DAY, HOUR, MINUTE, MONDAY, chat_of, make_bank, run, tag, talk
+from .factories import DAY, HOUR, MINUTE, MONDAY, block_of, chat_of, make_bank, run, tag, talk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
@@ -55,10 +55,10 @@ def test_a_bank_that_is_off_shows_nothing_and_remembers_everything() -> None:
     run(MONDAY + HOUR)
     services.disable(bank, actor="alice", now=MONDAY + HOUR)
     services.configure(bank, actor="alice", max_tokens=500, now=MONDAY + HOUR)
-    assert services.prompt_block(bank.pk) == ("", 0)
+    assert block_of(bank) == ("", 0)
     services.enable(bank, actor="alice", disclosure_accepted=False, now=MONDAY + 2 * HOUR)
     run(MONDAY + 2 * HOUR)
-    assert tag(1) in services.prompt_block(bank.pk)[0]
+    assert tag(1) in block_of(bank)[0]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_changed_budget_is_kept_by_the_block_at_once() -> None:
         talk(bank, f"c{number}", range(number * 10, number * 10 + 5))
     run(MONDAY + HOUR)
     services.configure(bank, actor="alice", now=MONDAY + HOUR, max_tokens=200)
-    text, size = services.prompt_block(bank.pk)
+    text, size = block_of(bank)
     assert 0 < size == services.count_tokens(text) <= 200
 
 

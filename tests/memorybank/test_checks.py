@@ -41,12 +41,12 @@ def test_what_is_counted_must_be_a_whole_number(settings: Any, wrong: Any) -> No
 
 @pytest.mark.parametrize("fine", [1, 0.25])
 def test_a_share_may_be_fractional(settings: Any, fine: float) -> None:
-    assert said(settings, QUESTION_SHARE=fine, PRESSURE=fine) == []
+    assert said(settings, DETAIL_SHARE=fine, PRESSURE=fine) == []
 
 
 @pytest.mark.parametrize("wrong", [float("inf"), float("nan")])
 def test_a_share_must_be_finite(settings: Any, wrong: float) -> None:
-    assert [code for code, _ in said(settings, QUESTION_SHARE=wrong)] == ["memorybank.E003"]
+    assert [code for code, _ in said(settings, DETAIL_SHARE=wrong)] == ["memorybank.E003"]
 
 
 @pytest.mark.parametrize("name", ["LLMS", "EMBEDDINGS"])

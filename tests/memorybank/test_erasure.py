@@ -9,7 +9,7 @@ from django.db import connection
 from memorybank import rendering, services
 from memorybank.models import Bank, Chat
 
-from .factories import DAY, HOUR, MONDAY, add_leaf, chat_of, make_bank, run
+from .factories import DAY, HOUR, MONDAY, add_leaf, block_of, chat_of, make_bank, run, stored_text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
@@ -28,24 +28,19 @@ def remembering() -> Bank:
     add_leaf(bank, "other", [OTHER], at=MONDAY + HOUR)
     run(MONDAY + DAY)
     for key in ("deleted", "other"):
-        services.prompt_block(bank.pk, chat_key=key)
+        services.prompt_memory(bank, chat_key=key, keep=True)
     return bank
-
-
-def stored(bank: Bank) -> str:
-    """Every text that blocks of a bank are stored in."""
-    rows = [*Bank.objects.filter(pk=bank.pk).values_list("block", "lead"), *bank.chats.values_list("block", "lead")]
-    return " ".join(text for row in rows for text in row)
 
 
 @pytest.mark.parametrize("what", DELETIONS)
 def test_a_deleted_chat_is_in_no_stored_block(what: str) -> None:
     bank, elsewhere = remembering(), remembering()
-    assert stored(bank).count("zanzibar") == 4
+    assert stored_text(bank).count("zanzibar") == 2
     DELETIONS[what](bank)
-    assert "zanzibar" not in stored(bank)
-    assert "zanzibar" not in services.prompt_block(bank.pk, chat_key="other", question="Which crane is orange?")[0]
-    assert stored(elsewhere).count("zanzibar") == 4
+    assert "zanzibar" not in stored_text(bank)
+    told = services.prompt_memory(bank, chat_key="other", question="Which crane is orange?")
+    assert "zanzibar" not in told.block.text + told.recalled.text
+    assert stored_text(elsewhere).count("zanzibar") == 2
 
 
 @pytest.mark.parametrize("what", DELETIONS)
@@ -53,17 +48,14 @@ def test_the_next_sweep_shows_again_what_is_left(what: str) -> None:
     bank = remembering()
     DELETIONS[what](bank)
     run(MONDAY + DAY)
-    assert OTHER in services.prompt_block(bank.pk)[0]
-    assert "zanzibar" not in stored(bank)
+    assert OTHER in block_of(bank)[0]
+    assert "zanzibar" not in stored_text(bank)
     assert services.check(Bank.objects.get(pk=bank.pk)) == []
 
 
-@pytest.mark.parametrize("renders", ["the block", "a variant"])
-def test_a_block_rendered_while_a_chat_is_deleted_is_not_stored(renders: str) -> None:
+def test_a_block_rendered_while_a_chat_is_deleted_is_not_stored() -> None:
     bank = remembering()
     add_leaf(bank, "third", ["The oak warehouse opens at nine."], at=MONDAY + DAY)
-    if renders == "a variant":
-        run(MONDAY + 2 * DAY)
     deleted: list[object] = []
 
     def delete_meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
@@ -74,11 +66,8 @@ def test_a_block_rendered_while_a_chat_is_deleted_is_not_stored(renders: str) ->
         return result
 
     with connection.execute_wrapper(delete_meanwhile):
-        if renders == "a variant":
-            services.prompt_block(bank.pk, chat_key="third")
-        else:
-            rendering.refresh(bank.pk)
-    assert deleted and "zanzibar" not in stored(bank)
+        rendering.refresh(bank.pk, now=MONDAY + DAY)
+    assert deleted and "zanzibar" not in stored_text(bank)
 
 
 def test_no_chats_are_deleted_by_mistake() -> None:

@@ -1,5 +1,6 @@
 """The block: never over budget, full when there is enough, fair to every tier, and mostly the same bytes tomorrow."""
 
+import json
 import random
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank import tokens
-from memorybank.packing import HEADER, Block, Candidate, Pool, pack
+from memorybank.packing import HEADER, Block, Candidate, Pool, Source, Sourced, listed, pack
 from memorybank.packing.layout import Sheet
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -236,19 +237,76 @@ def test_nobody_speaks_in_anothers_name() -> None:
     assert pack(facts, 300).text.count("bob:") == 1
 
 
-def test_a_lead_is_kept_and_not_repeated() -> None:
-    facts = history(30)
-    lead = pack(facts, 600)
-    both = pack(facts, 1000, lead=lead, header="Recalled for this question:")
-    assert both.text.startswith(lead.text + "\nRecalled for this question:\n")
-    assert both.tokens <= 1000 and both.lines[: len(lead.lines)] == lead.lines
-    assert not ids(lead) & {number for line in both.lines[len(lead.lines) :] for number in line.ids}
+# --- without somebody's lines -------------------------------------------------------------------------
 
 
-def test_a_lead_without_room_behind_it_stays_alone() -> None:
-    lead = pack(history(30), 600)
-    assert pack(history(30), lead.tokens + 3, lead=lead) == lead
-    assert pack(history(30), 10, lead=lead) == Block()
+def sourced(candidates: list[Candidate], budget: int) -> Sourced:
+    """A block in which every fact rests on its own chat, and a digest's on those of what it restates."""
+    chats = {candidate.id: (candidate.chat,) for candidate in candidates}
+    of_digests = {c.id: tuple(sorted({chats[leaf][0] for leaf in c.restates if leaf in chats})) for c in candidates}
+    return Sourced(pack(candidates, budget), {pk: Source(of_digests[pk] or own, (pk,)) for pk, own in chats.items()})
+
+
+@settings(max_examples=200, deadline=None)
+@given(CANDIDATES, st.integers(0, 400), st.sampled_from("abc"), st.sets(st.integers(0, 40), max_size=5))
+def test_what_goes_is_gone_and_the_budget_holds(
+    candidates: list[Candidate], budget: int, chat: str, hidden: set[int]
+) -> None:
+    candidates = [candidate._replace(chat=f"chat {candidate.chat}") for candidate in candidates]
+    whole = sourced(candidates, budget)
+    left = whole.without(budget, encoding="o200k_base", chats=[f"chat {chat}"], facts=hidden)
+    assert left.block.tokens == tokens.count(left.block.text) <= budget
+    for line in (*left.block.lines, *left.block.reserve):
+        assert line.ids and not hidden & {*line.ids, *line.restates}
+        assert all(f"chat {chat}" not in left.sources[pk].chats for pk in line.ids)
+    again = Sourced.from_json(left.block.text, left.block.tokens, json.loads(json.dumps(left.as_json())))
+    assert again == left
+
+
+def test_where_nothing_goes_the_bytes_are_the_same() -> None:
+    whole = sourced(history(30), 600)
+    left = whole.without(600, encoding="o200k_base", chats=["somebody else's"])
+    assert (left.block.text, left.block.lines) == (whole.block.text, whole.block.lines)
+
+
+def test_the_lines_before_the_first_that_goes_are_the_same_bytes() -> None:
+    whole = sourced(history(30), 800)
+    chat = whole.block.lines[-1].chat
+    left = whole.without(800, encoding="o200k_base", chats=[chat])
+    first = next(line for line in whole.block.lines if line.chat == chat)
+    until = whole.block.text.index(first.text)
+    assert left.block.text[: until - 40] == whole.block.text[: until - 40]
+    assert left.block.tokens >= 0.95 * 800
+
+
+def test_the_reserve_is_enough_for_whoever_has_most_of_the_block() -> None:
+    loud = [fact(n, chat=1) for n in range(40)]
+    rest = [fact(100 + n, chat=2 + n, day=n) for n in range(40)]
+    whole = sourced([*loud, *rest], 900)
+    left = whole.without(900, encoding="o200k_base", chats=["chat 1"])
+    assert left.block.tokens >= 0.95 * 900
+
+
+# --- ranked notes -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(CANDIDATES, st.integers(0, 400))
+def test_notes_never_exceed_their_budget_and_cannot_be_broken_out_of(ranked: list[Candidate], budget: int) -> None:
+    notes = listed(ranked, budget, header="Notes:")
+    assert notes.tokens == tokens.count(notes.text) <= budget
+    assert notes.text.count("```") == (2 if notes.text else 0)
+    assert bool(notes.text) == bool(notes.lines)
+
+
+def test_notes_are_the_best_that_fit_each_sense_once() -> None:
+    ranked = [fact(n, chat=n) for n in (7, 3, 9, 7, 5)]
+    assert ids(listed(ranked, 4000, header="Notes:")) == {3, 5, 7, 9}
+    few = listed(ranked, 60, header="Notes:")
+    assert ids(few) == {7, 3}
+
+
+# --- what changes ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("chats", "each"), [(30, 25), (70, 12)])

@@ -19,6 +19,7 @@ from .factories import (
     MINUTE,
     MONDAY,
     add_leaf,
+    block_of,
     chat_of,
     make_bank,
     meanwhile,
@@ -104,7 +105,7 @@ def test_an_outage_over_budget_drops_nothing(model: ScriptedLLM) -> None:
     for day in range(5, 40):
         run(MONDAY + day * DAY)
     assert Entry.objects.live().count() == Entry.objects.count() == 20
-    assert 0 < services.prompt_block(bank.pk)[1] <= 200
+    assert 0 < block_of(bank)[1] <= 200
     model.answer = note_taker
     run(MONDAY + 41 * DAY)
     assert sum(entry.output_count for entry in Entry.objects.live()) == 20
@@ -166,7 +167,7 @@ def test_the_tokens_of_a_block_are_those_of_its_final_text_and_the_budget_is_use
     for day in range(8):
         pressed_day(bank, day)
     run(MONDAY + 20 * DAY)
-    text, size = services.prompt_block(bank.pk)
+    text, size = block_of(bank)
     assert size == tokens.count(text)
     assert 460 <= size <= 500
 
@@ -179,7 +180,7 @@ def test_special_tokens_are_plain_text(model: ScriptedLLM) -> None:
     for hours in range(1, 24):
         run(MONDAY + hours * HOUR)
     assert len(model.history) == 1
-    text, size = services.prompt_block(bank.pk)
+    text, size = block_of(bank)
     assert tag(1) in text and "<|endoftext|>" not in text
     assert Fact.objects.filter(text__contains="‹|endoftext|›").exists()
     assert size == services.count_tokens(text)
@@ -206,7 +207,7 @@ def test_chat_text_can_forge_neither_fence_nor_heading_nor_item(model: ScriptedL
     assert data.count(f"data {nonce}>>>") == 1
     assert re.findall(r"^\[\d+\]", data, re.M) == ["[1]"]
     assert not re.findall(r"^(?:#|```|---|<<<data 0000)", data, re.M)
-    block = services.prompt_block(bank.pk)[0]
+    block = block_of(bank)[0]
     assert not re.findall(r"^\s*(?:#|```|---|\[|<)", block, re.M)
     assert "<|" not in block
 
@@ -328,9 +329,9 @@ def test_a_chat_is_never_handed_its_own_summary() -> None:
         run(MONDAY + later)
         for number in range(6):
             own = [tag(number * 4 + n) for n in range(4)]
-            text = services.prompt_block(bank.pk, chat_key=f"c{number}")[0]
+            text = block_of(bank, chat_key=f"c{number}")[0]
             assert text and not any(mine in text for mine in own)
-    assert "ORD-" in services.prompt_block(bank.pk, chat_key="somebody new")[0]
+    assert "ORD-" in block_of(bank, chat_key="somebody new")[0]
 
 
 def test_a_turn_with_the_watermark_s_very_timestamp_is_not_lost() -> None:

@@ -10,7 +10,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Output
 
-from .factories import DAY, HOUR, MINUTE, MONDAY, chat_of, make_bank, refusing, run, say, sound, tag, talk
+from .factories import DAY, HOUR, MINUTE, MONDAY, block_of, chat_of, make_bank, refusing, run, say, sound, tag, talk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
@@ -63,7 +63,7 @@ def test_a_bank_that_is_off_records_and_waits_and_makes_nothing_of_it(model: Scr
     run(MONDAY + DAY)
     assert (chat_of(bank, "c").pending_outputs, chat_of(bank, "c").due_at) == (30, None)
     assert model.history == []
-    assert services.prompt_block(bank.pk) == ("", 0)
+    assert block_of(bank) == ("", 0)
     assert services.render(bank).text == ""
 
 
@@ -162,9 +162,9 @@ def test_a_chat_made_private_leaves_every_block_at_once_and_the_others_stay(mode
     talk(bank, "secret", [1])
     talk(bank, "open", [2])
     run(MONDAY + HOUR)
-    before = services.prompt_block(bank.pk)[0]
+    before = block_of(bank)[0]
     services.set_private(bank, chat_key="secret", private=True, actor="priya", now=MONDAY + HOUR)
-    after, size = services.prompt_block(bank.pk)
+    after, size = block_of(bank)
     assert tag(1) in before
     assert tag(1) not in after
     assert tag(2) in after
@@ -179,7 +179,7 @@ def test_a_chat_let_in_again_is_summarised_with_what_was_said_meanwhile(model: S
     services.enable(Bank.objects.get(), actor="alice", disclosure_accepted=True, now=MONDAY)
     services.set_private(bank, chat_key="c", private=False, actor="priya", now=MONDAY)
     run(MONDAY + HOUR)
-    assert tag(1) in services.prompt_block(bank.pk)[0]
+    assert tag(1) in block_of(bank)[0]
     assert sound(bank)
 
 

@@ -8,9 +8,26 @@ from django.test.utils import CaptureQueriesContext
 
 from memorybank import candidates, rendering, services, tokens
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Chat, Fact, Output
+from memorybank.models import Bank, Chat, Fact, Output, StoredBlock
 
-from .factories import DAY, HOUR, MONDAY, add_fact, add_leaf, chat_of, make_bank, run, say, sentence, sound, tag, talk
+from .factories import (
+    DAY,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    add_fact,
+    add_leaf,
+    block_of,
+    chat_of,
+    make_bank,
+    run,
+    say,
+    sentence,
+    sound,
+    stored_text,
+    tag,
+    talk,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
@@ -43,7 +60,7 @@ def test_an_empty_bank_is_an_empty_string() -> None:
     bank = make_bank()
     run(MONDAY)
     assert services.render(bank).text == ""
-    assert services.prompt_block(bank.pk) == ("", 0)
+    assert block_of(bank) == ("", 0)
 
 
 def test_a_block_opens_with_a_header_that_calls_it_data() -> None:
@@ -69,7 +86,7 @@ def test_a_history_larger_than_the_budget_fills_at_least_92_percent_of_it() -> N
     bank = make_bank(max_tokens=800)
     history(bank, days=12)
     run(MONDAY + 40 * DAY)
-    assert 0.92 * 800 <= services.prompt_block(bank.pk)[1] <= 800
+    assert 0.92 * 800 <= block_of(bank)[1] <= 800
 
 
 @pytest.mark.usefixtures("no_model")
@@ -89,7 +106,7 @@ def test_the_same_memory_gives_the_same_bytes() -> None:
     run(MONDAY + 20 * DAY)
     first, second = services.render(bank), services.render(Bank.objects.get(pk=bank.pk))
     assert first == second
-    assert services.prompt_block(bank.pk) == (first.text, first.tokens)
+    assert block_of(bank) == (first.text, first.tokens)
 
 
 def test_every_line_names_the_turns_it_rests_on() -> None:
@@ -158,48 +175,146 @@ def test_pinned_facts_come_first_even_when_little_fits() -> None:
 # --- the stored block --------------------------------------------------------------------------------
 
 
-def test_the_chat_path_is_one_read_whatever_the_bank_holds() -> None:
+def test_the_chat_path_is_two_reads_whatever_the_bank_holds_also_for_a_chat_that_is_shown() -> None:
     empty, full = make_bank(), make_bank(max_tokens=400)
     history(full, days=8)
     run(MONDAY + 30 * DAY)
-    counts = [queries(lambda bank=bank: services.prompt_block(bank.pk, chat_key="new")) for bank in (empty, full)]
-    assert counts == [1, 1]
+    shown = services.prompt_memory(full).block.chats[0]
+    asked = [(empty, "new"), (full, "new"), (full, shown)]
+    assert [queries(lambda bank=bank, key=key: block_of(bank, chat_key=key)) for bank, key in asked] == [2, 2, 2]
 
 
-def test_a_chat_whose_lines_are_shown_gets_its_variant_rendered_once() -> None:
+def test_a_chat_gets_the_block_without_its_own_lines_as_a_fresh_one_would_be() -> None:
     bank = make_bank()
     history(bank, days=2)
     run(MONDAY + 3 * DAY)
-    first, size = services.prompt_block(bank.pk, chat_key="c0")
-    assert tag(0) not in first and tag(3) in first
-    assert size == tokens.count(first)
-    assert queries(lambda: services.prompt_block(bank.pk, chat_key="c0")) == 2
-    assert services.prompt_block(bank.pk, chat_key="c0") == (first, size)
+    text, size = block_of(bank, chat_key="c0")
+    assert tag(0) not in text and tag(3) in text
+    assert size == tokens.count(text)
+    assert text == services.render(bank, exclude_chat="c0").text
 
 
-def test_a_variant_is_rendered_anew_when_memory_has_changed() -> None:
+def test_the_place_of_a_chat_s_own_lines_is_filled_from_the_reserve() -> None:
+    bank = make_bank(max_tokens=600)
+    history(bank, days=12)
+    run(MONDAY + 12 * DAY)
+    assert len(chats := services.prompt_memory(bank).block.chats) > 9
+    for key in chats:
+        text, size = block_of(bank, chat_key=key)
+        assert 0.92 * 600 <= size == tokens.count(text) <= 600
+
+
+def test_a_chat_that_owns_most_of_the_block_gets_what_the_others_said() -> None:
+    bank = make_bank(max_tokens=600)
+    add_leaf(bank, "long", [sentence(number) for number in range(60)], at=MONDAY)
+    add_leaf(bank, "short", [sentence(number) for number in range(100, 112)], at=MONDAY)
+    run(MONDAY + HOUR)
+    text, _ = block_of(bank, chat_key="long")
+    assert [number for number in range(112) if tag(number) in text] == list(range(100, 112))
+
+
+def test_memory_that_has_changed_is_shown_to_a_chat_that_was_quiet() -> None:
     bank = make_bank()
     history(bank, days=2)
     run(MONDAY + 3 * DAY)
-    services.prompt_block(bank.pk, chat_key="c0")
+    services.prompt_memory(bank, chat_key="c0", keep=True, now=MONDAY + 3 * DAY)
     talk(bank, "another", [500], at=MONDAY + 4 * DAY)
     run(MONDAY + 4 * DAY + HOUR)
-    assert tag(500) in services.prompt_block(bank.pk, chat_key="c0")[0]
+    assert tag(500) in block_of(bank, chat_key="c0", now=MONDAY + 4 * DAY + HOUR)[0]
+
+
+def warm_chat() -> Bank:
+    """A bank with news, and a chat that has just been written in and keeps the block from before."""
+    bank = make_bank()
+    history(bank, days=2)
+    run(MONDAY + 3 * DAY)
+    say(bank, "warm", "What is new?", at=MONDAY + 4 * DAY, answer="")
+    services.prompt_memory(bank, chat_key="warm", keep=True, now=MONDAY + 4 * DAY)
+    talk(bank, "another", [500], at=MONDAY + 3 * DAY)
+    run(MONDAY + 4 * DAY + MINUTE)
+    assert tag(500) in block_of(bank)[0]
+    return bank
+
+
+def test_a_warm_chat_keeps_the_block_it_had(tuned: Any) -> None:
+    bank = warm_chat()
+    soon, late = MONDAY + 4 * DAY + 9 * MINUTE, MONDAY + 4 * DAY + 10 * MINUTE
+    assert tag(500) not in block_of(bank, chat_key="warm", now=soon)[0]
+    assert tag(500) in block_of(bank, chat_key="warm", now=late)[0]
+    tuned(BLOCK_KEEP_MINUTES=5)
+    assert tag(500) in block_of(bank, chat_key="warm", now=soon)[0]
+
+
+def test_looking_at_what_a_chat_would_get_changes_nothing() -> None:
+    bank = warm_chat()
+    before = chat_of(bank, "warm").kept_block_id
+    services.prompt_memory(bank, chat_key="warm", now=MONDAY + 9 * DAY)
+    assert chat_of(bank, "warm").kept_block_id == before
+
+
+@pytest.mark.parametrize("how", ["private", "hidden", "deleted"])
+def test_what_is_taken_back_leaves_the_block_at_once_also_that_of_a_warm_chat(how: str) -> None:
+    bank = warm_chat()
+    soon = MONDAY + 4 * DAY + 2 * MINUTE
+    fact = Fact.objects.get(text=sentence(0))
+    assert tag(0) in block_of(bank, chat_key="warm", now=soon)[0]
+    if how == "private":
+        services.set_private(bank, chat_key="c0", private=True, actor="priya", now=soon)
+    elif how == "hidden":
+        services.hide(bank, fact_id=fact.pk, actor="priya", now=soon)
+    else:
+        chat_of(bank, "c0").delete()
+    told = services.prompt_memory(bank, chat_key="warm", now=soon).block
+    assert tag(0) not in told.text and told.text
+    assert told.tokens == tokens.count(told.text)
+    assert tag(0) not in stored_text(bank)
+    assert fact.pk not in {pk for line in told.lines for pk in line.facts}
+
+
+def test_what_was_hidden_by_mistake_comes_back() -> None:
+    bank = make_bank()
+    history(bank, days=1)
+    run(MONDAY + HOUR)
+    fact = Fact.objects.get(text=sentence(0))
+    services.hide(bank, fact_id=fact.pk, actor="priya", now=MONDAY + HOUR)
+    services.hide(bank, fact_id=fact.pk, hidden=False, actor="priya", now=MONDAY + HOUR)
+    run(MONDAY + 2 * HOUR)
+    assert tag(0) in block_of(bank)[0]
+    assert list(bank.events.values_list("action", flat=True)[:2]) == ["show", "hide"]
+
+
+def test_a_budget_lowered_a_moment_ago_holds() -> None:
+    bank = make_bank(max_tokens=900)
+    history(bank, days=12)
+    run(MONDAY + 12 * DAY)
+    Bank.objects.filter(pk=bank.pk).update(max_tokens=300)
+    text, size = block_of(bank)
+    assert 0 < size == tokens.count(text) <= 300
 
 
 def test_a_slow_renderer_never_overwrites_a_newer_block() -> None:
     bank = make_bank()
     history(bank, days=1)
-    Bank.objects.filter(pk=bank.pk).update(block="newer", block_version=10**6)
-    rendering.refresh(bank.pk)
-    bank.refresh_from_db()
-    assert bank.block == "newer"
+    stale = Bank.objects.get(pk=bank.pk)
+    made = rendering.sourced(stale, 2000)
+    Bank.objects.touch(bank.pk)
+    rendering.refresh(bank.pk, now=MONDAY)
+    assert not StoredBlock.objects.store(stale, made, MONDAY)
+    assert bank.blocks.get().version == stale.version + 1
+
+
+def test_blocks_that_no_warm_chat_keeps_are_not_kept() -> None:
+    bank = warm_chat()
+    assert bank.blocks.count() == 2
+    talk(bank, "third", [501], at=MONDAY + 4 * DAY)
+    run(MONDAY + 5 * DAY)
+    assert bank.blocks.count() == 1
 
 
 def test_rendering_for_a_bank_that_is_gone_is_no_error() -> None:
     bank = make_bank()
     bank.delete()
-    rendering.refresh(10**9)
+    rendering.refresh(10**9, now=MONDAY)
 
 
 def test_one_more_chat_leaves_most_of_the_block_as_it_was() -> None:
@@ -207,11 +322,11 @@ def test_one_more_chat_leaves_most_of_the_block_as_it_was() -> None:
     bank = make_bank(max_tokens=600)
     history(bank, days=12)
     run(MONDAY + 25 * DAY)
-    shares, before = [], services.prompt_block(bank.pk)[0]
+    shares, before = [], block_of(bank)[0]
     for number in range(9):
         talk(bank, f"new {number}", range(900 + number * 2, 902 + number * 2), at=MONDAY + 25 * DAY + number * HOUR)
         run(MONDAY + 25 * DAY + (number + 1) * HOUR)
-        after = services.prompt_block(bank.pk)[0]
+        after = block_of(bank)[0]
         same = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before))
         shares.append(same / len(before))
         before = after

@@ -17,6 +17,7 @@ from .factories import (
     HOUR,
     MINUTE,
     MONDAY,
+    block_of,
     chat_of,
     leaf,
     make_bank,
@@ -259,7 +260,7 @@ def test_asked_for_on_demand_the_model_s_complaint_reaches_the_one_who_asked(mod
         services.summarise_now(bank, chat_key="c", now=MONDAY)
     report = services.summarise_now(bank, chat_key="c", now=MONDAY)
     assert report.summarised == 1
-    assert tag(1) in services.prompt_block(bank.pk)[0]
+    assert tag(1) in block_of(bank)[0]
     assert services.summarise_now(bank, chat_key="c", now=MONDAY).summarised == 0
 
 

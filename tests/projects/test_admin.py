@@ -12,6 +12,7 @@ from memorybank import services
 from memorybank.models import Bank, Chat, Event, Fact
 from projects.models import Membership, Project, Role, Tenant
 from tests.base import NOON, Cast, without_models
+from tests.memorybank.factories import block_of
 
 FACT = "We decided that Lisbon hosts the launch on 17 May 2026."
 
@@ -268,7 +269,7 @@ class MemoryTest(AdminCase):
         assert self.fact
 
     def test_the_bank_s_page_shows_the_block_to_the_byte(self) -> None:
-        block, tokens = services.prompt_block(self.apollo.bank.pk)
+        block, tokens = block_of(self.apollo.bank)
         page = self.client.get(self.change_url(self.apollo.bank))
 
         self.assertContains(page, f">{block}</pre>", html=False)

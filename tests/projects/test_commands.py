@@ -15,6 +15,7 @@ from memorybank.models import Bank, Chat, Entry, Event, Output
 from memorybank.services import Report
 from tests.base import NOON, Cast, without_models
 from tests.commands import Ran, run, shell
+from tests.memorybank.factories import block_of
 from tests.openai_server import OpenAIServer
 
 OURS = sorted(name for name, app in get_commands().items() if app in ("projects", "memorybank"))
@@ -195,7 +196,7 @@ class TestShowMemory(CommandCase):
     def test_with_a_question_it_prints_what_a_chat_that_asks_it_gets(self) -> None:
         question = "Which database?"
         ran = run("show_memory", "acme/apollo", "--question", question)
-        self.assertEqual(ran.out, services.prompt_block(self.apollo.bank.pk, question=question)[0] + "\n")
+        self.assertEqual(ran.out, block_of(self.apollo.bank, question=question)[0] + "\n")
         self.assertIn("Postgres 16", ran.out)
 
     def test_it_says_when_the_bank_is_off(self) -> None:

@@ -17,6 +17,7 @@ from memorybank.models import Chat, LLMCall, Output
 from projects.forms import MAX_MESSAGE_CHARS
 from projects.models import GivenWith
 from tests.base import NOON, Cast, scripted, with_chat_model, without_models
+from tests.memorybank.factories import block_of
 
 
 @without_models
@@ -369,4 +370,4 @@ class SharedMemoryTest(Cast):
         self.switch_on(self.apollo)
         self.remember(self.apollo, "alice", self.SECRET)
         with self.assertNumQueries(1):
-            services.prompt_block(self.apollo.bank.pk, chat_key="another")
+            block_of(self.apollo.bank, chat_key="another")
