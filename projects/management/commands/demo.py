@@ -16,7 +16,7 @@ from projects.replaying import replay
 from ..base import MemoryCommand
 
 SHOWN = "northwind-clinics/billing-migration"
-ASKED = "Which retry settings does Paywright want?"
+ASKED = "Who is our contact at Paywright?"
 
 
 class Command(MemoryCommand):
