@@ -107,18 +107,32 @@ def rendered(task: Task) -> Iterator[Scored]:
             yield Scored(project.slug, budget, services.render(project.bank, budget=budget).text)
 
 
-def recalled(task: Task, block: int) -> Iterator[Scored]:
-    """What is recalled for each literal question (or evenly drawn ones, if that is too many), after a block of so
-    many tokens, 0 for none; scored together at the sum of both budgets."""
+def asked(task: Task) -> Iterator[tuple[Question, Bank]]:
+    """Each literal question with its bank; evenly drawn ones, if that is too many."""
     literal = [question for question in task.questions if question.literal]
     step = max(1, len(literal) // task.asked) if task.asked else 1
     banks = {project.slug: project.bank for project in Project.objects.select_related("bank")}
-    asked: list[tuple[Question, Bank]] = [(q, banks[q.project]) for q in literal[::step] if q.project in banks]
-    for question, bank in tqdm(asked, unit=" questions", disable=None, leave=False):
+    for question in tqdm(literal[::step], unit=" questions", disable=None, leave=False):
+        if question.project in banks:
+            yield question, banks[question.project]
+
+
+def recalled_alone(task: Task) -> Iterator[Scored]:
+    """Notes for each question, as if there were no block."""
+    for question, bank in asked(task):
         for budget in task.question_budgets:
-            told = services.render(bank, budget=block, recall_budget=budget, question=question.question)
-            text = f"{told.text}\n{told.recalled.text}" if told.text else told.recalled.text
-            yield Scored(question.project, block + budget, text, question.qid)
+            told = services.render(bank, budget=0, recall_budget=budget, question=question.question)
+            yield Scored(question.project, budget, told.recalled.text, question.qid)
+
+
+def recalled_beside(task: Task) -> Iterator[Scored]:
+    """What a chat is given: the stored block and notes beside it; scored together at the sum of both budgets."""
+    for budget in task.question_budgets:
+        for question, bank in asked(task):
+            services.configure(bank, actor="benchmark", recall_tokens=budget)
+            told = services.prompt_memory(bank, question=question.question)
+            text = f"{told.block.text}\n{told.recalled.text}"
+            yield Scored(question.project, bank.max_tokens + budget, text, question.qid)
 
 
 def evidence_found(task: Task) -> str:
@@ -141,8 +155,8 @@ def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
         report = _replay(task.lines)
         chats = len({(line.path, line.output.chat_key) for line in task.lines})
         yield _row(task, f"our block, {name}", list(rendered(task)), _cost(report, chats))
-        yield _row(task, f"recalled alone, {name}", list(recalled(task, 0)), evidence_found(task))
-        yield _row(task, f"recalled beside {BLOCK:,}, {name}", list(recalled(task, BLOCK)), beside=BLOCK)
+        yield _row(task, f"recalled alone, {name}", list(recalled_alone(task)), evidence_found(task))
+        yield _row(task, f"recalled beside {BLOCK:,}, {name}", list(recalled_beside(task)), beside=BLOCK)
 
 
 def _replay(lines: Sequence[ImportLine]) -> Report:

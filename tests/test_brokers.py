@@ -77,7 +77,10 @@ def start_worker(own_site: Site, model: Holding) -> Popen[bytes]:
 def settled(own_site: Site) -> bool:
     """Nothing waits, and the stored blocks are current."""
     waiting = own_site.ask("SELECT sum(pending_outputs) FROM memorybank_chat")
-    current = own_site.ask("SELECT block FROM memorybank_bank WHERE block_version = version AND compress_at IS NULL")
+    current = own_site.ask(
+        "SELECT text FROM memorybank_storedblock JOIN memorybank_bank ON memorybank_bank.id = bank_id"
+        " WHERE memorybank_storedblock.version = memorybank_bank.version AND compress_at IS NULL"
+    )
     return waiting == [(0,)] and len(current) == len(PROJECTS) and all("jam" in block for (block,) in current)
 
 

@@ -25,7 +25,7 @@ from .test_state_machine import good
 
 SCRIPTED = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": "properties"}
 MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
-HEADINGS = {"Further detail:", "From earlier chats, about this question:"}
+HEADINGS = {"Further detail:"}
 QUESTIONS = ("", "", "crane", "清算", "<|endoftext|> when was ABC-1234?")
 #: Zones, and a day that begins late there, or not at all.
 SKIPPED = {
@@ -165,8 +165,26 @@ def test_a_block_fits_its_budget_is_whole_and_is_the_same_every_time(
         assert exactly(block.text) == block.tokens <= budget
         assert is_whole(block)
         assert services.render(Bank.objects.get(pk=bank.pk), **asked) == block
-        assert question or services.render(bank, **{**asked, "now": MONDAY + timedelta(days=999)}) == block
-        assert all(line.citations and (question or line.facts) for line in block.lines)  # recalled lines are no facts
+        assert all(line.citations and line.facts for line in block.lines)
+
+        later = services.render(bank, **{**asked, "question": "", "now": MONDAY + timedelta(days=999)})
+        assert (later.text, later.lines, later.recalled.text) == (block.text, block.lines, "")
+
+
+@pytest.mark.usefixtures("configured")
+@with_database
+@given(histories, budgets, questions, st.sampled_from(["", "a"]))
+def test_what_is_recalled_fits_its_budget_cites_turns_and_repeats_nothing(
+    history: list[Turn], budget: int, question: str, asking: str
+) -> None:
+    with remembering(history) as bank:
+        told = services.render(bank, recall_budget=budget, question=question, exclude_chat=asking, now=MONDAY)
+
+        assert exactly(told.recalled.text) == told.recalled.tokens <= budget
+        assert asking not in told.recalled.chats
+        assert all(line.citations and not line.facts for line in told.recalled.lines)
+        assert {line.text for line in told.lines}.isdisjoint(line.text for line in told.recalled.lines)
+        assert told.recalled.text.count("```") == (2 if told.recalled.text else 0)
 
 
 @pytest.mark.usefixtures("configured")
@@ -174,7 +192,8 @@ def test_a_block_fits_its_budget_is_whole_and_is_the_same_every_time(
 @given(histories, questions)
 def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(history: list[Turn], question: str) -> None:
     with remembering(history) as bank:
-        text = services.render(bank, budget=32_000, question=question, now=MONDAY).text
+        told = services.render(bank, budget=32_000, question=question, now=MONDAY)
+        text = told.text + told.recalled.text.removesuffix("```").replace("```\n", "", 1)
         assert not any(mark in text for mark in ("<|", "```", "\n#", "\n---", "\u202e", "\x00", "\ud800"))
         text.encode()  # no lone surrogate
 
@@ -216,8 +235,8 @@ def test_the_tree_is_sound_where_a_midnight_is_left_out_and_the_stored_block_is_
     with remembering(close, since=since, timezone=timezone) as bank:
         assert services.check(bank) == []
         assert sum(leaf.output_count for leaf in bank.entries.leaves()) == len(history)
-        assert bank.block == services.render(bank).text
-        assert block_of(bank) == (bank.block, exactly(bank.block))
+        text = services.render(bank).text
+        assert block_of(bank) == (text, exactly(text))
 
 
 instants = st.datetimes(datetime(1999, 12, 1), datetime(2037, 1, 31), timezones=st.just(UTC))  # noqa: DTZ001

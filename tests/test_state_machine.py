@@ -27,7 +27,9 @@ from memorybank.exceptions import InvalidInput, LLMError, LLMMisconfigured, LLMR
 from memorybank.ladder import Node
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
+
+from .memorybank.factories import block_of
 
 pytestmark = pytest.mark.django_db
 
@@ -404,13 +406,13 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def idling_costs_nothing(self) -> None:
         calls = len(self.model.history)
-        before = {bank.pk: bank.block for bank in Bank.objects.all()}
+        before = list(StoredBlock.objects.order_by("pk").values())
         for bank in Bank.objects.all():
-            assert bank.block == services.render(bank).text
+            assert block_of(bank, now=self.now)[0] == services.render(bank).text
         report = services.run(now=self.now, until_idle=True)
         assert (report.llm_calls, report.summarised, report.rolled_up, report.failed) == (0, 0, 0, 0)
         assert len(self.model.history) == calls
-        assert {bank.pk: bank.block for bank in Bank.objects.all()} == before
+        assert list(StoredBlock.objects.order_by("pk").values()) == before
 
 
 @pytest.fixture

@@ -198,7 +198,8 @@ def test_the_place_of_a_chat_s_own_lines_is_filled_from_the_reserve() -> None:
     bank = make_bank(max_tokens=600)
     history(bank, days=12)
     run(MONDAY + 12 * DAY)
-    assert len(chats := services.prompt_memory(bank).block.chats) > 9
+    chats = services.prompt_memory(bank).block.chats
+    assert len(chats) > 9
     for key in chats:
         text, size = block_of(bank, chat_key=key)
         assert 0.92 * 600 <= size == tokens.count(text) <= 600

@@ -16,6 +16,7 @@ from .factories import (
     HOUR,
     MONDAY,
     add_leaf,
+    block_of,
     day_of_leaves,
     digests,
     make_bank,
@@ -206,7 +207,7 @@ def test_a_failure_keeps_the_sources_shows_the_best_fit_and_is_tried_again_later
     assert (report.failed, report.rolled_up, Entry.objects.live().count()) == (1, 0, 4)
     bank.refresh_from_db()
     assert bank.last_error and bank.compress_at and bank.compress_at > MONDAY + 2 * DAY
-    assert 0 < bank.block_tokens <= 200
+    assert 0 < block_of(bank)[1] <= 200
     model.answer = note_taker
     run(MONDAY + 2 * DAY + HOUR)
     assert len(digests()) == 1

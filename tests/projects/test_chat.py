@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.exceptions import InvalidInput
+from memorybank.services import PromptMemory, Text
 from projects.chat import DEFAULT_SYSTEM, MESSAGE_TOKENS, Exchange, Prompt, answer_reserve, assemble
 
 
@@ -16,12 +17,17 @@ def words(text: str) -> int:
 
 
 def prompt(
-    *turns: Exchange, system: str = "Be kind.", memory: str = "", message: str = "Hello", context: int = 1000
+    *turns: Exchange,
+    system: str = "Be kind.",
+    memory: str = "",
+    recalled: str = "",
+    message: str = "Hello",
+    context: int = 1000,
 ) -> Prompt:
     """``turns`` in the order they happened."""
     return assemble(
         system=system,
-        memory=memory,
+        memory=PromptMemory(Text(memory, words(memory)), Text(recalled, words(recalled))),
         newest_first=reversed(turns),
         message=message,
         context_tokens=context,
@@ -47,7 +53,33 @@ class AssemblyTest(TestCase):
 
     def test_it_adds_nothing_for_an_empty_memory(self) -> None:
         self.assertEqual(prompt().messages[0]["content"], "Be kind.")
-        self.assertEqual(prompt().memory_tokens, 0)
+
+    def test_what_is_recalled_stands_after_the_newest_message_and_nowhere_else(self) -> None:
+        made = prompt(Exchange("one?", "one."), memory="We use Postgres.", recalled="Notes: …", message="two?")
+
+        contents = [m["content"] for m in made.messages]
+        self.assertEqual(contents, ["Be kind.\n\nWe use Postgres.", "one?", "one.", "two?\n\nNotes: …"])
+
+    def test_a_message_that_leaves_no_room_for_notes_goes_without_them(self) -> None:
+        made = prompt(recalled="note " * 500, message="word " * 60, context=120)
+
+        self.assertEqual(made.messages[-1]["content"], "word " * 60)
+        self.assertEqual(made.memory.recalled, Text())
+
+    @given(st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1), st.text()), min_size=1, max_size=6))
+    def test_every_prompt_begins_with_the_one_before_up_to_its_notes(self, said: list[tuple[str, str, str]]) -> None:
+        """So a provider's cache goes on hitting: no earlier message ever changes."""
+        turns = [Exchange(question, answer) for question, answer, _ in said]
+        sent = [
+            prompt(*turns[:number], memory="We use Postgres.", recalled=notes, message=question, context=100_000)
+            for number, (question, _, notes) in enumerate(said)
+        ]
+        for before, after, (question, answer, _) in zip(sent, sent[1:], said, strict=False):
+            now = [(m["role"], m["content"]) for m in after.messages]
+            then = [(m["role"], m["content"]) for m in before.messages]
+            self.assertEqual(now[: len(then) - 1], then[:-1])
+            self.assertTrue(then[-1][1].startswith(now[len(then) - 1][1]))
+            self.assertEqual(now[len(then) - 1 :][:2], [("user", question), ("assistant", answer)])
 
     def test_it_has_a_system_prompt_of_its_own_when_the_project_has_none(self) -> None:
         self.assertEqual(prompt(system=" \n").messages[0]["content"], DEFAULT_SYSTEM)

@@ -15,7 +15,6 @@ from memorybank.models import Bank, Chat, Entry, Event, Output
 from memorybank.services import Report
 from tests.base import NOON, Cast, without_models
 from tests.commands import Ran, run, shell
-from tests.memorybank.factories import block_of
 from tests.openai_server import OpenAIServer
 
 OURS = sorted(name for name, app in get_commands().items() if app in ("projects", "memorybank"))
@@ -182,7 +181,8 @@ class TestShowMemory(CommandCase):
 
     def test_its_json_has_the_agreed_shape_and_cites_outputs(self) -> None:
         shown = run("show_memory", "acme/apollo", "--json").json
-        self.assertEqual(list(shown), ["block", "tokens", "budget", "encoding", "lines"])
+        keys = ["block", "tokens", "budget", "recalled", "recalled_tokens", "encoding", "lines", "recalled_lines"]
+        self.assertEqual(list(shown), keys)
         self.assertEqual(shown["tokens"], services.count_tokens(shown["block"]))
         line = shown["lines"][0]
         self.assertEqual(list(line), ["text", "granularity", "period", "citations"])
@@ -193,23 +193,23 @@ class TestShowMemory(CommandCase):
         self.assertLessEqual(run("show_memory", "acme/apollo", "--budget", 40, "--json").json["tokens"], 40)
         self.assertEqual(run("show_memory", "acme/apollo", "--exclude-chat", "c1", "--json").json["block"], "")
 
-    def test_with_a_question_it_prints_what_a_chat_that_asks_it_gets(self) -> None:
-        question = "Which database?"
-        ran = run("show_memory", "acme/apollo", "--question", question)
-        self.assertEqual(ran.out, block_of(self.apollo.bank, question=question)[0] + "\n")
-        self.assertIn("Postgres 16", ran.out)
+    def test_with_a_question_it_prints_the_same_block_and_what_is_recalled(self) -> None:
+        self.remember(self.apollo, "bob", "The ferry sails to Lisbon every Tuesday. " * 3, chat_key="c2")
+        silent = run("show_memory", "acme/apollo", "--budget", 40)
+        asked = run("show_memory", "acme/apollo", "--budget", 40, "--question", "When does the ferry to Lisbon sail?")
+        block, _, recalled = asked.out.partition("\n\n")
+        self.assertEqual(block + "\n", silent.out)
+        self.assertIn("ferry", recalled)
+        self.assertRegex(asked.err, r"^\d+ of 40 tokens \(o200k_base\)\.\n\d+ tokens recalled for the question\.\n$")
 
-    def test_it_says_when_the_bank_is_off(self) -> None:
-        services.disable(self.apollo.bank, actor="alice")
-        ran = run("show_memory", "acme/apollo")
-        self.assertEqual((ran.code, ran.out.strip()), (0, ""))
-        self.assertIn("The bank is off", ran.err)
-
-    def test_budgets_out_of_range_are_usage_errors(self) -> None:
-        for budget in ("0", "-1", "32001", "many", "1e3"):
-            with self.subTest(budget=budget):
-                ran = run("show_memory", "acme/apollo", f"--budget={budget}")
-                self.assert_refused(ran, f"“{budget}” is not a number of tokens from 1 to 32,000")
+    def test_the_recall_budget_can_be_another_or_none(self) -> None:
+        asked = ("show_memory", "acme/apollo", "--budget", 1, "--question", "What about billing?", "--json")
+        shown = run(*asked).json
+        self.assertIn("Postgres 16", shown["recalled"])
+        self.assertEqual(shown["recalled_tokens"], services.count_tokens(shown["recalled"]))
+        self.assertEqual(shown["recalled_lines"][0]["citations"], [Output.objects.get().pk])
+        self.assertEqual(run(*asked, "--recall", 0).json["recalled"], "")
+        self.assert_refused(run(*asked, "--recall", 8001), "--recall")
 
 
 class TestRecallMemory(CommandCase):
@@ -251,16 +251,41 @@ class TestRecallMemory(CommandCase):
 class TestConfigureMemory(CommandCase):
     def test_it_shows_the_settings(self) -> None:
         shown = run("configure_memory", "acme/apollo", "--json").json
-        expected = {"enabled": False, "budget": 2000, "idle_minutes": 10, "timezone": "UTC", "focus": ""}
+        expected = {
+            "enabled": False,
+            "budget": 2000,
+            "recall": 600,
+            "idle_minutes": 10,
+            "timezone": "UTC",
+            "focus": "",
+        }
         self.assertEqual(shown, expected)
-        self.assertRegex(run("configure_memory", "acme/apollo").out, r"enabled  no\n +budget  2,000\n")
+        self.assertRegex(run("configure_memory", "acme/apollo").out, r"enabled  no\n +budget  2,000\n +recall  600\n")
 
     def test_it_changes_what_is_given_and_nothing_else(self) -> None:
-        options = ["--budget", 900, "--idle-minutes", 5, "--timezone", "Europe/Berlin", "--focus", "Dates."]
+        options = [
+            "--budget",
+            900,
+            "--recall",
+            0,
+            "--idle-minutes",
+            5,
+            "--timezone",
+            "Europe/Berlin",
+            "--focus",
+            "Dates.",
+        ]
         shown = run("configure_memory", "acme/apollo", *options, "--json").json
         self.assertEqual(
             shown,
-            {"enabled": False, "budget": 900, "idle_minutes": 5, "timezone": "Europe/Berlin", "focus": "Dates."},
+            {
+                "enabled": False,
+                "budget": 900,
+                "recall": 0,
+                "idle_minutes": 5,
+                "timezone": "Europe/Berlin",
+                "focus": "Dates.",
+            },
         )
         self.assertEqual(run("configure_memory", "acme/apollo", "--focus", "", "--json").json["budget"], 900)
 

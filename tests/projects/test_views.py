@@ -278,22 +278,54 @@ class AnswerTest(Cast):
         page = self.client.get(self.chat_url(chat))
         self.assertGreater(reply["memory_tokens"], 0)
         self.assertContains(page, f"Given with {reply['memory_tokens']} tokens of memory")
-        self.assertEqual(GivenWith.objects.get().memory_tokens, reply["memory_tokens"])
+        given = GivenWith.objects.get()
+        self.assertEqual(given.memory_tokens, reply["memory_tokens"])
+        self.assertEqual(given.recalled_tokens, reply["recalled_tokens"])
+
+    def tell_of_ferries(self) -> None:
+        """More than the block can hold."""
+        services.configure(self.apollo.bank, actor="alice", max_tokens=200)
+        for number in range(30):
+            told = f"The ferry {number} sails to pier {number} on Monday."
+            self.remember(self.apollo, "alice", told, chat_key=str(number))
 
     @with_chat_model()
-    def test_the_last_answer_is_shown_with_what_answered_its_question_and_not_with_all_of_the_memory(self) -> None:
+    def test_the_page_shows_exactly_what_was_sent_block_and_notes(self) -> None:
         self.switch_on(self.apollo)
-        services.configure(self.apollo.bank, actor="alice", max_tokens=200)
-        self.remember(self.apollo, "alice", "We decided that Lisbon hosts the launch on 17 May 2026.")
-        self.remember(self.apollo, "alice", "The ferry sails every Tuesday.", chat_key="other")
-        scripted().enqueue("Lisbon.")
+        self.tell_of_ferries()
         chat = self.begin_chat(self.bob, self.apollo)
-        reply = self.say(self.bob, chat, "Where is the launch?").json()
+        scripted().enqueue("At a pier.", "Bye.")
+        block = services.prompt_memory(self.apollo.bank).block.text
+        unseen = next(number for number in range(30) if f"pier {number} on" not in block)
+        reply = self.say(self.bob, chat, f"Where does ferry {unseen} sail?").json()
 
+        sent = [call["content"] for call in scripted().history[-1]]
+        system, message = sent[0], sent[-1]
         page = self.client.get(self.chat_url(chat))
-        self.assertIn("ferry", page.context["memory"])
-        self.assertNotIn("ferry", reply["memory"])
-        self.assertContains(page, f'<pre tabindex="0">{escape(reply["memory"])}</pre>')
+        block, recalled = page.context["given"].block.text, page.context["given"].recalled.text
+        self.assertEqual((system[-len(block) :], message[-len(recalled) :]), (block, recalled))
+        self.assertEqual((block, recalled), (reply["memory"], reply["recalled"]))
+        self.assertIn(f"pier {unseen}", recalled)
+        for text in (block, recalled):
+            self.assertContains(page, f'<pre tabindex="0">{escape(text)}</pre>')
+
+        self.say(self.bob, chat, "Hello")
+        again = [call["content"] for call in scripted().history[-1]]
+        self.assertEqual(again[:2], [system, f"Where does ferry {unseen} sail?"])
+
+    def test_a_message_can_be_tried_to_see_that_the_block_stays_the_same(self) -> None:
+        self.switch_on(self.apollo)
+        self.tell_of_ferries()
+        chat = self.begin_chat(self.bob, self.apollo)
+        blocks = set()
+        self.client.force_login(self.bob)
+        for ask in ("Where does ferry 3 sail?", "Hello", "渡轮在哪里"):
+            page = self.client.get(self.chat_url(chat), {"ask": ask})
+            blocks.add(page.context["memory"].block.text)
+            self.assertContains(page, escape(ask))
+        self.assertEqual(len(blocks), 1)
+        self.assertContains(page, "Nothing in memory answers")
+        self.assertFalse(chat.outputs.exists())
 
     @with_chat_model()
     def test_an_answer_whose_memory_has_changed_says_so(self) -> None:
@@ -305,7 +337,7 @@ class AnswerTest(Cast):
         self.remember(self.apollo, "alice", "Now Porto hosts the launch.", chat_key="moved")
 
         page = self.client.get(self.chat_url(chat))
-        self.assertEqual(page.context["given"], "")
+        self.assertIsNone(page.context["given"])
         self.assertContains(page, "The memory has changed since.")
 
     @without_models
@@ -364,10 +396,11 @@ class SharedMemoryTest(Cast):
         self.assertIn("Thursday", prompt)
 
         services.set_private(self.apollo.bank, chat_key="told", private=False, actor="alice", now=NOON)
+        services.run(bank=self.apollo.bank, now=NOON)
         self.assertIn("Lisbon", self.prompt_of(self.bob))
 
-    def test_the_chat_path_reads_memory_in_one_query(self) -> None:
+    def test_the_chat_path_reads_memory_in_two_queries(self) -> None:
         self.switch_on(self.apollo)
         self.remember(self.apollo, "alice", self.SECRET)
-        with self.assertNumQueries(1):
+        with self.assertNumQueries(2):
             block_of(self.apollo.bank, chat_key="another")

@@ -64,10 +64,18 @@ class Command(MemoryCommand):
             question=question,
         )
         if json:
-            about = {"tokens": block.tokens, "budget": block.budget, "encoding": block.encoding}
-            recalled = {"recalled": block.recalled.text, "recalled_tokens": block.recalled.tokens}
-            lines = {"lines": rows(block), "recalled_lines": rows(block.recalled)}
-            self.print_json({"block": block.text, **about, **recalled, **lines})
+            self.print_json(
+                {
+                    "block": block.text,
+                    "tokens": block.tokens,
+                    "budget": block.budget,
+                    "recalled": block.recalled.text,
+                    "recalled_tokens": block.recalled.tokens,
+                    "encoding": block.encoding,
+                    "lines": rows(block),
+                    "recalled_lines": rows(block.recalled),
+                }
+            )
             return
         self.stdout.write(block.text)
         why = "" if bank.enabled else " The bank is off: nothing is shown."
