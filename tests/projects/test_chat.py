@@ -107,7 +107,9 @@ class AssemblyTest(TestCase):
                 read.append(number)
                 yield Exchange("ten words " * 5, "")
 
-        assemble(system="s", memory="", newest_first=endless(), message="m", context_tokens=120, count=words)  # type: ignore[arg-type]
+        assemble(
+            system="s", memory=PromptMemory(), newest_first=endless(), message="m", context_tokens=120, count=words
+        )  # type: ignore[arg-type]
         self.assertLess(len(read), 10)
 
     def test_it_joins_questions_nobody_answered_because_models_want_alternating_roles(self) -> None:
