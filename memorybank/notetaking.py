@@ -5,7 +5,7 @@ long one) or because one call cannot read it all. AgentFlocks' compaction is the
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TookTooLong
 from dataclasses import dataclass, field, replace
@@ -55,21 +55,30 @@ def strategy(size: int) -> Strategy:
 def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> Notes:
     """Notes of ``turns``, extending the ``known`` facts of the same chat."""
     shown = transcript.items(turns, encoding=conf.current().encoding) if session else []
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="detail") as pool:
-        detail = pool.submit(_detail, turns)  # while the model thinks
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="detail") as pool:  # while the model thinks
+        detail, changes = pool.submit(_detail, turns), pool.submit(superseding.changes, turns)
+        said = pool.submit(_as_shown, turns if session else [])
         notes = _ask_for_notes(session, bank, turns, shown, known) if session else Notes(method=EXTRACTIVE)
-    drafts = superseding.mark_changes(_without_quotations(notes.drafts, detail.result(), turns), turns)
+    told = _without_quotations(notes.drafts, detail.result(), turns, said.result())
+    drafts = superseding.mark_changes(told, changes.result())
     return replace(notes, drafts=[_screened(draft) for draft in drafts])
 
 
-def _without_quotations(written: Sequence[Draft], extracted: Sequence[Draft], turns: Sequence[Turn]) -> list[Draft]:
+def _as_shown(turns: Sequence[Turn]) -> dict[int, list[str]]:
+    """What a model was shown of each turn, by its id, each utterance on one line."""
+    return {turn.id: [" ".join(dates.resolve(u.text, turn.at.date()).split()) for u in turn.utterances] for turn in turns}
+
+
+def _without_quotations(
+    written: Sequence[Draft], extracted: Sequence[Draft], turns: Sequence[Turn], shown: Mapping[int, Sequence[str]]
+) -> list[Draft]:
     """The model's facts and the extracted ones, in the order of their turns. Where a model only quotes, what was
     extracted there stands for its line: nothing of the sentence is cut off, its dates are absolute, and of a
     greeting nothing is left."""
     names = names_in({u.speaker for turn in turns for u in turn.utterances})
     told, found = [], list(extracted)
     for draft in written:
-        if not _quotes(draft, turns):
+        if not _quotes(draft, shown):
             told.append(draft)
             continue
         about = set(terms(tidy(draft.text, names)))
@@ -82,11 +91,10 @@ def _without_quotations(written: Sequence[Draft], extracted: Sequence[Draft], tu
     return sorted(told + found, key=lambda draft: min(draft.citations))
 
 
-def _quotes(draft: Draft, turns: Sequence[Turn]) -> bool:
+def _quotes(draft: Draft, shown: Mapping[int, Sequence[str]]) -> bool:
     """Whether the draft is a piece of what the model was shown of the turns that it cites."""
     said = draft.text.rstrip(".… ")
-    cited = (turn for turn in turns if turn.id in draft.citations and not draft.quarantine)
-    return any(said in " ".join(dates.resolve(u.text, t.at.date()).split()) for t in cited for u in t.utterances)
+    return not draft.quarantine and any(said in text for turn in draft.citations for text in shown.get(turn, ()))
 
 
 def _detail(turns: Sequence[Turn]) -> list[Draft]:

@@ -88,6 +88,15 @@ class Replacement:
     old: str
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A sentence of a turn, and what it replaces."""
+
+    turn_id: int
+    sentence: str
+    replacement: Replacement
+
+
 def replacements(text: str) -> list[Replacement]:
     """The values that ``text`` says outright it replaces; none when it only asks or supposes."""
     if _HEDGED.search(text):
@@ -130,20 +139,30 @@ def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bo
     return decided and is_one_of_a_kind(replacement.old)
 
 
-def mark_changes(drafts: Sequence[Draft], turns: Sequence[Turn]) -> list[Draft]:
+def changes(turns: Sequence[Turn]) -> list[Change]:
+    """Everything that anybody says is replaced, in order."""
+    return [
+        Change(turn.id, sentence, replacement)
+        for turn in turns
+        for utterance in turn.utterances
+        for sentence in sentences(plain(utterance.text))
+        for replacement in replacements(sentence)
+    ]
+
+
+def mark_changes(drafts: Sequence[Draft], said: Sequence[Change]) -> list[Draft]:
     """Drafts that name what they replace where anybody in their turn said so, and weigh more for it."""
     marked = list(drafts)
-    for turn in turns:
-        for sentence in (s for utterance in turn.utterances for s in sentences(plain(utterance.text))):
-            for replacement in replacements(sentence):
-                _mark(marked, turn, sentence, replacement)
+    for change in said:
+        _mark(marked, change)
     return marked
 
 
-def _mark(drafts: list[Draft], turn: Turn, sentence: str, replacement: Replacement) -> None:
+def _mark(drafts: list[Draft], change: Change) -> None:
     """Append what was replaced to the draft of this turn that the sentence is about."""
-    about = subjects(sentence, replacement.old)
-    own = [(number, draft) for number, draft in enumerate(drafts) if turn.id in draft.citations]
+    replacement = change.replacement
+    about = subjects(change.sentence, replacement.old)
+    own = [(number, draft) for number, draft in enumerate(drafts) if change.turn_id in draft.citations]
     akin = [(len(about & set(terms(draft.text))), draft.weight, -number) for number, draft in own]
     shared, _, number = max(akin, default=(0, 0.0, 0))
     if not own or (about and not shared):

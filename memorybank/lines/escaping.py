@@ -36,6 +36,8 @@ def strip_hidden(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = _INVISIBLE.sub("", text)
+    if text.isprintable():  # then no character is of a category that hides; looking at each is slow
+        return text
     return "".join(_visible(character) for character in text)
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memorybank.superseding import Replacement, is_replaced, mark_changes, remainder, replacements
+from memorybank.superseding import Replacement, changes, is_replaced, mark_changes, remainder, replacements
 from memorybank.turns import Draft, Turn, Utterance
 
 NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
@@ -84,7 +84,7 @@ def test_a_fact_names_what_it_replaces_if_anybody_in_its_turn_said_so() -> None:
     said = (Utterance("user", "priya", "Paywright: 0.14 euro now."), Utterance("assistant", "assistant", "Not 0.19?"))
     confirmed = (*said, Utterance("user", "priya", "The price drops from 0.19 to 0.14 euro."))
     draft = Draft("fact", "Paywright asks a price of 0.14 euro.", "priya", NOON.date(), (1,), 0.5)
-    assert mark_changes([draft], [Turn(1, NOON, said)]) == [draft]
-    [marked] = mark_changes([draft], [Turn(1, NOON, confirmed)])
+    assert mark_changes([draft], changes([Turn(1, NOON, said)])) == [draft]
+    [marked] = mark_changes([draft], changes([Turn(1, NOON, confirmed)]))
     assert marked.text == "Paywright asks a price of 0.14 euro (before: 0.19)"
     assert marked.weight > draft.weight
