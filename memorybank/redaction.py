@@ -126,6 +126,8 @@ _ASSIGNED = re.compile(
     r"\s{0,4}(?P<quote>[\"'`“«]?)(?P<value>[^\s\"'`“”«»,;<>()\[\]{}，。；]{4,512})(?P<closed>[\"'`”»]?)",
     re.I,
 )
+# One of these is in whatever _ASSIGNED finds. Looking for them is a hundred times faster than looking for it.
+_ASSIGNABLE = (*_PASSWORD.split("|"), "key", "token", "secret")
 _HOLLOW = re.compile(
     r"(?:[*x•.…_-]+|\$.*|%.*|os\.|env\.|process\.|get|config\.|settings\.|https?:.*|none|null|true|false|undefined)",
     re.I,
@@ -148,7 +150,9 @@ def _secrets(text: str) -> Iterator[_Span]:
     for match in _BEARER.finditer(text):
         if _has_digit(match["value"]):
             yield _Span(*match.span("value"), "bearer token")
-    yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
+    folded = text.casefold()
+    if any(word in folded for word in _ASSIGNABLE):
+        yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
 
 
 def _has_digit(text: str) -> bool:
