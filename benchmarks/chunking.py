@@ -1,10 +1,17 @@
 """A long chat in parallel chunks: how much sooner its summary is there than one call at a time.
 
 A chat of 60,000 tokens against a model that takes one second for every call, with a concurrency of
-4 and of 1. Target: at least 3.5 × faster.
+4 and of 1, one after the other, several times, because the machine may be busy. Both make the same
+chunks of the same chat, so that what is compared is waiting together or in turn; neither is one long
+call, which could not read so much. A call of any length takes a second: a real one takes longer the
+more it reads, and longer still the more it writes, but all chunks read and may write about as much.
+The server runs in the same process, so its work counts as ours. Target: at least 3.5 × faster.
 """
 
 import math
+import time
+from dataclasses import dataclass
+from statistics import median
 
 from memorybank import services
 from memorybank.models import LLMCall
@@ -16,35 +23,59 @@ from .measuring import Measurement, seconds, show
 TURNS, WORDS = 180, 224  # about 330 tokens a turn
 DELAY = 1.0
 CONCURRENCY = 4
+PAIRS = 3
 
 
 def measure() -> list[Measurement]:
-    """The same chat twice, serial and parallel, and the best that the number of calls allows."""
+    """The same chat serial and parallel, in pairs, and the best that the number of calls allows."""
     with OpenAIServer(delay=DELAY) as server:
-        serial, calls, size = _summarise(server, 1)
-        parallel, _, _ = _summarise(server, CONCURRENCY)
-    chunks = calls["chunk"]
-    merges = sum(calls.values()) - chunks
-    ideal = (chunks + merges) / (math.ceil(chunks / CONCURRENCY) + math.ceil(merges / CONCURRENCY))
+        pairs = [(_summarise(server, 1), _summarise(server, CONCURRENCY)) for _ in range(PAIRS)]
+    serial, parallel = ([run.seconds for run in runs] for runs in zip(*pairs, strict=True))
+    ratios = [one / other for one, other in zip(serial, parallel, strict=True)]
+    in_turn, together = pairs[0]
+    least = sum(math.ceil(calls / CONCURRENCY) for calls in (together.chunks, together.merges)) * DELAY
     return [
-        Measurement("tokens recorded", f"{size:,}", "≈ 60,000"),
-        Measurement("calls (chunks + merges)", f"{chunks} + {merges}"),
-        Measurement("one call at a time, s", f"{serial:.1f}"),
-        Measurement(f"{CONCURRENCY} at a time, s", f"{parallel:.1f}"),
-        Measurement("faster", f"{serial / parallel:.2f} ×", "≥ 3.5 ×"),
-        Measurement("best for this many calls, if nothing else took time", f"{ideal:.2f} ×"),
+        Measurement("tokens recorded", f"{together.tokens:,}", "≈ 60,000"),
+        Measurement("calls one at a time (chunks + merges)", f"{in_turn.chunks} + {in_turn.merges}"),
+        Measurement(f"calls {CONCURRENCY} at a time (chunks + merges)", f"{together.chunks} + {together.merges}"),
+        Measurement("one call at a time, median s", f"{median(serial):.1f}"),
+        Measurement(f"{CONCURRENCY} at a time, median s", f"{median(parallel):.1f}"),
+        Measurement("of these not waiting for the model, least s", f"{min(parallel) - least:.1f}"),
+        Measurement("processor time of our own, least s", f"{min(run.cpu for _, run in pairs):.1f}"),
+        Measurement(f"faster, median of {PAIRS} pairs", f"{median(ratios):.2f} ×", "≥ 3.5 ×"),
+        Measurement("faster, least and most", f"{min(ratios):.2f} × … {max(ratios):.2f} ×"),
+        Measurement("faster, least time by least time", f"{min(serial) / min(parallel):.2f} ×"),
+        Measurement("best for these calls, if nothing else took time", f"{in_turn.calls * DELAY / least:.2f} ×"),
     ]
 
 
-def _summarise(server: OpenAIServer, concurrency: int) -> tuple[float, dict[str, int], int]:
-    """Seconds, calls by purpose, and tokens recorded."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One summary of the chat: how long it took, and for what."""
+
+    seconds: float
+    cpu: float
+    tokens: int
+    chunks: int
+    merges: int
+
+    @property
+    def calls(self) -> int:
+        """All calls of the model."""
+        return self.chunks + self.merges
+
+
+def _summarise(server: OpenAIServer, concurrency: int) -> Run:
     with scratch.database(LLMS=scratch.model(server.base_url), CONCURRENCY=concurrency):
         bank = seeding.bank()
         size = seeding.chat_of(bank, turns=TURNS, words=WORDS)
         _warm_up(server)
+        cpu = time.process_time()
         spent = seconds(lambda: services.summarise_now(bank, chat_key="long"))
-        calls = {p: bank.llm_calls.filter(purpose=p).count() for p in LLMCall.Purpose.values}
-    return spent, calls, size
+        cpu = time.process_time() - cpu
+        calls = bank.llm_calls.all()
+        chunks = calls.filter(purpose=LLMCall.Purpose.CHUNK).count()
+        return Run(spent, cpu, size, chunks, calls.count() - chunks)
 
 
 def _warm_up(server: OpenAIServer) -> None:
