@@ -43,11 +43,13 @@ class Conf:
     input_tokens: int = 12_000
     #: From this size on, chunks in parallel beat one long call.
     chunk_from_tokens: int = 8_000
-    #: The size of one chunk.
+    #: The size of one chunk: up to a tenth more, and less where that fills a wave of ``concurrency``.
     chunk_tokens: int = 4_000
     #: Chunks summarised at the same time.
     concurrency: int = 4
-    #: The merge has its own limit; past it the chunks' facts stand as they are.
+    #: Lines of chunks that stand in one leaf as they are; more are merged by the model.
+    lines_per_leaf: int = 240
+    #: A merge has its own limit; past it the chunks' facts stand as they are.
     merge_seconds: int = 120
     #: What one call may write.
     lines_per_call: int = 12

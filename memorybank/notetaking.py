@@ -1,29 +1,23 @@
 """Turns → notes: the model's facts, and extracted ones beside them as free detail. Reads no table.
 
-By size: one pass; or chunks in parallel and a merge, pre-emptively (several short calls beat one
-long one) or because one call cannot read it all. AgentFlocks' compaction is the model for this.
+By size: one pass; or chunks in parallel, pre-emptively (several short calls beat one long one) or
+because one call cannot read it all. AgentFlocks' compaction is the model for this.
 """
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as TookTooLong
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import partial
-from math import ceil
 
-from . import conf, dates, extractive, quarantine, superseding, tokens, transcript
+from . import conf, dates, extractive, merging, quarantine, superseding, transcript
 from .asking import Prompt, Purpose, Session
-from .exceptions import LLMError, LLMRejected
+from .exceptions import LLMRejected
 from .lines import Line
 from .models import EXTRACTIVE, Bank, Fact
 from .redaction import redact
 from .sentences import names_in, terms, tidy
 from .transcript import Item
 from .turns import Draft, Turn
-
-logger = logging.getLogger(__name__)
 
 
 class Strategy(Enum):
@@ -54,19 +48,22 @@ def strategy(size: int) -> Strategy:
 
 def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> Notes:
     """Notes of ``turns``, extending the ``known`` facts of the same chat."""
-    shown = transcript.items(turns, encoding=conf.current().encoding) if session else []
+    planned = transcript.outline(turns, encoding=conf.current().encoding) if session else []
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="detail") as pool:  # while the model thinks
         detail, changes = pool.submit(_detail, turns), pool.submit(superseding.changes, turns)
         said = pool.submit(_as_shown, turns if session else [])
-        notes = _ask_for_notes(session, bank, turns, shown, known) if session else Notes(method=EXTRACTIVE)
+        notes = _ask_for_notes(session, bank, turns, planned, known) if session else Notes(method=EXTRACTIVE)
     told = _without_quotations(notes.drafts, detail.result(), turns, said.result())
     drafts = superseding.mark_changes(told, changes.result())
-    return replace(notes, drafts=[_screened(draft) for draft in drafts])
+    fine = {draft.text for draft in detail.result() if not draft.quarantine}  # no need to be screened again
+    return replace(notes, drafts=[draft if draft.text in fine else _screened(draft) for draft in drafts])
 
 
 def _as_shown(turns: Sequence[Turn]) -> dict[int, list[str]]:
     """What a model was shown of each turn, by its id, each utterance on one line."""
-    return {turn.id: [" ".join(dates.resolve(u.text, turn.at.date()).split()) for u in turn.utterances] for turn in turns}
+    return {
+        turn.id: [" ".join(dates.resolve(u.text, turn.at.date()).split()) for u in turn.utterances] for turn in turns
+    }
 
 
 def _without_quotations(
@@ -99,7 +96,7 @@ def _quotes(draft: Draft, shown: Mapping[int, Sequence[str]]) -> bool:
 
 def _detail(turns: Sequence[Turn]) -> list[Draft]:
     extracted = extractive.extract(turns, share=conf.current().detail_share)
-    return [replace(draft, detail=True) for draft in extracted]
+    return [_screened(replace(draft, detail=True)) for draft in extracted]
 
 
 def _screened(draft: Draft) -> Draft:
@@ -108,19 +105,20 @@ def _screened(draft: Draft) -> Draft:
 
 
 def _ask_for_notes(
-    session: Session, bank: Bank, turns: Sequence[Turn], shown: list[Item], known: Sequence[Fact]
+    session: Session, bank: Bank, turns: Sequence[Turn], planned: list[Item], known: Sequence[Fact]
 ) -> Notes:
-    size = sum(item.tokens for item in shown)
+    size = sum(item.tokens for item in planned)
     if strategy(size) is Strategy.SINGLE:
+        shown = transcript.dated(planned, turns, encoding=conf.current().encoding)
         return _single_pass(session, bank, turns, shown, known)
-    return _in_chunks(session, bank, turns, shown)
+    return _in_chunks(session, bank, turns, planned)
 
 
 def _single_pass(
     session: Session, bank: Bank, turns: Sequence[Turn], shown: list[Item], known: Sequence[Fact]
 ) -> Notes:
     held = _held(known)
-    prompt = _prompt("summarise", bank, known=bool(held))
+    prompt = _prompt(bank, known=bool(held))
     lines = session.ask(Purpose.SUMMARY, prompt, [*(item for _, item in held.values()), *shown])
     cited = {label: fact for label, (fact, _) in held.items()}
     replaced = frozenset(cited[label].pk for line in lines for label in line.labels if label in cited)
@@ -143,16 +141,20 @@ def _held(known: Sequence[Fact]) -> dict[str, tuple[Fact, Item]]:
     }
 
 
-def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], shown: list[Item]) -> Notes:
+def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], planned: list[Item]) -> Notes:
     now = conf.current()
-    chunks = transcript.chunks(shown, now.chunk_tokens, encoding=now.encoding)
+    chunks = transcript.waves(
+        planned, now.chunk_tokens, width=now.concurrency, limit=now.input_tokens, encoding=now.encoding
+    )
+
+    def read(chunk: Sequence[Item]) -> list[Line]:
+        shown = transcript.dated(chunk, turns, encoding=now.encoding)  # here, so that the first wave need not wait
+        return session.ask(Purpose.CHUNK, _prompt(bank), shown)
+
     with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="chunk") as pool:
-        asked = [pool.submit(session.ask, Purpose.CHUNK, _prompt("summarise", bank), chunk) for chunk in chunks]
+        asked = [pool.submit(read, chunk) for chunk in chunks]
         answers = list(_usable(asked))
-    lines = [line for answer in answers for line in answer]
-    if lines and len(answers) > 1:
-        fit = [line for line in lines if not line.quarantine]  # the rest is for people to judge, not for a model
-        lines = [line for line in lines if line.quarantine] + _merged(session, bank, fit)
+    lines = merging.merged(session, bank, [line for answer in answers for line in answer])
     drafts = [_draft(line, bank, turns, {}) for line in lines]
     return Notes(drafts, session.method("summarise"), provisional=len(answers) < len(chunks))
 
@@ -180,46 +182,9 @@ def _usable(asked: Sequence[Future[list[Line]]]) -> Iterator[list[Line]]:
         raise useless
 
 
-def _merged(session: Session, bank: Bank, lines: list[Line]) -> list[Line]:
-    """One list of the chunks' lines; as they are where merging fails or takes too long."""
+def _prompt(bank: Bank, *, known: bool = False) -> Prompt:
     now = conf.current()
-    items = [_as_item(number, line) for number, line in enumerate(lines, start=1)]
-    merged: list[Line] = []
-    for group in filter(None, transcript.chunks(items, now.input_tokens, encoding=now.encoding)):
-        share = max(1, ceil(len(group) * 2 / 3))
-        prompt = _prompt("merge", bank, lines=max(share, now.lines_per_call))
-        originals = {item.label: lines[int(item.label) - 1] for item in group}
-        merged += _merge_group(partial(session.ask, Purpose.MERGE, prompt, group), originals, now.merge_seconds)
-    return merged
-
-
-def _merge_group(ask: partial[list[Line]], originals: dict[str, Line], seconds: int) -> list[Line]:
-    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="merge")
-    try:
-        lines = pool.submit(ask).result(timeout=seconds)
-    except (LLMError, TookTooLong) as error:
-        logger.warning("merge failed, the parts stand as they are: %s", type(error).__name__)
-        return list(originals.values())
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    return [_with_citations_of(line, originals) for line in lines]
-
-
-def _with_citations_of(line: Line, originals: dict[str, Line]) -> Line:
-    """The merged line, citing the turns that the notes it was made from cite."""
-    labels = dict.fromkeys(label for note in line.labels for label in originals[note].labels)
-    return replace(line, labels=tuple(labels))
-
-
-def _as_item(number: int, line: Line) -> Item:
-    return Item(str(number), line.text, tokens.count(line.text, conf.current().encoding))
-
-
-def _prompt(name: str, bank: Bank, *, lines: int | None = None, known: bool = False) -> Prompt:
-    now = conf.current()
-    wanted = lines or now.lines_per_call
-    words = now.words_per_call * wanted // now.lines_per_call
-    return Prompt(name, wanted, words, {"focus": bank.focus, "known": known})
+    return Prompt("summarise", now.lines_per_call, now.words_per_call, {"focus": bank.focus, "known": known})
 
 
 def _draft(line: Line, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]) -> Draft:

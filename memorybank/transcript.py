@@ -8,6 +8,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from math import ceil
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -107,13 +108,27 @@ def _placeholder(part: dict[str, Any]) -> str:
 
 def items(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
     """The turns, numbered from 1, each with its date; relative dates resolved against it."""
+    return dated(outline(turns, encoding=encoding), turns, encoding=encoding)
+
+
+def outline(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
+    """The same with relative dates as they were said: made in a tenth of the time, and enough to plan with."""
     numbered = []
     for number, turn in enumerate(turns, start=1):
-        day = turn.at.date()
-        said = [f"{u.speaker}: {_indented(dates.resolve(u.text, day))}" for u in turn.utterances]
-        text = f"({dates.spell(day)}) {INDENT.join(said)}"
+        said = [f"{u.speaker}: {_indented(u.text)}" for u in turn.utterances]
+        text = f"({dates.spell(turn.at.date())}) {INDENT.join(said)}"
         numbered.append(Item(str(number), text, tokens.count(text, encoding)))
     return numbered
+
+
+def dated(planned: Iterable[Item], turns: Sequence[Turn], *, encoding: str) -> list[Item]:
+    """Items of an :func:`outline` of ``turns``, or parts of them, with relative dates resolved."""
+    return [_dated(item, turns[int(item.label) - 1], encoding) for item in planned]
+
+
+def _dated(item: Item, turn: Turn, encoding: str) -> Item:
+    text = dates.resolve(item.text, turn.at.date())
+    return item if text == item.text else replace(item, text=text, tokens=tokens.count(text, encoding))
 
 
 def unlabelled(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
@@ -135,15 +150,47 @@ def chunks(numbered: Iterable[Item], limit: int, *, encoding: str) -> list[list[
 
     Nothing is left out and nothing is repeated; the parts of a split turn keep its number.
     """
+    return _runs((piece for item in numbered for piece in _split(item, limit, encoding)), limit)
+
+
+def waves(numbered: Iterable[Item], size: int, *, width: int, limit: int, encoding: str) -> list[list[Item]]:
+    """The same in runs of about ``size`` tokens, even and as many as make whole waves of ``width``.
+
+    A run is up to a tenth longer than ``size`` (never than ``limit``), because one more wave for the rest
+    would take as long as any. None is cut below half of ``size`` only to fill a wave. Where turns are too
+    long to be even, the runs are as few as hold them.
+    """
+    pieces = [piece for item in numbered for piece in _split(item, min(size, limit), encoding)]
+    total = sum(piece.tokens for piece in pieces)
+    longest = min(limit, size + size // 10)
+    fullest = _runs(pieces, longest)
+    fewest = max(ceil(total / size), len(fullest))
+    wanted = max(fewest, min(ceil(fewest / width) * width, 2 * total // size))
+    even = _even(pieces, wanted)
+    return even if all(sum(piece.tokens for piece in run) <= longest for run in even) else fullest
+
+
+def _even(pieces: Sequence[Item], wanted: int) -> list[list[Item]]:
+    """Each piece in the run that its middle falls into, if all were of one length."""
+    total = sum(piece.tokens for piece in pieces)
+    runs: list[list[Item]] = [[] for _ in range(wanted)]
+    before = 0
+    for piece in pieces:
+        runs[min(wanted - 1, (2 * before + piece.tokens) * wanted // (2 * total or 1))].append(piece)
+        before += piece.tokens
+    return [run for run in runs if run]
+
+
+def _runs(pieces: Iterable[Item], limit: int) -> list[list[Item]]:
+    """Each run as full as ``limit`` allows; what is longer stands alone."""
     runs: list[list[Item]] = [[]]
     room = limit
-    for item in numbered:
-        for piece in _split(item, limit, encoding):
-            if piece.tokens > room and runs[-1]:
-                runs.append([])
-                room = limit
-            runs[-1].append(piece)
-            room -= piece.tokens
+    for piece in pieces:
+        if piece.tokens > room and runs[-1]:
+            runs.append([])
+            room = limit
+        runs[-1].append(piece)
+        room -= piece.tokens
     return runs
 
 
@@ -152,7 +199,7 @@ def _split(item: Item, limit: int, encoding: str) -> Iterator[Item]:
     if item.tokens <= limit:
         yield item
         return
-    size = max(1, len(item.text) * limit // item.tokens * 9 // 10)
+    size = max(1, len(item.text) * limit // item.tokens * 19 // 20)
     start = 0
     while start < len(item.text):
         end = _cut(item.text, start, start + size)

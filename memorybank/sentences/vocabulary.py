@@ -104,3 +104,11 @@ exmo exma séc
 jan feb mar apr jun jul aug sep sept oct okt nov dec dez
 """.split()
 )
+
+# Two lines that differ in these alone say the same.
+ARTICLES = frozenset(
+    """
+a an the der die das den dem des ein eine einen einem einer eines le la les un une des el los las una unos unas
+o os as um uma uns umas
+    """.split()
+)

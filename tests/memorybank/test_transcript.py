@@ -136,3 +136,41 @@ def test_chunks_are_cut_between_turns_unless_one_turn_alone_is_too_long() -> Non
     runs = transcript.chunks([*small, giant], 40, encoding=ENCODING)
     assert [[piece.label for piece in run] for run in runs] == [["1", "2", "3"], ["4"], ["4"], ["4"]]
     assert all(piece.text.endswith(" ") for run in runs[1:] for piece in run)  # at a space, not in a word
+
+
+@given(items, st.integers(8, 60), st.integers(1, 5))
+def test_waves_lose_nothing_and_a_run_is_at_most_a_tenth_longer(numbered: list[Item], size: int, width: int) -> None:
+    runs = transcript.waves(numbered, size, width=width, limit=1000, encoding=ENCODING)
+    pieces = [piece for run in runs for piece in run]
+    for item in numbered:
+        assert "".join(piece.text for piece in pieces if piece.label == item.label) == item.text
+    assert [piece.label for piece in pieces] == sorted((piece.label for piece in pieces), key=int)
+    assert all(sum(piece.tokens for piece in run) <= size + size // 10 for run in runs)
+
+
+@given(st.lists(st.integers(1, 90), min_size=80, max_size=200), st.integers(1, 6))
+def test_waves_are_whole_and_even_where_turns_are_small(sizes: list[int], width: int) -> None:
+    numbered = [Item(str(n), "x", size) for n, size in enumerate(sizes, start=1)]
+    runs = transcript.waves(numbered, 1000, width=width, limit=3000, encoding=ENCODING)
+    lengths = [sum(piece.tokens for piece in run) for run in runs]
+    assert len(runs) % width == 0
+    assert max(lengths) <= sum(sizes) / len(runs) + 90
+
+
+def test_a_chat_of_60_000_tokens_makes_four_whole_waves_of_four() -> None:
+    numbered = [Item(str(n), "x", 347) for n in range(1, 181)]
+    runs = transcript.waves(numbered, 4000, width=4, limit=12_000, encoding=ENCODING)
+    assert len(runs) == 16
+    assert {len(run) for run in runs} <= {11, 12}
+
+
+def test_a_wave_is_not_filled_with_crumbs() -> None:
+    numbered = [Item(str(n), "x", 100) for n in range(1, 91)]
+    assert len(transcript.waves(numbered, 4000, width=32, limit=12_000, encoding=ENCODING)) == 4
+
+
+def test_an_over_long_turn_is_split_into_the_waves() -> None:
+    giant = Item("1", "word " * 15_000, 15_001)
+    runs = transcript.waves([giant], 4000, width=4, limit=12_000, encoding=ENCODING)
+    assert len(runs) == 4
+    assert "".join(piece.text for run in runs for piece in run) == giant.text
