@@ -105,14 +105,13 @@ def _add(bank: Bank, chat: Chat, new: NewOutput) -> Output:
     counts = new.status == Output.Status.OK
     chat.last_output_at = max(chat.last_output_at or new.created_at, new.created_at)
     chat.pending_outputs = chat.pending_outputs + 1 if counts else chat.pending_outputs
-    chat.index_due = chat.index_due or (counts and bank.enabled and not chat.private)
     if counts and chat.parked_at:  # new turns are a new chance
         chat.parked_at, chat.attempts = None, 0
     failing = chat.due_at if chat.attempts else None
     due = chat.next_due(bank)
     chat.due_at = max(due, failing) if due and failing else due
     chat.title = chat.title or _storable(new.title[:200])
-    changed = ["last_output_at", "pending_outputs", "index_due", "parked_at", "attempts", "due_at", "title"]
+    changed = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
     chat.save(update_fields=changed)
     return output
 
@@ -139,7 +138,7 @@ def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
         if private:
             SearchDocument.objects.filter(chat=chat).delete()
             chat.indexed_through = 0
-        chat.index_due = bank.enabled and not private and chat.last_output_at is not None
+        chat.index_due = bank.enabled and not private and chat.summarised_through > chat.indexed_through
         chat.save(update_fields=["private", "due_at", "indexed_through", "index_due"])
         StoredBlock.objects.withdraw(bank, chats=[chat.key] if private else [])
     return chat

@@ -1,7 +1,8 @@
 """A chat's new turns → cited facts in a leaf: claim, read, take notes, commit.
 
 The model is called outside any transaction. The commit is one short write that checks the lease,
-the epoch, and that the chat is still remembered; otherwise nothing is written.
+the epoch, and that the chat is still remembered; otherwise nothing is written. From then on the turns
+can be recalled, too.
 """
 
 import logging
@@ -12,7 +13,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from . import conf, notetaking, superseding, tokens, transcript
+from . import conf, notetaking, recall, superseding, tokens, transcript
 from .asking import BackingOff, session
 from .exceptions import LLMError, LLMRejected, NotRemembered, Stale
 from .ladder import period_start
@@ -51,7 +52,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     if chat is None:
         return None
     try:
-        return _summarise(chat, now)
+        entry = _summarise(chat, now)
     except (Stale, NotRemembered) as reason:
         logger.info("chat %s: nothing written: %s", chat_id, reason)
         return None
@@ -64,6 +65,8 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
         raise
     finally:
         chat.release()  # of no effect where the commit or the failure has released it already
+    recall.follow(chat_id)
+    return entry
 
 
 def _summarise(chat: Chat, now: datetime) -> Entry | None:
@@ -135,8 +138,8 @@ def _commit(chat: Chat, batch: Batch, notes: Notes, now: datetime) -> Entry | No
 
 
 def _settle(chat: Chat, bank: Bank, through: int) -> None:
-    """Move the watermark, count what arrived meanwhile, give the lease back."""
-    chat.summarised_through = through
+    """Move the watermark, so that the turns before it can be recalled; count what arrived meanwhile; release."""
+    chat.summarised_through, chat.index_due = through, True
     chat.pending_outputs = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).count()
     chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
     chat.leased_until, chat.lease_token = None, ""

@@ -66,10 +66,11 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         return waiting.filter(private=False).update(due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes))
 
     def reindex(self, bank: Bank) -> int:
-        """Have the turns of ``bank`` indexed that are not, now that it is on; nothing while it is off."""
+        """Have the covered turns of ``bank`` indexed that are not, now that it is on; nothing while it is off."""
         if not bank.enabled:
             return self.filter(bank=bank, index_due=True).update(index_due=False)
-        return self.filter(bank=bank, private=False, last_output_at__isnull=False).update(index_due=True)
+        unindexed = self.filter(bank=bank, private=False, summarised_through__gt=F("indexed_through"))
+        return unindexed.update(index_due=True)
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete them, and their words in every stored block; whoever has read them meanwhile writes none."""

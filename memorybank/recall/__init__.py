@@ -7,7 +7,7 @@ full-text index. Facts are found through the turns they cite, so hiding, editing
 from memorybank.recall.embedding import embed_due
 from memorybank.recall.embedding import is_due as embedding_is_due
 from memorybank.recall.hits import Hit, recall
-from memorybank.recall.indexing import catch_up, due, index_chat
+from memorybank.recall.indexing import catch_up, due, follow, index_chat
 from memorybank.recall.tail import Recalled, answering
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "due",
     "embed_due",
     "embedding_is_due",
+    "follow",
     "index_chat",
     "recall",
 ]

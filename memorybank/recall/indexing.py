@@ -1,13 +1,16 @@
-"""Writing documents: a chat's new turns, read, masked and indexed, after they were recorded.
+"""Writing documents: a chat's turns, read, masked and indexed, once memory covers them.
 
+A turn that still waits for its summary is in no index: until then its author can make the chat private.
 Works like summarising, without a model: a watermark per chat, reading outside the transaction, one short
 write that checks epoch, privacy and watermark. So no outage can lose a turn, and no erasure is undone.
 """
 
 import logging
 from collections.abc import Iterable
+from traceback import format_tb
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from .. import conf, transcript
 from ..models import Bank, Chat, Output, SearchDocument
@@ -21,29 +24,44 @@ BATCH, CONTEXT = 200, 20
 
 
 def due(bank: Bank | None = None) -> list[int]:
-    """Ids of chats with turns to index, as many as one sweep takes on."""
+    """Ids of chats with covered turns to index, as many as one sweep takes on."""
     chats = Chat.objects.filter(index_due=True, private=False, bank__enabled=True)
     chats = chats.filter(bank=bank) if bank else chats
     return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[: conf.current().sweep_chats])
 
 
 def catch_up(bank: Bank) -> int:
-    """Index everything that waits in a bank; how many turns that were."""
+    """Index every covered turn of a bank that is not; how many turns that were."""
     done = 0
     while batch := sum(index_chat(chat_id) for chat_id in due(bank)):
         done += batch
     return done
 
 
+def follow(chat_id: int) -> None:
+    """Index what a summary has just covered. Never raises: the chat stays due, and the sweep repairs it."""
+    try:
+        while index_chat(chat_id) == BATCH:
+            pass
+    except Exception as error:  # where it happened, not its words, which may be chat text
+        where = "".join(format_tb(error.__traceback__))
+        logger.error("chat %s: indexing: unexpected %s\n%s", chat_id, type(error).__name__, where)
+
+
 def index_chat(chat_id: int) -> int:
-    """Index a batch of a chat's waiting turns. How many were looked at; 0 also if the world moved meanwhile."""
+    """Index a batch of a chat's covered turns. How many were looked at; 0 also if the world moved meanwhile."""
     chat = Chat.objects.select_related("bank").filter(pk=chat_id, private=False, bank__enabled=True).first()
     if chat is None:
         return 0
-    waiting = list(chat.outputs.filter(pk__gt=chat.indexed_through).order_by("pk")[:BATCH])
-    made = _read(chat, [output for output in waiting if output.status == Output.Status.OK])
-    through = waiting[-1].pk if waiting else chat.indexed_through
-    return len(waiting) if _write(chat, made, through) else 0
+    covered = list(_covered(chat, chat.indexed_through).order_by("pk")[:BATCH])
+    made = _read(chat, [output for output in covered if output.status == Output.Status.OK])
+    through = covered[-1].pk if len(covered) == BATCH else max(chat.indexed_through, chat.summarised_through)
+    return len(covered) if _write(chat, made, through) else 0
+
+
+def _covered(chat: Chat, after: int) -> QuerySet[Output]:
+    """Turns after ``after`` up to the watermark of ``chat``."""
+    return chat.outputs.filter(pk__gt=after, pk__lte=chat.summarised_through)
 
 
 def _read(chat: Chat, outputs: list[Output]) -> list[Document]:
@@ -64,8 +82,7 @@ def _write(chat: Chat, made: list[Document], through: int) -> bool:
         if bank.redact_personal != chat.bank.redact_personal:
             return False
         unmoved = Chat.objects.filter(pk=chat.pk, private=False, indexed_through=chat.indexed_through)
-        waits = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).exists()
-        if not unmoved.update(indexed_through=through, index_due=waits):
+        if not unmoved.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
             return False
         alive = set(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", flat=True))
         rows = (document for document in made if document.id in alive)

@@ -62,7 +62,7 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
     """A leaf over one new turn, with these facts, as a summary would have left it."""
     output = say(bank, chat, " ".join(texts), at=at)
     row = chat_of(bank, chat)
-    Chat.objects.filter(pk=row.pk).update(summarised_through=output.pk, pending_outputs=0, due_at=None)
+    Chat.objects.filter(pk=row.pk).update(summarised_through=output.pk, pending_outputs=0, due_at=None, index_due=True)
     leaf = Entry.objects.create(
         bank=bank,
         chat=row,
@@ -103,6 +103,12 @@ def block_of(bank: Bank, **of_chat: Any) -> tuple[str, int]:
 def stored_text(bank: Bank) -> str:
     """Every text and every line that blocks of a bank are stored in."""
     return " ".join(f"{text} {lines}" for text, lines in bank.blocks.values_list("text", "lines"))
+
+
+def cover(*banks: Bank) -> None:
+    """Have every turn of ``banks`` summarised, idle or not, so that it may be recalled."""
+    for chat in Chat.objects.filter(bank__in=banks, last_output_at__isnull=False).select_related("bank"):
+        services.summarise_now(chat.bank, chat_key=chat.key, now=chat.last_output_at)
 
 
 def sound(*banks: Bank) -> bool:

@@ -1,7 +1,6 @@
 """Embeddings: optional, made after the turn is stored, one model at a time. D25 and D26 of the peers' failures."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,10 +12,13 @@ from memorybank.recall import embedding, vectors
 from projects.models import Project, Tenant
 from tests.openai_server import DIMENSIONS, OpenAIServer
 
-from .factories import MINUTE, MONDAY, make_bank, run, say
+from .factories import HOUR, MINUTE, MONDAY, make_bank, run, say
 
 pytest.importorskip("numpy")
 pytestmark = pytest.mark.django_db
+
+#: When every chat of these tests has fallen idle.
+LATER = MONDAY + HOUR
 
 
 @pytest.fixture
@@ -49,12 +51,12 @@ def test_a_sweep_gives_every_turn_a_vector_with_its_model_and_size(use: Any, ser
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
     say(bank, "b", "The ferry is late.")
-    run(MONDAY)
+    run(LATER)
     rows = Embedding.objects.values_list("model", "dims")
     assert list(rows) == [("small", DIMENSIONS)] * 2
     assert all(len(bytes(row.vector)) == 4 * DIMENSIONS for row in Embedding.objects.all())
     calls = server.calls
-    run(MONDAY + MINUTE)
+    run(LATER + MINUTE)
     assert server.calls == calls and not recall.embedding_is_due()
 
 
@@ -62,11 +64,11 @@ def test_d25_an_outage_of_the_embedding_model_loses_no_message(use: Any, server:
     server.mode = "500"
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
-    report = run(MONDAY)
+    report = run(LATER)
     assert Output.objects.count() == SearchDocument.objects.count() == 1 and report.failed == 1
     assert services.recall(bank, "crane")
     server.mode = "ok"
-    run(MONDAY + timedelta(hours=2))
+    run(LATER + 2 * HOUR)
     assert Embedding.objects.count() == 1
 
 
@@ -74,14 +76,14 @@ def test_d26_vectors_of_another_model_or_size_never_meet(use: Any, server: OpenA
     bank = make_bank()
     first = say(bank, "a", "The crane is orange.")
     say(bank, "b", "The crane is loud.")
-    run(MONDAY)
+    run(LATER)
     Embedding.objects.filter(pk=first.pk).update(dims=3, vector=b"\0" * 12)
     assert set(vectors.cosines(bank, "crane", without=None)) == {first.pk + 1}
     assert len({hit.pk for hit in services.recall(bank, "crane") if hit.kind == "output"}) == 2
     use("large")
     assert vectors.cosines(bank, "crane", without=None) == {}
     assert services.recall(bank, "crane")
-    run(MONDAY + MINUTE)
+    run(LATER + MINUTE)
     assert set(Embedding.objects.values_list("model", "dims")) == {("large", DIMENSIONS)}
     assert len(vectors.cosines(bank, "crane", without=None)) == 2
 
@@ -90,14 +92,14 @@ def test_meaning_finds_what_no_word_does(use: Any) -> None:
     bank = make_bank()
     near = say(bank, "a", "It was about the weather.", answer="")
     say(bank, "b", "The ferry is late.", answer="")
-    run(MONDAY)
+    run(LATER)
     assert services.recall(bank, "it was about")[0].pk == near.pk  # function words only: no word is looked for
 
 
 def test_an_outage_while_asking_goes_by_words_and_is_remembered(use: Any, server: OpenAIServer) -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
-    run(MONDAY)
+    run(LATER)
     server.mode = "500"
     calls = server.calls
     assert services.recall(bank, "crane") and services.recall(bank, "crane")
@@ -108,7 +110,7 @@ def test_a_turn_that_the_model_refuses_does_not_hold_up_the_others(use: Any, ser
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
     server.mode = "400"
-    run(MONDAY)
+    run(LATER)
     assert not Embedding.objects.exists() and not recall.embedding_is_due()
 
 
@@ -118,7 +120,7 @@ def test_without_numpy_or_without_a_model_recall_goes_by_words(
     monkeypatch.setattr(embedding, "find_spec", lambda name: None)
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
-    run(MONDAY)
+    run(LATER)
     assert server.calls == 0 and services.recall(bank, "crane")
 
 
@@ -128,7 +130,7 @@ def test_deleting_leaves_no_vector(use: Any, what: str) -> None:
     bank, other = make_bank(), make_bank()
     project = Project.objects.create(tenant=tenant, slug="apollo", name="Apollo", bank=bank)
     output, kept = say(bank, "a", "The crane is orange."), say(other, "a", "The crane is orange.")
-    run(MONDAY)
+    run(LATER)
     assert Embedding.objects.count() == 2
     things: dict[str, Any] = {"output": output, "chat": output.chat, "project": project, "tenant": tenant}
     things[what].delete()
@@ -138,7 +140,7 @@ def test_deleting_leaves_no_vector(use: Any, what: str) -> None:
 def test_a_private_chat_has_no_vector(use: Any) -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
-    run(MONDAY)
+    run(LATER)
     services.set_private(bank, chat_key="a", private=True, actor="alice")
     assert not Embedding.objects.exists() and vectors.cosines(bank, "crane", without=None) == {}
 
@@ -146,7 +148,7 @@ def test_a_private_chat_has_no_vector(use: Any) -> None:
 def test_the_excluded_chat_is_left_out_of_the_comparison(use: Any) -> None:
     bank = make_bank()
     mine, other = say(bank, "mine", "The crane is orange."), say(bank, "other", "The crane is loud.")
-    run(MONDAY)
+    run(LATER)
     assert set(vectors.cosines(bank, "crane", without=mine.chat)) == {other.pk}
 
 
@@ -161,7 +163,7 @@ def test_an_erased_turn_gets_no_vector_from_a_call_under_way(use: Any, monkeypat
         return made
 
     monkeypatch.setattr(OpenAICompatibleEmbedder, "embed", meanwhile)
-    run(MONDAY)
+    run(LATER)
     assert not Embedding.objects.exists()
 
 
@@ -169,12 +171,12 @@ def test_a_bank_compares_with_its_own_vectors_only(use: Any) -> None:
     ours, theirs = make_bank(), make_bank()
     say(ours, "a", "The crane is orange.")
     say(theirs, "a", "The crane is orange.")
-    run(MONDAY)
+    run(LATER)
     assert len(vectors.cosines(ours, "crane", without=None)) == 1
 
 
 def test_what_embedding_costs_is_in_the_ledger_and_not_among_the_calls_of_a_run(use: Any) -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
-    assert run(MONDAY).llm_calls == 0
+    assert run(LATER).llm_calls == 0
     assert LLMCall.objects.get().purpose == LLMCall.Purpose.EMBEDDING

@@ -10,11 +10,12 @@ from memorybank import services, tokens
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.recall import documents, index, ranking, words
+from memorybank.recall.indexing import BATCH
 from memorybank.recall.words import When, asked, date_words, hashed, whens
 from memorybank.services import Text
 from projects.models import Project, Tenant
 
-from .factories import DAY, MONDAY, add_leaf, chat_of, make_bank, run, say
+from .factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, chat_of, cover, make_bank, run, say, sound
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
@@ -22,7 +23,8 @@ CANARY = "quokkaberry"
 
 
 def told(bank: Bank, question: str, **options: Any) -> list[str]:
-    """The texts of the turns that a question finds, best first, everything indexed."""
+    """The texts of the turns that a question finds, best first, once all are summarised."""
+    cover(bank)
     services.reindex(bank)
     return [hit.text for hit in services.recall(bank, question, **options) if hit.kind == "output"]
 
@@ -88,7 +90,7 @@ def test_an_answer_without_the_question_s_words_is_found_through_the_turn_before
     say(bank, "a", "Which hotel did we choose for the offsite?", answer="")
     answer = say(bank, "a", "Zur Post, near the station.", answer="")
     say(bank, "b", "The night ferry was late again.")
-    services.reindex(bank)
+    cover(bank)
     hits = services.recall(bank, "hotel for the offsite")
     assert [hit.pk for hit in hits if hit.kind == "output"][1] == answer.pk
 
@@ -100,7 +102,7 @@ def test_a_question_that_names_a_time_prefers_what_was_said_then_or_speaks_of_it
     said_then = say(bank, "b", "The crane was inspected.", at=may)
     say(bank, "c", "The crane was inspected.", at=MONDAY + DAY)
     about = say(bank, "d", "The crane was inspected yesterday.", at=MONDAY + 51 * DAY)  # 21 April
-    services.reindex(bank)
+    cover(bank)
     assert services.recall(bank, "What of the crane in May 2026?", now=may)[0].pk == said_then.pk
     assert services.recall(bank, "crane, 21 April 2026", now=may)[0].pk == about.pk
     assert services.recall(bank, "What of the crane yesterday?", now=may + DAY)[0].pk == said_then.pk
@@ -178,7 +180,7 @@ def test_secrets_are_masked_and_orders_to_a_model_left_out() -> None:
 def test_a_bank_that_is_off_recalls_nothing() -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
-    services.reindex(bank)
+    cover(bank)
     services.disable(bank, actor="alice")
     assert services.recall(bank, "crane") == []
 
@@ -187,7 +189,7 @@ def test_a_bank_that_is_off_recalls_nothing() -> None:
 def test_no_question_breaks_the_index(question: str) -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
-    services.reindex(bank)
+    cover(bank)
     assert isinstance(services.recall(bank, question), list)
 
 
@@ -198,7 +200,7 @@ def test_no_bank_finds_another_bank_s_words() -> None:
     ours, theirs = make_bank(), make_bank()
     say(ours, "a", "The crane is orange.")
     say(theirs, "a", f"The {CANARY} is orange.")
-    services.reindex(ours), services.reindex(theirs)
+    cover(ours, theirs)
     assert told(ours, CANARY) == []
     assert told(theirs, CANARY)
     assert len(told(ours, "orange")) == 1
@@ -208,18 +210,18 @@ def test_another_bank_s_turns_do_not_change_the_scores() -> None:
     ours, theirs = make_bank(), make_bank()
     say(ours, "a", "The crane is orange.")
     say(ours, "b", "The ferry is late.")
-    services.reindex(ours)
+    cover(ours)
     before = services.recall(ours, "orange crane")
     for number in range(5):
         say(theirs, f"c{number}", "orange crane " * 3)
-    services.reindex(theirs)
+    cover(theirs)
     assert services.recall(ours, "orange crane") == before
 
 
 def test_the_excluded_chat_is_left_out_by_the_index_itself() -> None:
     bank = make_bank()
     mine, other = say(bank, "mine", "The crane is orange."), say(bank, "other", "The crane is loud.")
-    services.reindex(bank)
+    cover(bank)
     found = index.postings(bank.pk, [hashed(bank.pk, words.stem("crane"))], without_chat=mine.chat_id)
     assert found == [[other.pk]]
     assert {hit.chat for hit in services.recall(bank, "crane", exclude_chat="mine")} == {"other"}
@@ -240,13 +242,13 @@ def test_a_private_chat_leaves_the_index_at_once_and_returns_when_it_is_public_a
 # --- when -------------------------------------------------------------------------------------------------
 
 
-def test_a_sweep_indexes_what_was_recorded_and_a_settled_system_costs_it_one_query(
+def test_a_sweep_indexes_what_it_summarises_and_a_settled_system_costs_it_one_query(
     django_assert_num_queries: Any,
 ) -> None:
     bank = make_bank()
     for number in range(30):
         say(bank, f"c{number}", "The crane is orange.", at=MONDAY)
-    run(MONDAY)
+    run(MONDAY + HOUR)
     assert SearchDocument.objects.count() == 30
     from memorybank import recall
 
@@ -257,7 +259,7 @@ def test_a_sweep_indexes_what_was_recorded_and_a_settled_system_costs_it_one_que
 def test_what_was_said_while_the_bank_was_off_is_indexed_when_it_is_on() -> None:
     bank = make_bank(enabled=False)
     say(bank, "a", "The crane is orange.")
-    run(MONDAY)
+    run(MONDAY + HOUR)
     assert not SearchDocument.objects.exists()
     services.enable(bank, actor="alice", disclosure_accepted=True)
     assert told(bank, "crane")
@@ -282,13 +284,87 @@ def test_a_turn_erased_while_it_is_indexed_stays_erased(monkeypatch: Any) -> Non
         return made
 
     monkeypatch.setattr("memorybank.recall.indexing.documents", meanwhile)
-    services.reindex(bank)
+    cover(bank)
     assert not SearchDocument.objects.exists() and not raw_index(bank.pk, CANARY)
+
+
+def doors(bank: Bank) -> str:
+    """What another chat can get to read of a bank that asks for the canary, by whatever door, sweeps included."""
+    services.reindex(bank)
+    run(MONDAY + 5 * MINUTE, bank=bank)
+    question = f"What of the {CANARY}?"
+    texts = [hit.text for hit in services.recall(bank, question)]
+    texts += [services.render(bank).text, services.render(bank, question=question).text]
+    chats, questions = ("", "new"), ("", question)
+    texts += [services.prompt_block(bank.pk, chat_key=key, question=q)[0] for key in chats for q in questions]
+    return "\n".join(texts)
+
+
+def test_a_turn_of_a_chat_that_is_not_summarised_yet_is_in_no_other_chat_s_prompt_or_recall() -> None:
+    bank = make_bank()
+    say(bank, "a", f"The {CANARY} is orange.")
+    assert CANARY not in doors(bank) and not raw_index(bank.pk, CANARY)
+    cover(bank)
+    assert CANARY in doors(bank)
+
+
+def test_a_resumed_chat_s_new_turns_wait_again() -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    cover(bank)
+    say(bank, "a", f"Its driver likes the {CANARY}.", at=MONDAY + MINUTE)
+    assert CANARY not in doors(bank) and "The crane is orange." in doors(bank)
+    run(MONDAY + HOUR)
+    assert CANARY in doors(bank)
+
+
+@pytest.mark.parametrize("changes", [{"timezone": "Asia/Tokyo"}, {"redact_personal": False}, {}])
+def test_indexing_anew_passes_over_what_still_waits(changes: dict[str, Any]) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    cover(bank)
+    say(bank, "a", f"Its driver likes the {CANARY}.", at=MONDAY + MINUTE)
+    if changes:
+        services.configure(bank, actor="alice", now=MONDAY, **changes)
+    else:
+        services.disable(bank, actor="alice", now=MONDAY)
+        services.enable(bank, actor="alice", disclosure_accepted=True, now=MONDAY)
+    assert CANARY not in doors(bank) and "The crane is orange." in doors(bank)
+
+
+def test_a_chat_that_is_public_again_comes_back_as_far_as_it_was_summarised() -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    cover(bank)
+    services.set_private(bank, chat_key="a", private=True, actor="alice", now=MONDAY)
+    say(bank, "a", f"Its driver likes the {CANARY}.", at=MONDAY + MINUTE)
+    assert "crane" not in doors(bank)
+    services.set_private(bank, chat_key="a", private=False, actor="alice", now=MONDAY)
+    assert CANARY not in doors(bank) and "The crane is orange." in doors(bank)
+
+
+def test_a_summarised_chat_is_recalled_without_waiting_for_a_sweep() -> None:
+    bank = make_bank()
+    for number in range(3 * BATCH // 2):
+        say(bank, "a", f"The crane of pier {number} is orange.", at=MONDAY)
+    cover(bank)
+    assert SearchDocument.objects.count() == 3 * BATCH // 2 and not chat_of(bank, "a").index_due
+
+
+def test_what_fails_to_be_indexed_is_summarised_all_the_same_and_indexed_by_the_sweep(monkeypatch: Any) -> None:
+    bank = make_bank()
+    say(bank, "a", f"The {CANARY} is orange.")
+    with monkeypatch.context() as broken:
+        broken.setattr("memorybank.recall.indexing.documents", None)
+        cover(bank)
+    assert chat_of(bank, "a").pending_outputs == 0 and not raw_index(bank.pk, CANARY)
+    run(MONDAY + HOUR)
+    assert raw_index(bank.pk, CANARY) and sound(bank)
 
 
 def test_two_workers_index_a_turn_once() -> None:
     bank = make_bank()
-    say(bank, "a", "The crane is orange.")
+    add_leaf(bank, "a", ["The crane is orange."], at=MONDAY)
     from memorybank import recall
 
     chat = chat_of(bank, "a").pk
@@ -306,7 +382,7 @@ def test_deleting_leaves_nothing_in_any_index(what: str) -> None:
     project = Project.objects.create(tenant=tenant, slug="apollo", name="Apollo", bank=bank)
     output = say(bank, "a", f"The {CANARY} is orange.")
     say(other, "a", f"The {CANARY} is orange.")
-    services.reindex(bank), services.reindex(other)
+    cover(bank, other)
     assert raw_index(bank.pk, CANARY)
     bank_id = bank.pk
     things: dict[str, Any] = {
@@ -326,7 +402,7 @@ def test_deleting_leaves_nothing_in_any_index(what: str) -> None:
 def test_no_readable_word_is_in_the_index() -> None:
     bank = make_bank()
     say(bank, "a", f"The {CANARY} is orange.")
-    services.reindex(bank)
+    cover(bank)
     assert CANARY not in SearchDocument.objects.get().words
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
@@ -458,7 +534,7 @@ def test_a_very_long_question_is_read_at_both_ends() -> None:
 def test_a_very_long_turn_stays_within_what_an_index_holds() -> None:
     bank = make_bank()
     say(bank, "a", " ".join(f"word{number}" for number in range(60_000)))
-    assert services.reindex(bank) == 1
+    cover(bank)
     assert len(SearchDocument.objects.get().words) < 1_000_000
 
 
@@ -489,7 +565,7 @@ def test_there_is_a_trigger_for_every_change_of_a_document() -> None:
         assert cursor.fetchone() == (3,)
     bank = make_bank()
     output = say(bank, "a", "The crane is orange.")
-    services.reindex(bank)
+    cover(bank)
     SearchDocument.objects.filter(pk=output.pk).update(words=hashed(bank.pk, "ferry"))
     assert (rows_in_index(bank.pk, "crane"), rows_in_index(bank.pk, "ferry")) == (0, 1)
 
@@ -497,5 +573,5 @@ def test_there_is_a_trigger_for_every_change_of_a_document() -> None:
 def test_hits_are_dated_by_the_turn() -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.", at=MONDAY)
-    services.reindex(bank)
+    cover(bank)
     assert services.recall(bank, "crane", now=MONDAY + timedelta(days=3))[0].created_at == MONDAY
