@@ -200,8 +200,9 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description="What this means")
     def disclosure(self, project: Project) -> SafeString:
         summariser = llm.get("summary")
-        context = {**_recorded(project), "summariser": summariser.model if summariser else ""}
-        return render_to_string("projects/disclosure.html", context)
+        bank = project.bank if project.pk else Bank()
+        context = {"idle_minutes": bank.idle_minutes, "summariser": summariser.model if summariser else ""}
+        return render_to_string("projects/disclosure.html", {**_recorded(project), **context})
 
     @admin.display(description="Read and accepted")
     def accepted(self, project: Project) -> str:

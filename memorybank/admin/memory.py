@@ -146,7 +146,10 @@ class FactAdmin(BankScoped):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Fact | None:
         fact: Fact | None = super().get_object(request, object_id, from_field)
-        return marked([fact])[0] if fact else None
+        if fact is None:
+            return None
+        fact.reader = request.user.get_username()  # type: ignore[attr-defined]  # for the audit trail
+        return marked([fact])[0]
 
     @admin.display(description="fact", ordering="text")
     def line(self, fact: Any) -> str:
@@ -169,7 +172,9 @@ class FactAdmin(BankScoped):
 
     @admin.display(description="Why does it say this?")
     def why(self, fact: Any) -> SafeString | str:
-        return WITHHELD if fact.withheld else explained(services.explain(fact.entry.bank, fact_id=fact.pk))
+        if fact.withheld:
+            return WITHHELD
+        return explained(services.explain(fact.entry.bank, fact_id=fact.pk, actor=fact.reader))
 
 
 def _flat(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -124,6 +124,7 @@ class Event(models.Model):
         SHOW = "show"
         ERASE = "erase"
         EXPORT = "export"
+        READ = "read"
         RETRY = "retry"
         PRIVATE = "private"
         PUBLIC = "public"

@@ -86,6 +86,7 @@ class MemorySwitchTest(AdminCase):
 
         self.assertContains(page, "2 chats with 3 turns recorded so far will be summarised, too")
         self.assertContains(page, "1 private chat is left out")
+        self.assertContains(page, "nobody has written in it for 10 minutes")
 
     def test_a_new_project_comes_with_its_bank(self) -> None:
         form = self.filled(tenant=self.acme.pk, slug="hermes", name="Hermes", max_tokens=500)
@@ -283,6 +284,18 @@ class MemoryTest(AdminCase):
 
         self.assertContains(page, "Why does it say this?")
         self.assertContains(page, "<dt>bob</dt>")
+
+    def test_who_has_read_turns_is_on_the_audit_trail_and_what_they_say_is_not(self) -> None:
+        Event.objects.all().delete()
+        for url in (self.list_url(Fact), self.change_url(self.fact.entry), self.change_url(self.apollo.bank)):
+            self.client.get(url)
+        self.assertFalse(Event.objects.exists())
+        self.client.get(self.change_url(self.fact))
+
+        event = Event.objects.get()
+        self.assertEqual((event.bank, event.actor, event.action), (self.apollo.bank, "alice", "read"))
+        self.assertEqual(event.detail, {"fact": self.fact.pk, "outputs": self.fact.citations})
+        self.assertContains(self.client.get(self.list_url(Event)), "alice")
 
     def test_a_fact_held_back_says_why(self) -> None:
         Fact.objects.filter(pk=self.fact.pk).update(quarantine="reads like an instruction")

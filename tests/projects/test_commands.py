@@ -228,9 +228,12 @@ class TestRecallMemory(CommandCase):
         hits = run("recall_memory", "acme/apollo", "billing", "--top", 1, "--json").json["hits"]
         self.assertEqual([list(hit) for hit in hits], [["kind", "chat", "text", "score", "created_at"]])
 
-    def test_it_finds_a_turn_that_was_said_a_moment_ago(self) -> None:
+    def test_it_finds_a_turn_as_soon_as_its_chat_is_summarised_and_not_before(self) -> None:
         self.tell("The winch is in Bremen.", chat="c2")
-        self.assertIn("Bremen", run("recall_memory", "acme/apollo", "Where is the winch?", "--top", 1).out)
+        asked = ("recall_memory", "acme/apollo", "Where is the winch?", "--top", 1)
+        self.assertNotIn("Bremen", run(*asked).out)
+        services.summarise_now(self.apollo.bank, chat_key="c2", now=NOON)
+        self.assertIn("Bremen", run(*asked).out)
 
     def test_it_leaves_a_chat_out_and_says_that_nothing_was_found(self) -> None:
         ran = run("recall_memory", "acme/apollo", "billing", "--exclude-chat", "c1")

@@ -62,7 +62,10 @@ class PagesTest(Cast):
         self.assertNotContains(self.client.get(self.chat_url(chat)), "This project shares memory:")
 
         self.switch_on(self.apollo)
-        self.assertContains(self.client.get(self.chat_url(chat)), "This project shares memory:")
+        page = self.client.get(self.chat_url(chat))
+        self.assertContains(page, "This project shares memory:")
+        for words in ("idle for 10 minutes", "may quote it", "switch it to private", "each such look is logged"):
+            self.assertContains(page, words)
 
     def test_a_chat_user_can_make_a_chat_private_and_share_it_again(self) -> None:
         self.switch_on(self.apollo)
