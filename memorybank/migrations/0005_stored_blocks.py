@@ -86,27 +86,6 @@ class Migration(migrations.Migration):
                 verbose_name="token budget",
             ),
         ),
-        migrations.AlterField(
-            model_name="event",
-            name="action",
-            field=models.CharField(
-                choices=[
-                    ("enable", "Enable"),
-                    ("disable", "Disable"),
-                    ("configure", "Configure"),
-                    ("pin", "Pin"),
-                    ("edit", "Edit"),
-                    ("hide", "Hide"),
-                    ("show", "Show"),
-                    ("erase", "Erase"),
-                    ("export", "Export"),
-                    ("retry", "Retry"),
-                    ("private", "Private"),
-                    ("public", "Public"),
-                ],
-                max_length=20,
-            ),
-        ),
         migrations.AddConstraint(
             model_name="bank",
             constraint=models.CheckConstraint(

@@ -18,6 +18,6 @@ def index_all_turns(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0004_parked_chats")]
+    dependencies = [("memorybank", "0006_render_anew")]
 
     operations = [migrations.RunPython(forget_what_is_not_covered, index_all_turns)]
