@@ -42,7 +42,9 @@ __all__ = [
     "Statistics",
     "Text",
     "Violation",
+    "ask_again",
     "check",
+    "complete",
     "configure",
     "count_tokens",
     "disable",
@@ -81,8 +83,10 @@ def record(
 ) -> Output:
     """Record one inference: one short transaction, no model, so an outage loses nothing.
 
-    ``key`` is the caller's own id: the same key in the same chat is recorded once. Raises
-    :class:`InvalidInput`, naming the field and the limit.
+    ``key`` is the caller's own id: the same key in the same chat is recorded once; what was recorded
+    without an answer (pending, error, …) is replaced by the same key with one. A caller who asks a model
+    records the message as pending first and then :func:`complete`s it. Raises :class:`InvalidInput`,
+    naming the field and the limit.
     """
     now = now or timezone.now()
     new = NewOutput(chat_key, author, question, created_at or now, answer, messages, status, key, title)
@@ -92,6 +96,31 @@ def record(
 def record_once(bank: Bank, new: NewOutput, *, now: datetime | None = None) -> tuple[Output, bool]:
     """Record ``new``; the output, and whether it was not there before."""
     return recording.record(bank, new, now=now or timezone.now())
+
+
+def ask_again(bank: Bank, output_id: int, *, now: datetime | None = None) -> Output:
+    """A new attempt at an output that is not ok: pending again. :class:`InvalidInput` if it is answered or erased."""
+    return recording.ask_again(bank, output_id, now=now or timezone.now())
+
+
+def complete(
+    bank: Bank,
+    output: Output,
+    *,
+    answer: str = "",
+    status: str = Output.Status.OK,
+    error: str = "",
+    title: str = "",
+    now: datetime | None = None,
+) -> Output:
+    """What became of an attempt that :func:`record` (as pending) or :func:`ask_again` began.
+
+    Returns the output as it is now: one that becomes ok is a new row, after all the others of its chat, and
+    waits to become memory. The first answer wins, whichever attempt it is from; a failure of any but the
+    latest attempt changes nothing. ``title`` names an untitled chat. Raises :class:`InvalidInput` if the
+    output has been erased.
+    """
+    return recording.complete(bank, output, recording.Outcome(status, answer, error, title), now=now or timezone.now())
 
 
 def render(

@@ -76,7 +76,7 @@ ODDITIES = (
 )
 #: What happens while a worker waits for the model; after these it may write nothing.
 FENCED = ("take over", "lease lost", "erase", "switch off", "private")
-RACES = (*FENCED, "record", "extend", "sweep", "settings", "roll up")
+RACES = (*FENCED, "record", "answer", "extend", "sweep", "settings", "roll up")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Africa/Cairo", "Asia/Kathmandu")
 
 
@@ -99,7 +99,7 @@ talk = st.builds(
     chat=chats,
     text=st.sampled_from(SENTENCES + ODDITIES) | st.text(max_size=60),
     turns=st.integers(1, 5),
-    status=st.sampled_from(["ok", "ok", "ok", "error", "blocked", "cancelled"]),
+    status=st.sampled_from(["ok", "ok", "ok", "error", "blocked", "pending"]),
     minutes_ago=st.sampled_from([0, 0, 0, -4, 1, 60, 60 * 30, 60 * 24 * 9, 60 * 24 * 50]),
 )
 
@@ -218,6 +218,23 @@ class MemoryMachine(RuleBasedStateMachine):
         if self.sequence % 5 == 0:
             assert services.record(self.banks[number], **turn, now=self.now).pk == first.pk
 
+    @rule(number=banks, key=chats, outcome=st.sampled_from(["ok", "ok", "error", "stopped"]), late=st.booleans())
+    def an_answer_arrives(self, number: int, key: str, outcome: str, late: bool) -> None:
+        """To the oldest message without one, however long it was passed by. A late one is of an attempt given up."""
+        if not (asked := self.unanswered(number, key)):
+            return
+        attempt = services.ask_again(self.banks[number], asked.pk, now=self.now)
+        services.complete(self.banks[number], asked if late else attempt, status=outcome, answer="Yes.", now=self.now)
+        expected = "pending" if late and outcome != "ok" and asked.asked_at != attempt.asked_at else outcome
+        assert Output.objects.get(chat=asked.chat_id, key=asked.key).status == expected
+
+    def unanswered(self, number: int, key: str) -> Output | None:
+        return Output.objects.unanswered().filter(chat__bank=self.banks[number], chat__key=key).first()
+
+    def answer(self, number: int, key: str) -> None:
+        if asked := self.unanswered(number, key):
+            services.complete(self.banks[number], asked, answer="At last.", now=self.now)
+
     # --- rules: people ------------------------------------------------------------------------------------
 
     @rule(
@@ -335,6 +352,7 @@ class MemoryMachine(RuleBasedStateMachine):
         actor: dict[str, Any] = {"actor": "alice", "now": self.now}
         return {
             "record": lambda: self.say(number, key, self.something_new()),
+            "answer": lambda: self.answer(number, key),
             "extend": lambda: self.extend(number, key),
             "sweep": lambda: services.run(now=self.now, until_idle=True),
             "take over": lambda: services.run(now=later, until_idle=True),
@@ -363,6 +381,10 @@ class MemoryMachine(RuleBasedStateMachine):
     def memory_is_sound(self) -> None:
         for bank in Bank.objects.order_by("pk"):
             assert services.check(bank) == []
+
+    @invariant()
+    def nothing_said_is_lost_or_there_twice(self) -> None:
+        assert Output.objects.count() == self.sequence
 
     @invariant()
     def nothing_private_is_shown(self) -> None:

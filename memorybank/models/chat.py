@@ -158,15 +158,19 @@ class OutputQuerySet(models.QuerySet["Output"]):
     """Sets of outputs."""
 
     def remembered(self) -> OutputQuerySet:
-        """Outputs that were really given to somebody: failed and blocked ones are not memory."""
+        """Outputs that were really given to somebody: pending, failed and blocked ones are not memory."""
         return self.filter(status=Output.Status.OK)
+
+    def unanswered(self) -> OutputQuerySet:
+        """The others: what may be asked again."""
+        return self.exclude(status=Output.Status.OK)
 
 
 class Output(models.Model):
-    """One inference: what was asked and what was answered. Never changed, only erased.
+    """One inference: what was asked and what was answered. Once it is ok it is never changed, only erased.
 
-    Ids grow in recording order within a chat, because recording locks the bank first; the
-    watermark relies on it.
+    Ids of ok outputs grow within a chat in the order in which they became so, because whoever makes
+    one locks the bank first and gives it a new id; the watermark relies on it.
     """
 
     class Status(models.TextChoices):
@@ -174,6 +178,8 @@ class Output(models.Model):
         ERROR = "error"
         BLOCKED = "blocked"
         CANCELLED = "cancelled"
+        STOPPED = "stopped"
+        PENDING = "pending"
 
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="outputs")
     key = models.CharField(max_length=200, blank=True, help_text="The outer app's id, for idempotence.")
@@ -182,7 +188,11 @@ class Output(models.Model):
     answer = models.TextField(blank=True)
     messages = models.JSONField(default=list, blank=True)
     status = models.CharField(max_length=10, choices=Status, default=Status.OK)
-    created_at = models.DateTimeField()
+    error = models.CharField(max_length=500, blank=True, help_text="Why there is no answer, in the model's words.")
+    created_at = models.DateTimeField(help_text="When it was asked first.")
+    asked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it was last asked, while it is not ok: tells attempts apart."
+    )
 
     objects: ClassVar[models.Manager[Output]] = models.Manager.from_queryset(OutputQuerySet)()
 
@@ -199,3 +209,7 @@ class Output(models.Model):
 
     def __str__(self) -> str:
         return f"output {self.pk}"
+
+    def is_awaited(self, now: datetime, patience: timedelta) -> bool:
+        """Whether somebody may still be answering it; what is pending for longer was given up in silence."""
+        return self.status == self.Status.PENDING and self.asked_at is not None and now < self.asked_at + patience

@@ -41,7 +41,7 @@ def test_the_same_key_in_the_same_chat_is_recorded_once() -> None:
     assert chat_of(bank, "c").pending_outputs == 1
 
 
-@pytest.mark.parametrize("status", ["error", "blocked", "cancelled"])
+@pytest.mark.parametrize("status", ["pending", "error", "stopped", "blocked", "cancelled"])
 def test_an_answer_nobody_got_is_kept_but_does_not_wait_for_a_summary(status: str) -> None:
     bank = make_bank()
     say(bank, "c", "Tell me everything.", status=status)

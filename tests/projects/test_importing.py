@@ -143,7 +143,10 @@ class TestBadLines(ImportCase):
 
     def test_it_refuses_an_empty_chat_key_and_an_unknown_status(self) -> None:
         self.assert_bad({**GOOD, "chat": " "}, "chat: must not be empty.")
-        self.assert_bad({**GOOD, "status": "weird"}, "status: “weird” is not one of ok, error, blocked, cancelled.")
+        self.assert_bad(
+            {**GOOD, "status": "weird"},
+            "status: “weird” is not one of ok, error, blocked, cancelled, stopped, pending.",
+        )
 
     def test_it_refuses_what_is_too_long_and_says_how_long_it_may_be(self) -> None:
         self.assert_bad({**GOOD, "question": "x" * 10_000_000}, "characters, at most 8,000,000 are allowed.")
