@@ -1,7 +1,10 @@
-"""One message of a chat: prompt it, have it answered, record it. The pages and the API share this."""
+"""One message of a chat: prompt it, record it, have it answered. The pages and the API share this."""
 
+import logging
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from time import monotonic
 from uuid import uuid4
 
@@ -11,11 +14,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from memorybank import llm, services
-from memorybank.exceptions import LLMError, LLMMisconfigured, LLMUnavailable
+from memorybank.exceptions import InvalidInput, LLMError, LLMMisconfigured, LLMUnavailable
 from memorybank.models import Bank, Chat, LLMCall, Output
 
 from .chat import Exchange, Prompt, assemble
 from .models import Conversation, GivenWith, Project
+
+logger = logging.getLogger(__name__)
 
 TITLE_CHARS = 80
 
@@ -40,26 +45,47 @@ def begin(project: Project, owner: User) -> Conversation:
         return Conversation.objects.create(chat=chat, owner=owner)
 
 
-def reply(project: Project, chat: Chat, message: str, author: str) -> Reply:
-    """Answer ``message`` with the project's memory and record both. No transaction spans the model call.
+def reply(project: Project, chat: Chat, message: str, author: str, key: str = "") -> Reply:
+    """Answer ``message`` with the project's memory. No transaction spans the model call.
 
-    Without a chat model the message is recorded alone, so that memory works all the same. When the
-    model fails, the message is recorded as not answered, and memory leaves it out. Raises
-    :class:`InvalidInput`, and records nothing, when the message is too long.
+    The message is recorded before the model is asked, so whatever happens then it is in the chat. When
+    the model fails, it is recorded as not answered, and memory leaves it out. Without a chat model it is
+    recorded alone, so that memory works all the same. The same message with the same ``key`` again (a
+    form sent twice, a connection that broke) is the same message, asked again if it has no answer yet.
+    Raises :class:`InvalidInput`, and records nothing, when the message is too long.
     """
-    prompt = prompt_for(project, chat, message, keep=True)
+    known = chat.outputs.filter(key=key, question=message).first() if key else None
+    if known and known.status == Output.Status.OK:
+        return Reply(prompt_for(project, chat, message, before=known), known, known.answer or None)
+    if known:
+        return retry(project, chat, known)
+    prompt, model = prompt_for(project, chat, message, keep=True), llm.get("chat")
+    taken = chat.outputs.filter(key=key).exists()  # by another message: the key is of no use
+    asked = services.record(
+        project.bank,
+        chat_key=chat.key,
+        author=author,
+        question=message,
+        status=Output.Status.PENDING if model else Output.Status.OK,
+        key=uuid4().hex if taken or not key else key,
+        title="" if model else _title(message),
+    )
+    return _ask(project.bank, model, prompt, asked)
+
+
+def retry(project: Project, chat: Chat, output: Output) -> Reply:
+    """Ask the message of ``output`` again; it is there once. :class:`InvalidInput` if it has been answered meanwhile.
+
+    Its prompt is that of a new message: the answer will stand where it is given, after all that is answered now.
+    """
+    prompt = prompt_for(project, chat, output.question, keep=True)
+    return _ask(project.bank, llm.get("chat"), prompt, services.ask_again(project.bank, output.pk))
+
+
+def patience() -> timedelta:
+    """For how long an answer may be awaited; a message that is pending for longer gets none."""
     model = llm.get("chat")
-    if model is None:
-        return Reply(prompt, _record(project.bank, chat, author, message, prompt))
-    started = monotonic()
-    try:
-        completion = model.complete(prompt.messages)
-    except LLMError as error:
-        _enter(project.bank, model.model, started, error=error)
-        return Reply(prompt, _record(project.bank, chat, author, message, prompt, failed=True), error=str(error))
-    _enter(project.bank, completion.model, started, completion=completion)
-    output = _record(project.bank, chat, author, message, prompt, completion=completion)
-    return Reply(prompt, output, answer=completion.text)
+    return timedelta(seconds=model.patience if model else 0)
 
 
 def prompt_for(
@@ -85,38 +111,63 @@ def _earlier(chat: Chat, before: Output | None) -> Iterator[Exchange]:
         yield Exchange(output.question, output.answer)
 
 
-def _record(
-    bank: Bank,
-    chat: Chat,
-    author: str,
-    message: str,
-    prompt: Prompt,
-    *,
-    completion: llm.Completion | None = None,
-    failed: bool = False,
-) -> Output:
-    output = services.record(
-        bank,
-        chat_key=chat.key,
-        author=author,
-        question=message,
-        answer=completion.text if completion else "",
-        status=Output.Status.ERROR if failed else Output.Status.OK,
-        title=chat.title or _title(message),
-    )
-    GivenWith.objects.create(
-        output=output,
-        memory_version=prompt.memory.version,
-        memory_tokens=prompt.memory.block.tokens,
-        recalled_tokens=prompt.memory.recalled.tokens,
-        prompt_tokens=completion.prompt_tokens if completion else prompt.tokens,
-        answer_tokens=completion.completion_tokens if completion else 0,
-    )
+def _ask(bank: Bank, model: llm.LLM | None, prompt: Prompt, asked: Output) -> Reply:
+    """Have a recorded message answered, and complete it whatever happens, unless the process is killed."""
+    if model is None:
+        return Reply(prompt, _completed(bank, prompt, asked))
+    started = monotonic()
+    try:
+        with _completing_in_any_case(bank, asked):
+            completion = model.complete(prompt.messages)
+    except LLMError as error:
+        _enter(bank, model.model, started, error=error)
+        output = services.complete(bank, asked, status=Output.Status.ERROR, error=str(error))
+        return Reply(prompt, output, error=str(error))
+    _enter(bank, completion.model, started, completion=completion)
+    output = _completed(bank, prompt, asked, completion)
+    return Reply(prompt, output, answer=output.answer)
+
+
+@contextmanager
+def _completing_in_any_case(bank: Bank, asked: Output) -> Iterator[None]:
+    """What is no :class:`LLMError` still ends the attempt: a fault of ours, or the server being stopped."""
+    try:
+        yield
+    except LLMError:
+        raise
+    except Exception as error:
+        with suppress(InvalidInput):
+            why = f"Unexpected {type(error).__name__}: see the log."
+            services.complete(bank, asked, status=Output.Status.ERROR, error=why)
+        raise
+    except BaseException:
+        with suppress(InvalidInput):
+            services.complete(bank, asked, status=Output.Status.STOPPED)
+        raise
+
+
+def _completed(bank: Bank, prompt: Prompt, asked: Output, completion: llm.Completion | None = None) -> Output:
+    """The message as it stands now, with what it was given with; if another attempt was first, with that answer."""
+    answer = completion.text if completion else ""
+    with transaction.atomic():
+        output = services.complete(bank, asked, answer=answer, title=_title(asked.question))
+        GivenWith.objects.get_or_create(
+            output=output,
+            defaults={
+                "memory_version": prompt.memory.version,
+                "memory_tokens": prompt.memory.block.tokens,
+                "recalled_tokens": prompt.memory.recalled.tokens,
+                "prompt_tokens": completion.prompt_tokens if completion else prompt.tokens,
+                "answer_tokens": completion.completion_tokens if completion else 0,
+            },
+        )
+    if completion and output.answer != answer:
+        logger.info("output %s: answered by another attempt; the answer that came later is not kept", output.pk)
     return output
 
 
 def _title(message: str) -> str:
-    line = message.strip().splitlines()[0].strip()
+    line = next(iter(message.strip().splitlines()), "").strip()
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
 
 

@@ -2,6 +2,7 @@
 
 from functools import cache
 from typing import Any
+from uuid import uuid4
 from zoneinfo import available_timezones
 
 from django import forms
@@ -32,6 +33,15 @@ class MessageForm(forms.Form):
             "max_length": "message: %(show_value)s characters; at most %(limit_value)s are accepted.",
             "null_characters_not_allowed": "message: a null character is not text.",
         },
+    )
+
+    #: Made anew for each showing, so that the same message sent twice is recorded once.
+    key = forms.RegexField(
+        r"\A[0-9a-f]{32}\Z",
+        required=False,
+        widget=forms.HiddenInput(attrs={"autocomplete": "off"}),
+        initial=lambda: uuid4().hex,
+        error_messages={"invalid": "key: must be 32 hexadecimal digits."},
     )
 
     def clean_message(self) -> str:

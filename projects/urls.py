@@ -20,5 +20,7 @@ urlpatterns = [
     path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),
     path(f"{CHAT}messages", views.messages, name="messages"),
+    path(f"{CHAT}messages/<int:turn>/retry", views.retry_message, name="retry-message"),
+    path(f"{CHAT}turns/<int:turn>/retry", views.retry, name="retry"),
     path(f"{CHAT}private", views.private, name="private"),
 ]

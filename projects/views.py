@@ -11,6 +11,8 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memorybank import llm, services
@@ -94,6 +96,22 @@ def private(request: MemberRequest, tenant: str, project: str, key: str) -> Http
     return redirect("chat", tenant=tenant, project=project, key=key)
 
 
+@require_POST
+@login_required
+def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+    """Ask a message again that was not answered. One that is answered by now (a second click) is shown."""
+    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
+    page = reverse("chat", args=[tenant, project, key])
+    if unanswered is None:
+        return redirect(page)
+    try:
+        given = answering.retry(found, conversation.chat, unanswered)
+    except InvalidInput as error:
+        return _show(request, found, conversation.chat, MessageForm(), str(error), 400)
+    return redirect(f"{page}#turn-{given.output.pk}")
+
+
 JSONView = Callable[..., JsonResponse]
 
 
@@ -119,15 +137,33 @@ def _refusing_in_json(view: JSONView) -> JSONView:
 @require_POST
 @_refusing_in_json
 def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonResponse:
-    """``{"message": …}`` in; the answer, the exact prompt and its counts out. ``answer`` is null without a model."""
+    """``{"message": …}`` in; the answer, the exact prompt and its counts out. ``answer`` is null without a model.
+
+    A ``"key"`` (32 hexadecimal digits) makes sending the same message again the same message.
+    """
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     form = MessageForm(_message_in(request.body))
     if not form.is_valid():
         return _problem(form.problem, 413 if form.too_long else 400)
-    message = form.cleaned_data["message"]
-    given = answering.reply(found, conversation.chat, message, request.user.get_username())
+    message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
+    return _given_in_json(answering.reply(found, conversation.chat, message, request.user.get_username(), sent))
+
+
+@require_POST
+@_refusing_in_json
+def retry_message(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> JsonResponse:
+    """Ask the message of output ``turn`` again, which has no answer. Answers as :func:`messages` does."""
+    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
+    if unanswered is None:
+        return _problem("This message has been answered or erased meanwhile. Reload the page.", 404)
+    return _given_in_json(answering.retry(found, conversation.chat, unanswered))
+
+
+def _given_in_json(given: answering.Reply) -> JsonResponse:
+    output = given.output
     if given.error:
-        return JsonResponse({"error": given.error, "message": message, "output": given.output.pk}, status=502)
+        return JsonResponse({"error": given.error, "message": output.question, "output": output.pk}, status=502)
     return JsonResponse(
         {
             "answer": given.answer,
@@ -137,8 +173,8 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
             "recalled": given.prompt.memory.recalled.text,
             "recalled_tokens": given.prompt.memory.recalled.tokens,
             "prompt_tokens": given.prompt.tokens,
-            "output": given.output.pk,
-            "title": given.output.chat.title,
+            "output": output.pk,
+            "title": output.chat.title,
         }
     )
 
@@ -151,7 +187,7 @@ def _message_in(body: bytes) -> dict[str, str]:
         raise InvalidInput(f"This is not JSON: {error}."[:300]) from None
     if not isinstance(data, dict) or not isinstance(data.get("message"), str):
         raise InvalidInput('Send {"message": "…"} with the text as a string.')
-    return {"message": data["message"]}
+    return {"message": data["message"], "key": str(data.get("key") or "")}
 
 
 def _problem(line: str, status: int) -> JsonResponse:
@@ -159,17 +195,16 @@ def _problem(line: str, status: int) -> JsonResponse:
 
 
 def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
-    """A message from the form: the page again, with the text still in the composer if it failed."""
+    """A message from the form: the page again, with the text still in the composer if it was refused."""
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     form = MessageForm(request.POST)
     if not form.is_valid():
         return _show(request, found, conversation.chat, form, form.problem, 413 if form.too_long else 400)
+    message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
     try:
-        given = answering.reply(found, conversation.chat, form.cleaned_data["message"], request.user.get_username())
+        given = answering.reply(found, conversation.chat, message, request.user.get_username(), sent)
     except InvalidInput as error:
         return _show(request, found, conversation.chat, form, str(error), 400)
-    if given.error:
-        return _show(request, found, conversation.chat, form, given.error, 502)
     return redirect(f"{request.path}#turn-{given.output.pk}")
 
 
@@ -187,6 +222,7 @@ def _show(
             "chat": chat,
             "turns": turns,
             "older": older,
+            "awaited": _awaited(turns),
             "memory": memory,
             "trial": trial,
             "given": _given(project, chat, turns),
@@ -208,6 +244,12 @@ def _turns(chat: Chat, before: str) -> tuple[list[Output], int | None]:
     newest = list(outputs[: TURNS_ON_A_PAGE + 1])
     shown = newest[:TURNS_ON_A_PAGE][::-1]
     return shown, shown[0].pk if len(newest) > TURNS_ON_A_PAGE else None
+
+
+def _awaited(turns: list[Output]) -> set[int]:
+    """Those that somebody may still be answering."""
+    now, patience = timezone.now(), answering.patience()
+    return {turn.pk for turn in turns if turn.is_awaited(now, patience)}
 
 
 def _given(project: Project, chat: Chat, turns: list[Output]) -> PromptMemory | None:

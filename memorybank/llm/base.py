@@ -28,6 +28,8 @@ class LLM(ABC):
     """A model behind some endpoint. Instances are shared between threads."""
 
     model: str
+    #: Seconds after which nobody need wait for an answer any more, retries and all.
+    patience: float = 120.0
 
     @abstractmethod
     def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:

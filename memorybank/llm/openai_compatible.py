@@ -42,6 +42,7 @@ class OpenAICompatibleLLM(LLM):
         self.base_url = base_url or OPENAI
         self.timeout = timeout
         self.max_retries = max_retries
+        self.patience = timeout * (max_retries + 1)
         self._api_key = api_key
         self._cap = "max_tokens"
 

@@ -9,6 +9,7 @@ from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 from django.test import Client, override_settings
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import escape
 
 from memorybank import services
@@ -252,16 +253,6 @@ class AnswerTest(Cast):
         self.assertEqual(LLMCall.objects.get().outcome, "unavailable")
 
     @with_chat_model()
-    def test_the_form_without_script_puts_the_message_back_into_the_composer(self) -> None:
-        chat = self.begin_chat(self.bob, self.apollo)
-        self.client.force_login(self.bob)
-        scripted().enqueue(LLMMisconfigured("HTTP 401: wrong key"))
-        page = self.client.post(self.chat_url(chat), {"message": "When is lunch?"})
-
-        self.assertContains(page, "HTTP 401: wrong key", status_code=502)
-        self.assertRegex(page.content.decode(), r"<textarea[^>]+>\s*When is lunch\?</textarea>")
-
-    @with_chat_model()
     def test_a_failed_message_is_not_part_of_the_next_prompt(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
         scripted().enqueue(LLMUnavailable("down"), "Hi.")
@@ -354,6 +345,231 @@ class AnswerTest(Cast):
         self.assertEqual(page.context["unsent"].messages, reply["prompt"])
         output = Output.objects.get()
         self.assertEqual((output.question, output.answer, output.status), ("When is lunch?", "", "ok"))
+
+
+class UnansweredTest(Cast):
+    """A message is in the chat before the model is asked, and stays there until it is answered."""
+
+    QUESTION = "When is lunch?"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+
+    def pending(self, minutes_ago: int, question: str = QUESTION) -> Output:
+        """A message whose process died, or is still waiting for the model."""
+        asked_at = timezone.now() - timedelta(minutes=minutes_ago)
+        return services.record(
+            self.apollo.bank,
+            chat_key=self.chat.key,
+            author="bob",
+            question=question,
+            status="pending",
+            created_at=asked_at,
+        )
+
+    def retry(self, output: Output, name: str = "retry-message", project: str = "apollo", **more: Any) -> Any:
+        return self.client.post(reverse(name, args=["acme", project, self.chat.key, output.pk]), **more)
+
+    @with_chat_model()
+    def test_a_message_is_recorded_before_the_model_is_asked(self) -> None:
+        seen: list[tuple[str, str]] = []
+        scripted().enqueue(lambda _: seen.extend(Output.objects.values_list("question", "status")) or "At noon.")
+        self.say(self.bob, self.chat, self.QUESTION)
+
+        self.assertEqual(seen, [(self.QUESTION, "pending")])
+        self.assertEqual(Output.objects.get().status, "ok")
+
+    @with_chat_model()
+    def test_what_is_awaited_and_what_was_lost_are_told_apart_and_both_can_be_asked_again(self) -> None:
+        fresh, lost = self.pending(0), self.pending(60)
+        page = self.client.get(self.chat_url(self.chat))
+
+        self.assertContains(page, "Waiting for the answer…", count=1)
+        self.assertContains(page, "No answer arrived.", count=1)
+        for output in (fresh, lost):
+            self.assertContains(page, reverse("retry", args=["acme", "apollo", self.chat.key, output.pk]))
+
+    @with_chat_model()
+    def test_a_failure_is_shown_with_the_provider_s_words_and_a_way_to_try_again(self) -> None:
+        scripted().enqueue(LLMMisconfigured("HTTP 401: wrong key"))
+        page = self.client.post(self.chat_url(self.chat), {"message": self.QUESTION}, follow=True)
+
+        self.assertEqual(page.redirect_chain[0][1], 302)
+        self.assertContains(page, "HTTP 401: wrong key")
+        self.assertContains(page, reverse("retry", args=["acme", "apollo", self.chat.key, Output.objects.get().pk]))
+        self.assertRegex(page.content.decode(), r"<textarea[^>]+>\s*</textarea>")
+
+    @with_chat_model()
+    def test_asking_again_replaces_the_message_and_answers_it(self) -> None:
+        scripted().enqueue(LLMUnavailable("HTTP 503: overloaded"), "At noon.")
+        failed = self.say(self.bob, self.chat, self.QUESTION).json()
+        reply = self.retry(Output.objects.get(pk=failed["output"])).json()
+
+        output = Output.objects.get()
+        self.assertEqual((reply["answer"], reply["output"], reply["title"]), ("At noon.", output.pk, self.QUESTION))
+        self.assertEqual((output.question, output.answer, output.status), (self.QUESTION, "At noon.", "ok"))
+        self.assertEqual(reply["prompt"], scripted().history[1])
+        self.assertEqual(GivenWith.objects.get().output, output)
+        self.assertEqual(list(LLMCall.objects.order_by("pk").values_list("outcome", flat=True)), ["unavailable", "ok"])
+
+    @with_chat_model()
+    def test_it_can_be_asked_again_without_script(self) -> None:
+        scripted().enqueue("At noon.")
+        response = self.retry(self.pending(60), "retry")
+
+        output = Output.objects.get()
+        self.assertRedirects(response, f"{self.chat_url(self.chat)}#turn-{output.pk}")
+        self.assertEqual(output.answer, "At noon.")
+
+    @with_chat_model()
+    def test_asking_again_may_fail_again(self) -> None:
+        scripted().enqueue(LLMUnavailable("HTTP 503: still overloaded"))
+        lost = self.pending(60)
+        response = self.retry(lost)
+
+        self.assertEqual(response.status_code, 502)
+        failed = {"error": "HTTP 503: still overloaded", "message": self.QUESTION, "output": lost.pk}
+        self.assertEqual(response.json(), failed)
+
+    @with_chat_model()
+    def test_a_message_asked_again_is_asked_after_what_was_answered_meanwhile_and_stands_there(self) -> None:
+        lost = self.pending(60)
+        self.pending(60, "Lost, too.")
+        scripted().enqueue("Soup.", "At noon.")
+        self.say(self.bob, self.chat, "What is it?")
+        self.retry(lost)
+
+        said = [message["content"] for message in scripted().history[1][1:]]
+        self.assertEqual(said, ["What is it?", "Soup.", self.QUESTION])
+        self.assertEqual(Output.objects.last().question, self.QUESTION)  # type: ignore[union-attr]
+
+    @with_chat_model()
+    def test_a_second_click_shows_the_answer_and_asks_nobody(self) -> None:
+        scripted().enqueue("At noon.")
+        lost = self.pending(60)
+        self.retry(lost)
+
+        self.assertRedirects(self.retry(lost, "retry"), self.chat_url(self.chat))
+        self.assertEqual(self.retry(lost).status_code, 404)
+        self.assertEqual(self.retry(Output.objects.get()).status_code, 404)
+        self.assertEqual(len(scripted().history), 1)
+
+    @with_chat_model()
+    def test_of_two_answers_the_first_is_kept_and_both_are_in_the_ledger(self) -> None:
+        lost = self.pending(0)
+        second = lambda _: self.retry(lost).json()["answer"] and "Late."  # noqa: E731  (a click while the model thinks)
+        scripted().enqueue(second, "At noon.")
+        reply = self.retry(lost).json()
+
+        self.assertEqual((reply["answer"], Output.objects.get().answer), ("At noon.", "At noon."))
+        self.assertEqual(LLMCall.objects.count(), 2)
+
+    @with_chat_model()
+    def test_the_title_is_the_first_message_that_was_answered(self) -> None:
+        scripted().enqueue(LLMUnavailable("down"), "Soup.", "At noon.")
+        self.say(self.bob, self.chat, self.QUESTION)
+        self.assertEqual(Chat.objects.get().title, "")
+        self.say(self.bob, self.chat, "What is it?")
+        self.retry(Output.objects.unanswered().get())
+
+        self.assertEqual(Chat.objects.get().title, "What is it?")
+
+    @with_chat_model()
+    def test_the_same_message_sent_twice_is_one_message(self) -> None:
+        """As when a form is sent twice, or the connection breaks before the answer comes."""
+        scripted().enqueue(LLMUnavailable("down"), "At noon.", "Also noon.")
+        sent = {"message": self.QUESTION, "key": "a" * 32}
+        bodies = [self.client.post(self.chat_url(self.chat, "messages"), sent, "application/json") for _ in range(3)]
+        self.client.post(self.chat_url(self.chat), sent)
+
+        self.assertEqual([body.status_code for body in bodies], [502, 200, 200])
+        self.assertEqual(bodies[1].json()["output"], bodies[2].json()["output"])
+        self.assertEqual((Output.objects.get().answer, len(scripted().history)), ("At noon.", 2))
+
+    @with_chat_model()
+    def test_another_message_with_the_key_of_one_is_another_message(self) -> None:
+        for question in (self.QUESTION, "And dinner?"):
+            self.client.post(self.chat_url(self.chat), {"message": question, "key": "a" * 32})
+
+        self.assertEqual(list(Output.objects.values_list("question", flat=True)), [self.QUESTION, "And dinner?"])
+
+    @with_chat_model()
+    def test_a_key_that_is_none_is_refused(self) -> None:
+        sent = {"message": self.QUESTION, "key": "mine"}
+        response = self.client.post(self.chat_url(self.chat, "messages"), sent, "application/json")
+
+        self.assertEqual((response.status_code, "hexadecimal" in response.json()["error"]), (400, True))
+
+    @with_chat_model()
+    def test_a_server_that_is_stopped_or_breaks_leaves_the_message_to_be_asked_again(self) -> None:
+        for error, status in ((SystemExit(1), "stopped"), (ValueError("a bug"), "error")):
+            scripted().enqueue(error)
+            with self.assertRaises(type(error)):
+                self.say(self.bob, self.chat, self.QUESTION)
+            self.assertEqual(Output.objects.last().status, status)  # type: ignore[union-attr]
+        page = self.client.get(self.chat_url(self.chat))
+
+        self.assertContains(page, "Stopped before it was answered.")
+        self.assertContains(page, "Unexpected ValueError")
+        self.assertNotContains(page, "a bug")
+
+    @with_chat_model()
+    def test_a_chat_deleted_while_the_model_answers_stays_deleted(self) -> None:
+        for answer in ("At noon.", LLMUnavailable("down")):
+            chat = self.begin_chat(self.bob, self.apollo)
+
+            def delete_and_answer(_: Any, chat: Chat = chat, answer: Any = answer) -> str:
+                chat.delete()
+                if isinstance(answer, Exception):
+                    raise answer
+                return str(answer)
+
+            scripted().enqueue(delete_and_answer)
+            response = self.say(self.bob, Chat.objects.get(pk=chat.pk), self.QUESTION)
+            self.assertEqual((response.status_code, "erased" in response.json()["error"]), (400, True))
+            self.assertFalse(Output.objects.exists())
+
+    @without_models
+    def test_without_a_model_a_lost_message_can_still_be_recorded(self) -> None:
+        lost = self.pending(0)
+        self.assertContains(self.client.get(self.chat_url(self.chat)), "No answer arrived.")
+
+        self.assertIsNone(self.retry(lost).json()["answer"])
+        self.assertEqual(Output.objects.get().status, "ok")
+
+    @with_chat_model()
+    def test_only_who_may_write_in_the_chat_asks_again(self) -> None:
+        lost = self.pending(60)
+        for name in ("retry", "retry-message"):
+            for user, status in ((self.alice, 404), (self.charlie, 404), (self.vera, 403)):
+                self.client.force_login(user)
+                self.assertEqual(self.retry(lost, name).status_code, status)
+            self.client.force_login(self.bob)
+            self.assertEqual(self.retry(lost, name, project="nothing").status_code, 404)
+            self.assertEqual(
+                self.client.get(self.retry(lost, name, project="nothing").request["PATH_INFO"]).status_code, 405
+            )
+        self.assertEqual(scripted().history, [])
+
+    @with_chat_model()
+    def test_a_message_of_another_chat_is_not_asked_again_through_this_one(self) -> None:
+        theirs = services.record(self.zeus.bank, chat_key="c", author="charlie", question="Secret?", status="error")
+
+        self.assertEqual(self.retry(theirs).status_code, 404)
+        self.assertRedirects(self.retry(theirs, "retry"), self.chat_url(self.chat))
+        self.assertEqual(Output.objects.get().status, "error")
+
+    @with_chat_model()
+    def test_a_reader_sees_that_there_is_no_answer_and_no_button(self) -> None:
+        chat = self.begin_chat(self.vera, self.apollo)
+        services.record(self.apollo.bank, chat_key=chat.key, author="vera", question="Before.", status="cancelled")
+        self.client.force_login(self.vera)
+        page = self.client.get(self.chat_url(chat))
+
+        self.assertContains(page, "Stopped before it was answered.")
+        self.assertNotContains(page, reverse("retry", args=["acme", "apollo", chat.key, Output.objects.get().pk]))
 
 
 @without_models

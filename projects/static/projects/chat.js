@@ -1,4 +1,4 @@
-// Sends a message without leaving the page. Without this script the form posts and the page reloads.
+// Sends a message, or asks one again, without leaving the page. Without this script the forms post and the page reloads.
 "use strict";
 
 (() => {
@@ -9,7 +9,7 @@
   const turns = document.getElementById("turns");
   const problem = document.getElementById("problem");
   const number = new Intl.NumberFormat(document.documentElement.lang);
-  let last = null; // what the script added last, so that the next prompt replaces it
+  let unsure = null; // a message whose sending broke off, with its key: sent again it is the same message
 
   document.getElementById("keys").hidden = false;
 
@@ -21,6 +21,8 @@
     problem.textContent = line;
     problem.hidden = !line;
   };
+
+  const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
   const ask = (message) => {
     const turn = copyOf("turn-template");
@@ -70,36 +72,77 @@
     return details;
   };
 
-  const post = async (message) => {
-    const response = await fetch(form.dataset.endpoint, {
+  const failed = (turn, why, output) => {
+    const note = copyOf("failed-template");
+    const retry = note.querySelector("form");
+    slot(note, "why").textContent = why;
+    retry.action = retry.action.replace("/turns/0/", `/turns/${output}/`);
+    retry.dataset.endpoint = retry.dataset.endpoint.replace("/messages/0/", `/messages/${output}/`);
+    slot(turn, "reply").replaceWith(note);
+    turn.id = `turn-${output}`;
+    turn.classList.remove("waiting");
+  };
+
+  const post = async (endpoint, data) => {
+    const response = await fetch(endpoint, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-CSRFToken": form.elements.csrfmiddlewaretoken.value },
-      body: JSON.stringify({ message }),
+      body: JSON.stringify(data),
     });
     const isJSON = (response.headers.get("Content-Type") || "").startsWith("application/json");
     const body = isJSON ? await response.json() : {};
-    if (!response.ok) throw new Error(body.error || `The site answered ${response.status}. Reload the page and try again.`);
-    return body;
+    if (response.ok || body.output) return body;
+    throw new Error(body.error || `The site answered ${response.status}. Reload the page and try again.`);
+  };
+
+  const show = (turn, reply) => {
+    if (reply.error) {
+      failed(turn, reply.error, reply.output);
+    } else {
+      document.getElementById("title").textContent = reply.title;
+      (reply.answer === null ? unsent : answered)(turn, reply);
+      turn.id = `turn-${reply.output}`;
+      turn.classList.remove("waiting");
+    }
+    turns.lastElementChild.scrollIntoView({ block: "nearest" });
   };
 
   const send = async () => {
     const message = box.value;
     if (!message.trim() || button.disabled) return;
+    const key = unsure && unsure.message === message ? unsure.key : newKey();
+    unsure = null;
     tell("");
     button.disabled = true;
     box.value = "";
-    last = ask(message);
+    const turn = ask(message);
     try {
-      const reply = await post(message);
-      document.getElementById("title").textContent = reply.title;
-      (reply.answer === null ? unsent : answered)(last, reply);
-      last.id = `turn-${reply.output}`;
-      last.classList.remove("waiting");
-      turns.lastElementChild.scrollIntoView({ block: "nearest" });
+      show(turn, await post(form.dataset.endpoint, { message, key }));
     } catch (error) {
-      last.remove();
+      turn.remove();
+      if (error instanceof TypeError && !box.value) unsure = { message, key };
       box.value = box.value ? `${message}\n${box.value}` : message;
-      tell(error instanceof TypeError ? "The site cannot be reached. Your message is still here." : error.message);
+      tell(error instanceof TypeError ? "The connection broke. Your message is still here; sent again, it is there once." : error.message);
+    } finally {
+      button.disabled = false;
+      box.focus();
+    }
+  };
+
+  const askAgain = async (retry) => {
+    if (button.disabled) return;
+    const before = retry.closest(".turn");
+    tell("");
+    button.disabled = true;
+    const turn = ask(slot(before, "question").textContent); // at the end: that is where its answer will stand
+    before.hidden = true;
+    try {
+      show(turn, await post(retry.dataset.endpoint, {}));
+      before.remove();
+    } catch (error) {
+      turn.remove();
+      before.hidden = false;
+      tell(error instanceof TypeError ? "The connection broke. Try again, or reload the page." : error.message);
     } finally {
       button.disabled = false;
       box.focus();
@@ -109,6 +152,10 @@
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     send();
+  });
+  turns.addEventListener("submit", (event) => {
+    event.preventDefault();
+    askAgain(event.target);
   });
   box.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
