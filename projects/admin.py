@@ -256,7 +256,7 @@ def _recorded(project: Project) -> dict[str, int]:
         return {"chats": 0, "private": 0, "turns": 0}
     written = project.bank.chats.filter(last_output_at__isnull=False)
     chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
-    turns = Output.objects.filter(chat__bank=project.bank_id, chat__private=False).count()
+    turns = Output.objects.remembered().filter(chat__bank=project.bank_id, chat__private=False).count()
     return {**chats, "turns": turns}
 
 
