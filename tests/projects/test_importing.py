@@ -141,6 +141,12 @@ class TestBadLines(ImportCase):
             with self.subTest(words=words):
                 self.assert_bad(line, words)
 
+    def test_a_message_imported_while_it_was_pending_is_completed_by_the_next_import(self) -> None:
+        for line in ({"status": "pending", "answer": ""}, {}, {"status": "pending", "answer": ""}):
+            self.take({**GOOD, "id": "m-1", **line})
+        output = Output.objects.get()
+        self.assertEqual((output.status, output.answer, output.chat.pending_outputs), ("ok", GOOD["answer"], 1))
+
     def test_it_refuses_an_empty_chat_key_and_an_unknown_status(self) -> None:
         self.assert_bad({**GOOD, "chat": " "}, "chat: must not be empty.")
         self.assert_bad(

@@ -18,8 +18,9 @@ class Command(MemoryCommand):
     help = (
         "Record the outputs of a JSON Lines file, one output a line, with the fields tenant, project, chat, user, "
         "question, answer and created_at (ISO 8601 with a zone), and if wanted id, messages, status (ok, error, "
-        "blocked or cancelled) and title. Tenants, projects and chats that are missing are created. Importing the "
-        "same file twice changes nothing. A bad line is reported with its number and skipped; then the exit code is 1."
+        "blocked, cancelled, stopped or pending) and title. Tenants, projects and chats that are missing are created. "
+        "Importing the same file twice changes nothing; an answer to an id that had none completes it. A bad line is "
+        "reported with its number and skipped; then the exit code is 1."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

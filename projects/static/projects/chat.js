@@ -137,8 +137,10 @@
     const turn = ask(slot(before, "question").textContent); // at the end: that is where its answer will stand
     before.hidden = true;
     try {
-      show(turn, await post(retry.dataset.endpoint, {}));
-      before.remove();
+      const reply = await post(retry.dataset.endpoint, {});
+      show(turn, reply);
+      if (reply.error) before.replaceWith(turn);
+      else before.remove();
     } catch (error) {
       turn.remove();
       before.hidden = false;
