@@ -39,11 +39,14 @@
 
   const answered = (turn, reply) => {
     slot(turn, "answer").textContent = reply.answer;
-    slot(turn, "summary").textContent = reply.memory_tokens
-      ? `Given with ${number.format(reply.memory_tokens)} tokens of memory`
+    slot(turn, "summary").textContent = reply.memory_tokens || reply.recalled_tokens
+      ? `Given with ${number.format(reply.memory_tokens)} tokens of memory and ${number.format(reply.recalled_tokens)} recalled for this message`
       : "Given without memory";
-    slot(turn, "memory").textContent = reply.memory;
-    slot(turn, "memory").hidden = !reply.memory;
+    for (const part of ["memory", "recalled"]) {
+      slot(turn, part).textContent = reply[part];
+      slot(turn, part).hidden = !reply[part];
+    }
+    slot(turn, "beside").hidden = !reply.recalled;
     slot(turn, "counts").textContent = `Prompt ${number.format(reply.prompt_tokens)} tokens.`;
     turn.querySelector("details").hidden = false;
   };
@@ -54,7 +57,7 @@
     slot(section, "explanation").textContent =
       "No chat model is configured, so nobody answers. Your message is recorded all the same, and becomes memory. " +
       `This is the exact prompt a model would be sent, ${number.format(reply.prompt_tokens)} tokens, ` +
-      `${number.format(reply.memory_tokens)} of them memory:`;
+      `${number.format(reply.memory_tokens)} of them the memory block and ${number.format(reply.recalled_tokens)} notes recalled for this message:`;
     reply.prompt.forEach((message, index) => section.append(shown(message, index === 0)));
     turns.append(section);
   };

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0004_parked_chats")]
+    dependencies = [("memorybank", "0008_who_read_turns")]
 
     operations = [
         migrations.AlterField(
