@@ -85,6 +85,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
         help_text="Needed once, before memory can be switched on. Your name and the time are kept.",
     )
     max_tokens = _bank_field("max_tokens")
+    recall_tokens = _bank_field("recall_tokens")
     idle_minutes = _bank_field("idle_minutes")
     timezone = forms.ChoiceField(
         label="Time zone", choices=_timezones, help_text=Bank._meta.get_field("timezone").help_text

@@ -294,9 +294,11 @@ def doors(bank: Bank) -> str:
     run(MONDAY + 5 * MINUTE, bank=bank)
     question = f"What of the {CANARY}?"
     texts = [hit.text for hit in services.recall(bank, question)]
-    texts += [services.render(bank).text, services.render(bank, question=question).text]
-    chats, questions = ("", "new"), ("", question)
-    texts += [services.prompt_block(bank.pk, chat_key=key, question=q)[0] for key in chats for q in questions]
+    fresh = services.render(bank, question=question)
+    texts += [fresh.text, fresh.recalled.text, services.render(bank, budget=0, question=question).recalled.text]
+    for key in ("", "new"):
+        told = services.prompt_memory(bank, chat_key=key, question=question)
+        texts += [told.block.text, told.recalled.text]
     return "\n".join(texts)
 
 

@@ -37,6 +37,7 @@ class AdminCase(Cast):
             "name": "Apollo",
             "system_prompt": "",
             "max_tokens": bank.max_tokens,
+            "recall_tokens": bank.recall_tokens,
             "idle_minutes": bank.idle_minutes,
             "timezone": bank.timezone,
             "focus": "",
@@ -112,6 +113,7 @@ class MemorySwitchTest(AdminCase):
         for field, value, limit in (
             ("max_tokens", 199, "200"),
             ("max_tokens", 32_001, "32000"),
+            ("recall_tokens", 8_001, "8000"),
             ("idle_minutes", 0, "1"),
             ("timezone", "Mars/Base", "Mars/Base"),
             ("focus", "x" * 1001, "1000"),
