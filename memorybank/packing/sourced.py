@@ -1,7 +1,7 @@
 """A block together with where its lines come from: enough to explain it, and to leave out what one may not see."""
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -74,16 +74,17 @@ def _unless(gone: Collection[int], hidden: Collection[int]) -> Callable[[Line], 
         ids = tuple(fact for fact in line.ids if fact not in gone)
         if ids == line.ids and line.restates.isdisjoint(hidden):
             return line
-        return replace(line, ids=ids) if ids and line.restates.isdisjoint(hidden) else None
+        return line._replace(ids=ids) if ids and line.restates.isdisjoint(hidden) else None
 
     return seen
 
 
-def _row(line: Line) -> dict[str, Any]:
-    """What differs from an empty line."""
-    return {**asdict(line), "restates": sorted(line.restates), "at": line.at.isoformat()}
+def _row(line: Line) -> list[Any]:
+    """The fields of a line in their order."""
+    return [*line._replace(restates=sorted(line.restates), at=line.at.isoformat())]  # type: ignore[arg-type]
 
 
-def _line(row: Mapping[str, Any]) -> Line:
-    at, restates, ids = datetime.fromisoformat(row["at"]), frozenset(row["restates"]), tuple(row["ids"])
-    return Line(**{**row, "at": at, "restates": restates, "ids": ids})
+def _line(row: Sequence[Any]) -> Line:
+    ids, text, tier, period, label, chat, speaker, restates, at, section, cost = row
+    when = datetime.fromisoformat(at)
+    return Line(tuple(ids), text, tier, period, label, chat, speaker, frozenset(restates), when, section, cost)

@@ -30,8 +30,7 @@ class Candidate(NamedTuple):
     restates: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One shown fact. ``ids`` are all the facts it stands for: itself first, then those that say the same.
 
     ``section`` is the part of the block it stands in, ``cost`` its tokens without date and speaker.
