@@ -1,7 +1,7 @@
 """A bank's visible facts as candidates for its block, each with its place on the ladder and its origin.
 
-Every leaf fact is a candidate, whichever digest has absorbed it, and so are the facts that a model
-wrote into live digests: absorbing is what re-opening undoes.
+Every leaf fact is a candidate, whichever digest has absorbed it, and so are the facts of live digests,
+which a model wrote: absorbing is what re-opening undoes.
 """
 
 import json
@@ -11,15 +11,13 @@ from datetime import date, datetime, time
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from django.db.models import ExpressionWrapper, F, Q, TextField
+from django.db.models import ExpressionWrapper, F, TextField
 from django.db.models.expressions import Combinable
 
 from . import conf, dates, ladder, packing
-from .models import CARRIED, EXTRACTIVE, Bank, Fact, Granularity
+from .models import Bank, Fact, Granularity
 from .packing import Candidate
 
-#: Digests whose facts are leaf facts word for word: those stand for themselves.
-VERBATIM = (CARRIED, EXTRACTIVE)
 #: The tiers of a block in its order: oldest and coarsest first.
 TIERS = tuple(reversed(Granularity))
 #: That of facts which no digest has absorbed.
@@ -95,7 +93,7 @@ def _raw(*columns: str) -> list[Combinable]:
 def _add_digests(bank: Bank, memory: Memory, places: dict[int, Place]) -> None:
     """Facts of live digests, as long as everything they rest on may be shown."""
     digests = Fact.objects.visible().filter(entry__bank=bank, entry__parent=None)
-    written = digests.exclude(Q(entry__granularity=Granularity.CONVERSATION) | Q(entry__method__in=VERBATIM))
+    written = digests.exclude(entry__granularity=Granularity.CONVERSATION)
     for entry, cited, *row in written.values_list("entry_id", "citations", *COLUMNS):
         if entry in places and all(leaf in memory.chat_keys for leaf in cited):
             memory.candidates.append(_digest_candidate(places[entry], entry, cited, *row))

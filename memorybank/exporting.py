@@ -6,7 +6,7 @@ from typing import Any
 from .ladder import period_key
 from .models import Bank, Entry, Fact, Granularity, Output
 
-ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
+ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional", "kept")
 FACT_FIELDS = (
     "position kind text speaker said_on tokens weight detail citations pinned hidden edited_by quarantine"
 ).split()

@@ -78,7 +78,7 @@ def _tree(bank: Bank) -> Iterator[Violation]:
 
 
 def _citations(bank: Bank) -> Iterator[Violation]:
-    """Every fact of a leaf cites turns of that leaf, every fact of a digest cites leaf facts of this bank."""
+    """A fact of a leaf cites turns of its chat; a digest and its facts rest on leaf facts of this bank."""
     facts = Fact.objects.filter(entry__bank=bank)
     leaf_facts = set(facts.filter(entry__granularity=Granularity.CONVERSATION).values_list("pk", flat=True))
     outputs = dict(Output.objects.filter(chat__bank=bank).values_list("pk", "chat_id"))
@@ -87,6 +87,9 @@ def _citations(bank: Bank) -> Iterator[Violation]:
         for cited in fact.citations:
             if outputs.get(cited) != fact.entry.chat_id if leaf else cited not in leaf_facts:
                 yield Violation("I2", f"fact {fact.pk}", f"cites {cited}, which is not there")
+    for pk, kept in bank.entries.exclude(kept=[]).values_list("pk", "kept"):
+        for missing in set(kept) - leaf_facts:
+            yield Violation("I2", f"entry {pk}", f"stands for fact {missing}, which is not there")
 
 
 def _budget(bank: Bank) -> Iterator[Violation]:

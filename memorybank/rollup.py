@@ -1,12 +1,13 @@
 """Carrying a plan out: the facts of many entries → a digest's facts, one period at a time.
 
 A digest is derived from the leaf facts its children kept, never from digest prose, so wording
-drifts at most once. Absorbed entries stay, with the digest as their parent.
+drifts at most once. What it only repeats it does not copy: it names the leaf facts that it stands for.
+Absorbed entries stay, with the digest as their parent.
 """
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 
@@ -88,15 +89,24 @@ class Sources:
     facts: list[Fact]
 
 
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What a digest says: lines written for it, and leaf facts that it stands for as they are."""
+
+    method: str
+    kept: list[Fact]
+    written: list[Draft] = field(default_factory=list)
+
+
 def _digest(bank: Bank, step: Step, now: datetime) -> None:
     sources = _sources(bank, step)
     target = ladder.digest_tokens(step.granularity, bank.max_tokens)
     if sum(fact.tokens for fact in sources.facts) <= target:
-        drafts, method = [_carried(fact) for fact in sources.facts], CARRIED
+        derived = Derived(CARRIED, sources.facts)
     else:
         with session(bank, now) as opened:
-            drafts, method = _write(opened, bank, step, sources.facts, target)
-    _commit(bank, step, sources, drafts, method)
+            derived = _derive(opened, bank, step, sources.facts, target)
+    _commit(bank, step, sources, derived)
 
 
 def _sources(bank: Bank, step: Step) -> Sources:
@@ -108,13 +118,14 @@ def _sources(bank: Bank, step: Step) -> Sources:
 
 
 def _kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
-    """Leaf facts of the leaves among ``children``, and those the digests among them cite, oldest first.
+    """Leaf facts of the leaves among ``children``, and those the digests among them cite or keep, oldest first.
 
     Of a leaf that a model wrote, extracted detail is left to rendering.
     """
     leaves = [child.pk for child in children if child.granularity == Granularity.CONVERSATION]
     digests = [child.pk for child in children if child.granularity != Granularity.CONVERSATION]
     cited = set(chain.from_iterable(Fact.objects.filter(entry__in=digests).values_list("citations", flat=True)))
+    cited.update(chain.from_iterable(child.kept for child in children))
     leaf_facts = Fact.objects.shareable().filter(entry__bank=bank)
     ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
     found = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
@@ -122,17 +133,13 @@ def _kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
     return [f for f in found if f.pk in cited or not f.detail or f.entry_id not in written]
 
 
-def _carried(fact: Fact) -> Draft:
-    return Draft(fact.kind, fact.text, fact.speaker, fact.said_on, (fact.pk,), fact.weight, fact.detail)
-
-
-def _write(
-    opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int
-) -> tuple[list[Draft], str]:
+def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> Derived:
     lines = _ask(opened, bank, step, facts, target) if opened else []
     if opened is None or not lines:
-        return [_carried(fact) for fact in _best(facts, target)], EXTRACTIVE
-    return [_draft(line, bank, facts) for line in lines], opened.method("digest")
+        return Derived(EXTRACTIVE, _best(facts, target))
+    said = [_quoted(line, facts) or _draft(line, bank, facts) for line in lines]
+    kept = [fact for fact in said if isinstance(fact, Fact)]
+    return Derived(opened.method("digest"), kept, [draft for draft in said if isinstance(draft, Draft)])
 
 
 def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
@@ -160,34 +167,51 @@ def _item(number: int, fact: Fact, encoding: str) -> Item:
     return Item(str(number), text, tokens.count(text, encoding))
 
 
+def _quoted(line: Line, facts: Sequence[Fact]) -> Fact | None:
+    """The fact that the line only repeats: it stands for itself, whole."""
+    if line.quarantine:
+        return None
+    _, text = _unlabelled(line, facts)
+    return next((fact for fact in _cited(line, facts) if text.rstrip(".… ") in fact.text), None)
+
+
 def _draft(line: Line, bank: Bank, facts: Sequence[Fact]) -> Draft:
-    cited = [facts[int(label) - 1] for label in line.labels]
-    days = {fact.said_on for fact in cited}
-    speaker, text = transcript.unlabelled(line.text, days, {fact.speaker for fact in cited})
-    quoted = next((fact for fact in cited if text.rstrip(".… ") in fact.text), None)
-    if quoted and not line.quarantine:
-        return _carried(quoted)  # whole: of a fact that is only repeated, nothing is cut off
+    cited = _cited(line, facts)
+    speaker, text = _unlabelled(line, facts)
     return Draft(
         kind=line.kind,
         text=redact(text, personal=bank.redact_personal).text,
         speaker=speaker,
-        said_on=max(days),
+        said_on=max(fact.said_on for fact in cited),
         citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
         weight=extractive.weigh(text),
         quarantine=line.quarantine,
     )
 
 
-def _commit(bank: Bank, step: Step, sources: Sources, drafts: Sequence[Draft], method: str) -> None:
+def _cited(line: Line, facts: Sequence[Fact]) -> list[Fact]:
+    return [facts[int(label) - 1] for label in line.labels]
+
+
+def _unlabelled(line: Line, facts: Sequence[Fact]) -> tuple[str, str]:
+    """Who says it, and what."""
+    cited = _cited(line, facts)
+    return transcript.unlabelled(line.text, {fact.said_on for fact in cited}, {fact.speaker for fact in cited})
+
+
+def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
     """Compare and swap: every child is as it was read, nothing was erased; else :class:`Stale`."""
     with transaction.atomic():
         held = Bank.objects.select_for_update().filter(pk=bank.pk, lease_token=bank.lease_token, epoch=bank.epoch)
         if not held.exists():
             raise Stale("the lease was lost, or something was erased")
         _require_unmoved(bank, step, sources)
-        digest = _digest_row(bank, step, sources, method)
+        kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # of each text the first
+        digest = _digest_row(bank, step, sources)
+        digest.method, digest.kept = derived.method, [fact.pk for fact in kept]
+        digest.save()
         digest.facts.all().delete()
-        write_facts(digest, drafts, kept=[])
+        write_facts(digest, derived.written, kept=kept)
         bank.entries.filter(pk__in=step.children).update(parent=digest)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1)
 
@@ -201,7 +225,8 @@ def _require_unmoved(bank: Bank, step: Step, sources: Sources) -> None:
         raise Stale("an entry was extended or rolled up meanwhile")
 
 
-def _digest_row(bank: Bank, step: Step, sources: Sources, method: str) -> Entry:
+def _digest_row(bank: Bank, step: Step, sources: Sources) -> Entry:
+    """The digest that stands over the period, or a new one, covering its sources; not yet saved."""
     digest = bank.entries.filter(pk=step.digest, parent=None).first() if step.digest else None
     if step.digest and digest is None:
         raise Stale("the digest was rolled up meanwhile")
@@ -209,6 +234,4 @@ def _digest_row(bank: Bank, step: Step, sources: Sources, method: str) -> Entry:
     digest.output_count = sum(child.output_count for child in sources.children)
     digest.first_at = min(child.first_at for child in sources.children)
     digest.last_at = max(child.last_at for child in sources.children)
-    digest.method = method
-    digest.save()
     return digest

@@ -209,10 +209,10 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
 
 
 def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> list[Fact]:
-    """Append ``drafts`` to the facts ``kept``, without repeating one, and count the entry's tokens; the new ones."""
+    """Add ``drafts`` to the facts ``kept``, its own or not, without repeating one, and count tokens; the new ones."""
     encoding = conf.current().encoding
     said = {fact.text for fact in kept}
-    position = max((fact.position for fact in kept), default=-1)
+    position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
     new = []
     for draft in drafts:
         if draft.text not in said:

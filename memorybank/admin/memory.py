@@ -102,7 +102,7 @@ class EntryAdmin(BankScoped):
 
     @admin.display(description="facts", ordering="fact_total")
     def fact_count(self, entry: Any) -> int:
-        return int(entry.fact_total)
+        return int(entry.fact_total) + len(entry.kept)
 
     @admin.display(description="rolled up", boolean=True)
     def rolled_up(self, entry: Entry) -> bool:
@@ -119,7 +119,10 @@ class EntryAdmin(BankScoped):
 
     @admin.display(description="Facts")
     def facts_list(self, entry: Entry) -> SafeString | str:
-        facts = marked(entry.facts.select_related("entry").order_by("position"))
+        """Its own, and those a digest stands for as they are."""
+        own = entry.facts.select_related("entry").order_by("position")
+        kept = Fact.objects.filter(entry__bank=entry.bank_id).select_related("entry").in_bulk(entry.kept)
+        facts = marked([*own, *(kept[pk] for pk in entry.kept if pk in kept)])
         return format_html('<ul class="memory-list">{}</ul>', joined("<li>{}</li>", [(line_of(f),) for f in facts]))
 
 

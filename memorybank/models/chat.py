@@ -73,13 +73,22 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         return unindexed.update(index_due=True)
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete them, and their words in every stored block; whoever has read them meanwhile writes none."""
+        """Delete them, and with them every line that rests on their words, also in stored blocks.
+
+        Whoever has read their words writes none.
+        """
+        from .entry import Entry  # entries know their chats
+
         with transaction.atomic():
             gone: dict[int, list[str]] = defaultdict(list)
             for bank_id, key in self.values_list("bank_id", "key"):
                 gone[bank_id].append(key)
             banks = list(Bank.objects.select_for_update().filter(pk__in=gone).order_by("pk"))
+            leaves = Entry.objects.filter(chat__in=self.values("pk"))
+            digests = list(leaves.above().values_list("pk", flat=True))
+            facts = list(leaves.exclude(facts=None).values_list("facts", flat=True)) if digests else []
             deleted = super().delete()
+            Entry.objects.filter(pk__in=digests).drop(facts)
             Bank.objects.filter(pk__in=gone).update(epoch=F("epoch") + 1)
             for bank in banks:
                 StoredBlock.objects.withdraw(bank, chats=gone[bank.pk])

@@ -6,15 +6,16 @@ becoming their parent; nothing is deleted by rolling up. Entries without a paren
 
 from __future__ import annotations
 
+from collections.abc import Collection, Set
 from typing import ClassVar, NamedTuple
 
 from django.db import models
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, F, Max, Min, Q, Sum, When
 
 from .bank import Bank
 from .chat import Chat
 
-#: Methods of entries whose facts no model wrote: extracted sentences, and facts carried over word for word.
+#: Methods of entries that no model wrote: extracted sentences, and a digest that stands for facts as they are.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
 
 
@@ -51,6 +52,24 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         """Oldest first, coarsest first, on every database the same."""
         return self.order_by("period_start", "first_at", "pk")
 
+    def above(self) -> EntryQuerySet:
+        """The digests over them, on every rung."""
+        found: set[int] = set()
+        rung = self
+        while ids := set(rung.exclude(parent=None).values_list("parent_id", flat=True)) - found:  # a cycle ends, too
+            found |= ids
+            rung = Entry.objects.filter(pk__in=ids)
+        return Entry.objects.filter(pk__in=found)
+
+    def drop(self, facts: Collection[int]) -> None:
+        """Take out of these digests what rests on leaf facts that are gone; digests with nothing below go, too."""
+        gone = set(facts)
+        for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).rank):
+            if digest.children.exists():
+                digest.drop(gone)
+            else:
+                digest.delete()
+
 
 class Entry(models.Model):
     """A summary: of a range of one chat's turns (a leaf), or of a period (a digest)."""
@@ -65,10 +84,13 @@ class Entry(models.Model):
     output_count = models.PositiveIntegerField(help_text="Turns it covers, counted once.")
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
-    tokens = models.PositiveIntegerField(default=0, help_text="Tokens of its facts.")
+    tokens = models.PositiveIntegerField(default=0, help_text="Tokens of its facts and of those it stands for.")
     method = models.CharField(max_length=200, help_text="Model and prompt version, or how without a model.")
     provisional = models.BooleanField(default=False)
     updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last made anew.")
+    kept = models.JSONField(
+        default=list, blank=True, help_text="Ids of the leaf facts that a digest stands for as they are, in order."
+    )
 
     objects: ClassVar[EntryQuerySet] = EntryQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -107,6 +129,17 @@ class Entry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.granularity} {self.period_start:%Y-%m-%d}"
+
+    def drop(self, gone: Set[int]) -> None:
+        """Delete a digest's lines that rest on leaf facts which are gone, and count again what it covers."""
+        lines = self.facts.values_list("pk", "citations")
+        Fact.objects.filter(pk__in=[pk for pk, cited in lines if not gone.isdisjoint(cited)]).delete()
+        self.kept = [pk for pk in self.kept if pk not in gone]
+        below = self.children.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))
+        self.output_count, self.first_at, self.last_at = below["n"], below["first"], below["last"]
+        said = Fact.objects.filter(Q(entry=self) | Q(pk__in=self.kept))
+        self.tokens = said.aggregate(n=Sum("tokens"))["n"] or 0
+        self.save()
 
 
 #: Nothing has replaced the fact, or what did is kept back itself.

@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 
 from memorybank import rendering, services
-from memorybank.models import Bank, Chat
+from memorybank.models import Bank, Chat, Entry
 
-from .factories import DAY, HOUR, MONDAY, add_leaf, block_of, chat_of, make_bank, run, stored_text
+from .factories import DAY, HOUR, MONDAY, add_fact, add_leaf, block_of, chat_of, day_of_leaves, digests, make_bank, run, sound, stored_text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
@@ -51,6 +51,36 @@ def test_the_next_sweep_shows_again_what_is_left(what: str) -> None:
     assert OTHER in block_of(bank)[0]
     assert "zanzibar" not in stored_text(bank)
     assert services.check(Bank.objects.get(pk=bank.pk)) == []
+
+
+@pytest.mark.parametrize("what", DELETIONS)
+def test_no_digest_keeps_a_word_or_a_count_of_a_deleted_chat(what: str) -> None:
+    bank = make_bank(max_tokens=200)
+    leaves = [add_leaf(bank, key, [SECRET], at=MONDAY) for key in ("deleted", "other")]
+    for day in range(1, 3):
+        day_of_leaves(bank, day)
+    run(MONDAY + 4 * DAY)
+    [digest, *_] = digests()
+    facts = [leaf.facts.get().pk for leaf in leaves]
+    add_fact(digest, "Both speak of the zanzibar crane.", position=8, citations=facts)
+    add_fact(digest, "The other one does, too.", position=9, citations=facts[1:])
+    assert digest.output_count == 2 and facts[0] in digest.kept
+    DELETIONS[what](bank)
+    digest.refresh_from_db()
+    assert [line.text for line in digest.facts.all()] == ["The other one does, too."]
+    assert (digest.output_count, digest.kept) == (1, [])
+    assert sound(bank)
+
+
+def test_a_digest_with_nothing_left_below_it_goes_with_the_chat_on_every_rung() -> None:
+    bank = make_bank(max_tokens=200)
+    add_leaf(bank, "deleted", [SECRET], at=MONDAY)
+    day_of_leaves(bank, 90, chats=8)
+    run(MONDAY + 90 * DAY + HOUR)
+    assert [len(digests(rung)) for rung in ("day", "week", "month")] == [1, 1, 1]
+    chat_of(bank, "deleted").delete()
+    assert not Entry.objects.digests().exists()
+    assert sound(bank)
 
 
 def test_a_block_rendered_while_a_chat_is_deleted_is_not_stored() -> None:

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
 
-from .factories import DAY, HOUR, MONDAY, add_leaf, make_bank, run, say, sentence, sound, talk
+from .factories import DAY, HOUR, MONDAY, add_fact, add_leaf, make_bank, run, say, sentence, sound, talk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
@@ -76,7 +76,11 @@ BREAKS: dict[str, tuple[str, Callable[[], object]]] = {
     "a citation of nothing": ("I2", lambda: Fact.objects.filter(entry=leaf()).update(citations=[10**9])),
     "a digest that cites a turn": (
         "I2",
-        lambda: Fact.objects.filter(entry=digest()).update(citations=[10**9 + 1]),
+        lambda: add_fact(digest(), sentence(98), citations=[10**9 + 1]),
+    ),
+    "a digest that stands for what is not there": (
+        "I2",
+        lambda: Entry.objects.filter(pk=digest().pk).update(kept=[10**9 + 1]),
     ),
     "a stored block over budget": (
         "I3",

@@ -85,15 +85,26 @@ def test_the_whole_ladder_loses_nothing_and_digests_every_period_once(model: Scr
     assert len(model.history) == calls
 
 
-def test_a_small_period_is_carried_over_word_for_word_without_a_call(model: ScriptedLLM) -> None:
+def test_a_small_period_s_digest_stands_for_its_facts_without_a_call_and_without_a_copy(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
     day_of_leaves(bank, 0, chats=1, facts=2)
     day_of_leaves(bank, 30, chats=4, facts=3)
     assert compress(bank, MONDAY + 3 * DAY) == 1
     [digest] = digests()
     assert digest.method == "carried over"
-    assert [fact.text for fact in digest.facts.all()] == [sentence(0), sentence(1)]
+    assert [Fact.objects.get(pk=pk).text for pk in digest.kept] == [sentence(0), sentence(1)]
+    assert digest.tokens == sum(entry.tokens for entry in digest.children.all())
+    assert Fact.objects.filter(text=sentence(0)).count() == 1 and not digest.facts.exists()
     assert model.history == []
+
+
+def test_of_facts_that_say_the_same_a_digest_stands_for_the_first(model: ScriptedLLM) -> None:
+    bank = make_bank(max_tokens=200)
+    first, second = (add_leaf(bank, key, [sentence(1)], at=MONDAY) for key in "ab")
+    day_of_leaves(bank, 30, chats=4, facts=3)
+    assert compress(bank, MONDAY + 3 * DAY) == 1
+    [digest] = digests()
+    assert (digest.kept, digest.tokens) == ([first.facts.get().pk], second.tokens)
 
 
 def test_a_digest_line_that_only_repeats_a_fact_is_that_fact(model: ScriptedLLM) -> None:
@@ -104,7 +115,20 @@ def test_a_digest_line_that_only_repeats_a_fact_is_that_fact(model: ScriptedLLM)
     model.enqueue(f"- fact: {' '.join(fact.text.split()[:6])} [1]")
     assert compress(bank, MONDAY + 2 * DAY) == 1
     [digest] = digests()
-    assert [(f.text, f.citations) for f in digest.facts.all()] == [(fact.text, [fact.pk])]
+    assert (digest.kept, digest.tokens, digest.facts.count()) == ([fact.pk], fact.tokens, 0)
+
+
+def test_a_digest_of_digests_is_made_from_what_those_keep(model: ScriptedLLM) -> None:
+    bank = make_bank(max_tokens=200)
+    for day in range(3):
+        day_of_leaves(bank, day, chats=1, facts=2)
+    day_of_leaves(bank, 40, chats=5)
+    compress(bank, MONDAY + 20 * DAY)
+    [week] = digests("week")
+    shown = [*week.kept, *(cited for fact in week.facts.all() for cited in fact.citations)]
+    said = set(Fact.objects.filter(pk__in=shown).values_list("text", flat=True))
+    assert said and said <= {sentence(day * 100 + n) for day in range(3) for n in range(2)}
+    assert sound(bank)
 
 
 def test_digests_are_made_from_leaf_facts_never_from_digest_prose(model: ScriptedLLM) -> None:
@@ -159,7 +183,7 @@ def test_facts_a_person_hid_or_a_chat_keeps_private_are_not_digested(model: Scri
     Fact.objects.filter(entry=leaves[1]).update(quarantine="reads like an instruction")
     Chat.objects.filter(pk=leaves[2].chat_id).update(private=True)
     compress(bank, MONDAY + 2 * DAY)
-    kept = {cited for fact in Fact.objects.filter(entry=digests()[0]) for cited in fact.citations}
+    kept = set(digests()[0].kept)
     assert kept and kept <= set(leaves[3].facts.values_list("pk", flat=True))
 
 
@@ -186,10 +210,9 @@ def test_without_words_of_a_model_a_digest_is_the_best_facts_that_fit(
     compress(bank, MONDAY + 2 * DAY)
     [digest] = digests()
     assert digest.method == "extractive/1"
-    assert 0 < digest.facts.count() < 15
-    assert set(digest.facts.values_list("text", flat=True)) <= set(
-        Fact.objects.filter(entry__in=leaves).values_list("text", flat=True)
-    )
+    assert 0 < len(digest.kept) < 15
+    assert set(digest.kept) <= set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
+    assert not digest.facts.exists()
     assert sound(bank)
 
 
