@@ -85,7 +85,7 @@ def _fill(banks: Sequence[Bank], turns: int) -> None:
             method="benchmark",
         )
         Fact.objects.bulk_create(
-            Fact(entry=leaf, position=n, text=o.question, said_on=leaf.period_start, tokens=15, citations=[o.pk])
+            Fact.of(leaf, position=n, text=o.question, said_on=leaf.period_start, tokens=15, citations=[o.pk])
             for n, o in enumerate(outputs[:3])
         )
 

@@ -1,6 +1,7 @@
 """Banks of any size, written straight into the tables: history that would take hours to replay."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -46,6 +47,7 @@ def fill(to: Bank, *, chats: int, facts: int, seed: int = 1) -> None:
     rows = Chat.objects.bulk_create(_chat(to, number) for number in range(chats))
     leaves = Entry.objects.bulk_create(_leaf(to, chat, number) for number, chat in enumerate(rows, start=1))
     made = Fact.objects.bulk_create(_fact(leaf, place, draw) for leaf in leaves for place in range(facts))
+    _weigh(leaves, made)
     _roll_up(to, leaves, made, draw)
     Bank.objects.filter(pk=to.pk).update(compress_at=None)
     Bank.objects.touch(to.pk)
@@ -78,8 +80,8 @@ def _leaf(to: Bank, chat: Chat, number: int) -> Entry:
 
 def _fact(entry: Entry, position: int, draw: random.Random, citations: Sequence[int] = ()) -> Fact:
     text = sentence(draw)
-    return Fact(
-        entry=entry,
+    return Fact.of(
+        entry,
         position=position,
         text=text,
         speaker="" if citations else draw.choice(SPEAKERS),
@@ -88,6 +90,16 @@ def _fact(entry: Entry, position: int, draw: random.Random, citations: Sequence[
         weight=round(draw.random(), 3),
         citations=list(citations) or [entry.first_output],
     )
+
+
+def _weigh(leaves: Sequence[Entry], facts: Sequence[Fact]) -> None:
+    """Say of each leaf how long its facts are."""
+    sizes: Counter[int] = Counter()
+    for fact in facts:
+        sizes[fact.entry_id] += fact.tokens
+    for leaf in leaves:
+        leaf.tokens = sizes[leaf.pk]
+    Entry.objects.bulk_update(leaves, ["tokens"], batch_size=500)
 
 
 def _roll_up(to: Bank, leaves: Sequence[Entry], facts: Sequence[Fact], draw: random.Random) -> None:
@@ -101,7 +113,7 @@ def _roll_up(to: Bank, leaves: Sequence[Entry], facts: Sequence[Fact], draw: ran
         by_leaf.setdefault(fact.entry_id, []).append(fact.pk)
     for start, children in months.items():
         digest = _digest(to, start, children)
-        Entry.objects.filter(pk__in=[child.pk for child in children]).update(parent=digest)
+        Entry.objects.filter(pk__in=[child.pk for child in children]).absorb_into(digest)
         pool = [pk for child in children for pk in by_leaf.get(child.pk, [])]
         cited = [draw.sample(pool, min(3, len(pool))) for _ in range(20)]
         Fact.objects.bulk_create(_fact(digest, n, draw, pks) for n, pks in enumerate(cited))

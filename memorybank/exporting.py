@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .ladder import period_key
-from .models import Bank, Entry, Fact, Granularity, Output
+from .models import Bank, Entry, Granularity, Output
 
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional", "kept")
 FACT_FIELDS = (
@@ -22,8 +22,7 @@ def rows(bank: Bank) -> Iterator[dict[str, Any]]:
         yield _output(output)
     for entry in bank.entries.select_related("chat").in_order().iterator():
         yield _entry(entry)
-    facts = Fact.objects.filter(entry__bank=bank).order_by("entry_id", "position")
-    for fact in facts.iterator():
+    for fact in bank.facts.order_by("entry_id", "position").iterator():
         values = {name: getattr(fact, name) for name in FACT_FIELDS}
         yield {"type": "fact", "id": fact.pk, "entry": fact.entry_id, **values}
 

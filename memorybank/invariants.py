@@ -3,6 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
 
 from . import conf, rendering, tokens
 from .models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
@@ -19,7 +22,7 @@ class Violation:
 
 def check(bank: Bank) -> list[Violation]:
     """Every violation found in a bank; [] is the proof that there is none now."""
-    return [*_coverage(bank), *_tree(bank), *_citations(bank), *_budget(bank)]
+    return [*_coverage(bank), *_tree(bank), *_places(bank), *_citations(bank), *_budget(bank)]
 
 
 def _coverage(bank: Bank) -> Iterator[Violation]:
@@ -75,6 +78,27 @@ def _tree(bank: Bank) -> Iterator[Violation]:
         if entry.granularity != Granularity.CONVERSATION and entry.output_count != sums[entry.pk]:
             what = f"counts {entry.output_count} turns, its children {sums[entry.pk]}"
             yield Violation("I2", f"entry {entry.pk}", what)
+
+
+def _places(bank: Bank) -> Iterator[Violation]:
+    """A fact is of its entry's bank, and in the tier of the live entry above; the lines of absorbed digests in none."""
+    entries = {pk: rest for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity")}
+    facts = Fact.objects.filter(Q(bank=bank) | Q(entry__bank=bank)).order_by("pk")
+    for pk, entry, own, tier in facts.values_list("pk", "entry_id", "bank_id", "tier").iterator():
+        if own != bank.pk or entry not in entries:
+            yield Violation("I2", f"fact {pk}", "its entry belongs to another bank")
+        elif tier != (expected := _tier(entries, entry)):
+            yield Violation("I2", f"fact {pk}", f"stands in tier {tier}, its entry in {expected}")
+
+
+def _tier(entries: dict[int, list[Any]], pk: int) -> int | None:
+    parent, rung = entries[pk]
+    if rung != Granularity.CONVERSATION:
+        return None if parent else Granularity(rung).tier
+    for _ in Granularity:  # no chain is longer, and a cycle is somebody else's finding
+        if parent in entries:
+            parent, rung = entries[parent]
+    return Granularity(rung).tier
 
 
 def _citations(bank: Bank) -> Iterator[Violation]:

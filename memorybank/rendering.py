@@ -72,7 +72,7 @@ def render(
 
 def sourced(bank: Bank, budget: int) -> Sourced:
     """The block of everything that may be shown, with its reserve and sources."""
-    memory = load(bank)
+    memory = load(bank, budget=budget)
     block = packing.pack(memory.pool, budget)
     facts = {fact for line in (*block.lines, *block.reserve) for fact in line.ids}
     return Sourced(block, {fact: _source(memory, fact) for fact in facts})

@@ -212,7 +212,7 @@ def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
         digest.save()
         digest.facts.all().delete()
         write_facts(digest, derived.written, kept=kept)
-        bank.entries.filter(pk__in=step.children).update(parent=digest)
+        bank.entries.filter(pk__in=step.children).absorb_into(digest)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1)
 
 

@@ -298,7 +298,7 @@ class Statistics:
 def statistics(bank: Bank) -> Statistics:
     """Counts over one bank and no other."""
     chats = Chat.objects.filter(bank=bank)
-    facts = Fact.objects.filter(entry__bank=bank)
+    facts = bank.facts.all()
     calls = bank.llm_calls.aggregate(n=Count("pk"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))
     rungs = bank.entries.order_by().values_list("granularity").annotate(n=Count("pk"))
     return Statistics(

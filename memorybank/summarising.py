@@ -226,8 +226,8 @@ def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> l
 
 
 def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
-    return Fact(
-        entry=entry,
+    return Fact.of(
+        entry,
         position=position,
         kind=draft.kind,
         text=draft.text,

@@ -3,7 +3,8 @@
 from .bank import Bank, Event
 from .block import StoredBlock
 from .chat import Chat, Output
-from .entry import CARRIED, EXTRACTIVE, Entry, Fact, Granularity, Standing
+from .entry import CARRIED, EXTRACTIVE, Entry, Granularity
+from .fact import Fact, Standing
 from .ledger import LLMCall, LLMEndpoint
 from .search import Embedding, SearchDocument
 

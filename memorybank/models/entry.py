@@ -1,4 +1,4 @@
-"""Entries and facts: the lossless tree of memory.
+"""Entries: the lossless tree of memory.
 
 Leaves cover contiguous, disjoint ranges of one chat's outputs. Digests absorb finer entries by
 becoming their parent; nothing is deleted by rolling up. Entries without a parent are the live frontier.
@@ -7,10 +7,10 @@ becoming their parent; nothing is deleted by rolling up. Entries without a paren
 from __future__ import annotations
 
 from collections.abc import Collection, Set
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from django.db import models
-from django.db.models import Case, F, Max, Min, Q, Sum, When
+from django.db.models import F, Max, Min, Q, Sum
 
 from .bank import Bank
 from .chat import Chat
@@ -31,6 +31,11 @@ class Granularity(models.TextChoices):
     def rank(self) -> int:
         """0 for the finest; a parent's rank is always higher than its children's."""
         return list(Granularity).index(self)
+
+    @property
+    def tier(self) -> int:
+        """Its place in a block, which opens with the coarsest: 0 for months, 3 for conversations."""
+        return len(Granularity) - 1 - self.rank
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
@@ -60,6 +65,22 @@ class EntryQuerySet(models.QuerySet["Entry"]):
             found |= ids
             rung = Entry.objects.filter(pk__in=ids)
         return Entry.objects.filter(pk__in=found)
+
+    def below(self) -> EntryQuerySet:
+        """These, and all that they have absorbed."""
+        found: set[int] = set()
+        rung = self
+        while ids := set(rung.values_list("pk", flat=True)) - found:
+            found |= ids
+            rung = Entry.objects.filter(parent__in=ids)
+        return Entry.objects.filter(pk__in=found)
+
+    def absorb_into(self, digest: Entry) -> None:
+        """Make ``digest``, a live one, their parent: facts below go to its tier, lines of absorbed digests nowhere."""
+        facts = digest.bank.facts.filter(entry__in=self.below())
+        facts.filter(entry__granularity=Granularity.CONVERSATION).update(tier=digest.tier)
+        facts.exclude(entry__granularity=Granularity.CONVERSATION).update(tier=None)
+        self.update(parent=digest)
 
     def drop(self, facts: Collection[int]) -> None:
         """Take out of these digests what rests on leaf facts that are gone; digests with nothing below go, too."""
@@ -125,108 +146,25 @@ class Entry(models.Model):
         indexes = [
             # Read by compression: the frontier of a bank, oldest period first.
             models.Index(name="entry_frontier", fields=["bank", "period_start"], condition=Q(parent__isnull=True)),
+            # Read by rendering, without a look at the rows: how far history had grown by each day.
+            models.Index(name="entry_growth", fields=["bank", "granularity", "period_start", "tokens"]),
         ]
 
     def __str__(self) -> str:
         return f"{self.granularity} {self.period_start:%Y-%m-%d}"
 
+    @property
+    def tier(self) -> int:
+        """Where its facts stand while no digest has absorbed it."""
+        return Granularity(self.granularity).tier
+
     def drop(self, gone: Set[int]) -> None:
         """Delete a digest's lines that rest on leaf facts which are gone, and count again what it covers."""
         lines = self.facts.values_list("pk", "citations")
-        Fact.objects.filter(pk__in=[pk for pk, cited in lines if not gone.isdisjoint(cited)]).delete()
+        self.facts.filter(pk__in=[pk for pk, cited in lines if not gone.isdisjoint(cited)]).delete()
         self.kept = [pk for pk in self.kept if pk not in gone]
         below = self.children.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))
         self.output_count, self.first_at, self.last_at = below["n"], below["first"], below["last"]
-        said = Fact.objects.filter(Q(entry=self) | Q(pk__in=self.kept))
+        said = self.bank.facts.filter(Q(entry=self) | Q(pk__in=self.kept))
         self.tokens = said.aggregate(n=Sum("tokens"))["n"] or 0
         self.save()
-
-
-#: Nothing has replaced the fact, or what did is kept back itself.
-_STANDS = (
-    Q(superseded_by=None)
-    | Q(superseded_by__hidden=True)
-    | (Q(superseded_by__isnull=False) & ~Q(superseded_by__quarantine=""))
-    | Q(superseded_by__entry__chat__private=True)
-)
-
-
-class Standing(NamedTuple):
-    """What became of a leaf fact: whether it may be shown, and whether a person corrected it."""
-
-    pk: int
-    text: str
-    citations: tuple[int, ...]
-    is_visible: bool
-    is_edited: bool
-
-
-class FactQuerySet(models.QuerySet["Fact"]):
-    """Sets of facts."""
-
-    def visible(self) -> FactQuerySet:
-        """Facts that may be shown to a model: not hidden, not quarantined, not replaced by one that may be shown."""
-        return self.filter(_STANDS, hidden=False, quarantine="")
-
-    def standing(self, *, changed: bool = False) -> list[Standing]:
-        """What became of each fact; with ``changed`` only of those that are not as they were written."""
-        visible = Case(When(_STANDS, hidden=False, quarantine="", then=True), default=False)
-        found = self.annotate(is_visible=visible).order_by()
-        found = found.exclude(is_visible=True, edited_by="") if changed else found
-        return [
-            Standing(pk, text, tuple(citations), is_visible, bool(edited_by))
-            for pk, text, citations, is_visible, edited_by in found.values_list(
-                "pk", "text", "citations", "is_visible", "edited_by"
-            )
-        ]
-
-    def shareable(self) -> FactQuerySet:
-        """Visible facts whose chat is not private."""
-        return self.visible().exclude(entry__chat__private=True)
-
-
-class Fact(models.Model):
-    """One line of memory, with where it came from."""
-
-    class Kind(models.TextChoices):
-        FACT = "fact"
-        DECISION = "decision"
-        PREFERENCE = "preference"
-        QUESTION = "question"
-
-    entry = models.ForeignKey(Entry, models.CASCADE, related_name="facts")
-    position = models.PositiveIntegerField()
-    kind = models.CharField(max_length=10, choices=Kind, default=Kind.FACT)
-    text = models.TextField()
-    speaker = models.CharField(max_length=200, blank=True)
-    said_on = models.DateField()
-    tokens = models.PositiveIntegerField()
-    weight = models.FloatField(default=0.5, help_text="Prior worth, 0 to 1.")
-    detail = models.BooleanField(default=False, help_text="Extracted beside a model's facts.")
-    citations = models.JSONField(help_text="Output ids (in a leaf) or leaf-fact ids (in a digest).")
-    pinned = models.BooleanField(default=False)
-    hidden = models.BooleanField(default=False)
-    edited_by = models.CharField(max_length=200, blank=True)
-    quarantine = models.CharField(max_length=200, blank=True, help_text="Why it is held back; empty: it is not.")
-    superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
-
-    objects: ClassVar[FactQuerySet] = FactQuerySet.as_manager()  # type: ignore[assignment]
-
-    class Meta:
-        ordering = ["entry_id", "position"]
-        constraints = [
-            # A line that cites nothing cannot be explained, corrected or erased.
-            models.CheckConstraint(name="fact_cites_something", condition=~Q(citations=[])),
-        ]
-        indexes = [
-            # Read by rendering and roll-up: the facts of an entry, in order.
-            models.Index(name="fact_in_entry", fields=["entry", "position"]),
-        ]
-
-    def __str__(self) -> str:
-        return f"fact {self.pk}"
-
-    @property
-    def settled_by_hand(self) -> bool:
-        """A person pinned, edited or hid it; no model may replace it."""
-        return self.pinned or self.hidden or bool(self.edited_by)

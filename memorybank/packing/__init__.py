@@ -1,9 +1,21 @@
 """Facts → one block of text that never exceeds its token budget."""
 
-from memorybank.packing.block import HEADER, pack
+from memorybank.packing.block import HEADER, checkpoint, pack, reached
 from memorybank.packing.listing import listed
 from memorybank.packing.pool import Pool
 from memorybank.packing.sourced import Source, Sourced
 from memorybank.packing.values import Block, Candidate, Line
 
-__all__ = ["HEADER", "Block", "Candidate", "Line", "Pool", "Source", "Sourced", "listed", "pack"]
+__all__ = [
+    "HEADER",
+    "Block",
+    "Candidate",
+    "Line",
+    "Pool",
+    "Source",
+    "Sourced",
+    "checkpoint",
+    "listed",
+    "pack",
+    "reached",
+]

@@ -1,9 +1,11 @@
 """The one packing function: pinned facts, a part that stays as it is, and a part that follows the news."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from operator import itemgetter
+from itertools import accumulate, takewhile
+from operator import attrgetter, itemgetter
 
 from memorybank import tokens
 from memorybank.packing.choosing import Selection
@@ -48,19 +50,19 @@ def pack(
     return replace(block, reserve=builder.reserve()) if block.text else block
 
 
-def settled_until(costs: Sequence[int], room: int) -> int:
-    """How many of the oldest facts the settled part is chosen from: all, while all fit. ``room`` is positive."""
-    total = sum(costs)
-    if total <= room * SETTLED:
-        return len(costs)
+def checkpoint(total: int, room: int) -> float:
+    """How much of a history of ``total`` tokens the settled part is chosen from: all of it, while all fits."""
     level = room * SETTLED
+    if total <= level or level <= 0:
+        return total
     while level * GROWTH <= total:
         level *= GROWTH
-    for place, cost in enumerate(costs):
-        level -= cost
-        if level < 0:
-            return place
-    return len(costs)
+    return level
+
+
+def reached(costs: Iterable[int], level: float) -> int:
+    """How many of the first costs stay within ``level`` together."""
+    return sum(1 for _ in takewhile(lambda total: total <= level, accumulate(costs)))
 
 
 class Builder:
@@ -106,21 +108,28 @@ class Builder:
         self.trim()
 
     def settle(self) -> None:
-        """Choose the part that stays as it is until the checkpoint moves.
-
-        Digest facts do not count for it, so that rolling up moves no checkpoint.
-        """
+        """Choose the part that stays as it is until the checkpoint moves."""
         room = self.room()
         if room <= 0:
             return
-        facts, costs, free = self.pool.facts, self.pool.costs, self.pool.free
-        until = free.start + settled_until([0 if facts[at].restates else costs[at] + 2 for at in free], room)
-        if until < free.stop:
+        until = self.settled_until(room)
+        if until < self.pool.free.stop:
             room = int(room * SETTLED)
         if room > 0:
             running = self.contest.running(room, until=until)
             self.settled = self.selection.choose(running, room, "settled")
             self.trim()
+
+    def settled_until(self, room: int) -> int:
+        """The place of the first fact after the checkpoint.
+
+        Digest facts do not count for it, so that rolling up moves no checkpoint.
+        """
+        facts, costs, free = self.pool.facts, self.pool.costs, self.pool.free
+        if self.pool.settled_before:
+            return bisect_left(facts, self.pool.settled_before, free.start, free.stop, key=attrgetter("at"))
+        counted = [0 if facts[at].restates else costs[at] + 2 for at in free]
+        return free.start + reached(counted, checkpoint(sum(counted), room))
 
     def raise_floors(self) -> None:
         """Give every tier its least share; where room lacks, the settled part gives way in whole steps.

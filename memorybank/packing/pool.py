@@ -3,6 +3,7 @@
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
 
@@ -19,11 +20,12 @@ class Pool:
     """Candidates by their place: pinned ones first, then in time order.
 
     The same words of the same person are one candidate, the earliest. Several blocks may be packed from
-    one pool; nothing in it depends on which.
+    one pool; nothing in it depends on which. Of a history that is longer than the candidates are, whoever
+    knows it says up to when the settled part is chosen: ``settled_before``.
     """
 
-    def __init__(self, candidates: Iterable[Candidate], encoding: str) -> None:
-        self.encoding = encoding
+    def __init__(self, candidates: Iterable[Candidate], encoding: str, settled_before: datetime | None = None) -> None:
+        self.encoding, self.settled_before = encoding, settled_before
         self.facts: list[Candidate] = []
         self.repeated: dict[int, list[int]] = {}
         by_time = sorted(sorted(candidates, key=attrgetter("id")), key=attrgetter("at"))

@@ -86,7 +86,9 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
 def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact:
     """A fact that cites all there is to cite in its leaf."""
     given = {"said_on": entry.last_at.date(), "citations": [entry.first_output], "speaker": "Priya", **more}
-    return Fact.objects.create(entry=entry, text=text, position=position, tokens=tokens.count(text), **given)
+    fact = Fact.of(entry, text=text, position=position, tokens=tokens.count(text), **given)
+    fact.save()
+    return fact
 
 
 def run(now: datetime, **options: Any) -> services.Report:

@@ -46,6 +46,21 @@ def elsewhere() -> Entry:
     )
 
 
+def absorbed_line() -> None:
+    """The digest is absorbed, its line is not told."""
+    add_fact(digest(), sentence(98), citations=[leaf().facts.latest("pk").pk])
+    month = Entry.objects.create(
+        bank=digest().bank,
+        granularity=Granularity.MONTH,
+        period_start=MONDAY.date(),
+        output_count=digest().output_count,
+        first_at=MONDAY,
+        last_at=MONDAY,
+        method="test",
+    )
+    Entry.objects.filter(pk=digest().pk).update(parent=month)
+
+
 def cycle() -> None:
     """The digest becomes the child of its own child."""
     child = digest().children.first()
@@ -82,6 +97,9 @@ BREAKS: dict[str, tuple[str, Callable[[], object]]] = {
         "I2",
         lambda: Entry.objects.filter(pk=digest().pk).update(kept=[10**9 + 1]),
     ),
+    "a fact in a tier where its entry is not": ("I2", lambda: Fact.objects.filter(entry=leaf()).update(tier=3)),
+    "a line of an absorbed digest in the running": ("I2", lambda: absorbed_line()),
+    "a fact of another bank": ("I2", lambda: Fact.objects.filter(entry=leaf()).update(bank=elsewhere().bank)),
     "a stored block over budget": (
         "I3",
         lambda: Bank.objects.filter(enabled=True, max_tokens=200).update(block="word " * 300),

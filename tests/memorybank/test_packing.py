@@ -237,6 +237,15 @@ def test_nobody_speaks_in_anothers_name() -> None:
     assert pack(facts, 300).text.count("bob:") == 1
 
 
+def test_who_knows_a_longer_history_says_what_the_settled_part_is_chosen_from() -> None:
+    """Else every chat that drives others out of the candidates would move it."""
+    before, after = history(60), [fact(90_000 + n, chat=900 + n, day=200 + n, weight=0.4) for n in range(3)]
+    checkpoint = START + timedelta(days=100)
+    one, two = (pack(Pool(facts, "o200k_base", checkpoint), 1000) for facts in (before, before + after))
+    settled = [line for line in one.lines if line.period < f"{checkpoint:%Y-%m-%d}"]
+    assert len(settled) > 20 and two.lines[:20] == one.lines[:20]
+
+
 # --- without somebody's lines -------------------------------------------------------------------------
 
 

@@ -8,7 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from memorybank import candidates, rendering, services, tokens
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Chat, Fact, Output, StoredBlock
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
+from memorybank.packing.pool import worth
 
 from .factories import (
     DAY,
@@ -157,11 +158,82 @@ def test_a_digest_s_line_that_rests_on_a_private_chat_may_not_be_shown(model: Sc
     assert may_be_shown - left == {"The crane and the ferry were discussed.", *(sentence(n) for n in range(4))}
 
 
-def test_rendering_takes_three_reads_whatever_the_bank_holds() -> None:
-    empty, full = make_bank(), make_bank()
-    history(full, days=8)
-    run(MONDAY + 30 * DAY)
-    assert [queries(lambda bank=bank: services.render(bank)) for bank in (empty, full)] == [3, 3]
+def test_rendering_takes_a_few_reads_however_long_the_history() -> None:
+    short, long = make_bank(max_tokens=200), make_bank(max_tokens=200)
+    history(short, days=20)
+    history(long, days=60)
+    run(MONDAY + 90 * DAY)
+    reads = [queries(lambda bank=bank: services.render(bank)) for bank in (short, long)]
+    assert max(reads) <= 11  # five for facts, three for what is above them, one for origins, two for growth
+
+
+def long_history(bank: Bank, facts: int) -> tuple[Fact, Fact]:
+    """One chat with more facts than a block of the least size looks at; the best of them and the worst."""
+    leaf = add_leaf(bank, "long", [], at=MONDAY)
+    texts = [f"{sentence(n)} The clerk notes page {n} of the ledger." for n in range(facts)]
+    given = {"speaker": "Priya", "said_on": MONDAY.date(), "citations": [leaf.first_output], "tokens": 30}
+    Fact.objects.bulk_create(
+        Fact.of(leaf, position=n, text=text, weight=1 - n / facts, **given) for n, text in enumerate(texts)
+    )
+    best, *_, worst = leaf.facts.order_by("position")
+    return best, worst
+
+
+def test_of_a_long_history_only_the_best_facts_are_read_and_the_pinned_ones() -> None:
+    bank = make_bank()
+    best, worst = long_history(bank, candidates.LEAST + 200)
+    read = {candidate.id for candidate in candidates.load(bank).candidates}
+    assert len(read) == candidates.LEAST and best.pk in read and worst.pk not in read
+    Fact.objects.filter(pk=worst.pk).update(pinned=True)
+    assert worst.pk in {candidate.id for candidate in candidates.load(bank).candidates}
+    block = services.render(bank)
+    assert block.lines[0].facts == (worst.pk,) and 0.92 * 2000 <= block.tokens <= 2000
+
+
+def test_more_is_read_for_a_larger_budget() -> None:
+    bank = make_bank()
+    long_history(bank, candidates.LEAST + 200)
+    assert len(candidates.load(bank, budget=8000).candidates) == candidates.LEAST + 200
+
+
+def test_a_digest_s_line_may_rest_on_facts_that_are_not_worth_reading() -> None:
+    bank = make_bank()
+    _, worst = long_history(bank, candidates.LEAST + 200)
+    leaf = worst.entry
+    digest = Entry.objects.create(
+        bank=bank,
+        granularity=Granularity.DAY,
+        period_start=leaf.period_start,
+        output_count=1,
+        first_at=MONDAY,
+        last_at=MONDAY,
+        method="test",
+    )
+    bank.entries.filter(pk=leaf.pk).absorb_into(digest)
+    line = add_fact(digest, "The ledger is complete.", citations=[worst.pk], weight=1.0)
+    memory = candidates.load(bank)
+    assert memory.leaves([line.pk]) == [worst.pk]
+    assert (memory.outputs([line.pk]), memory.chats([line.pk])) == ((leaf.first_output,), {"long"})
+    assert sound(bank)
+
+
+def test_a_fact_is_stored_with_the_worth_that_packing_gives_it() -> None:
+    bank = make_bank()
+    history(bank, days=1)
+    for fact in bank.facts.select_related("entry"):
+        candidate = candidates.leaf_candidate(fact)
+        assert fact.worth == pytest.approx(-worth(candidate, candidate.tokens))
+
+
+def test_the_best_facts_of_a_tier_are_read_from_an_index_in_order() -> None:
+    bank = make_bank()
+    history(bank, days=2)
+    if connection.vendor == "postgresql":  # of so few rows it would rather read all
+        connection.cursor().execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+    plan = bank.facts.shareable().best(3, 10).explain()
+    assert "fact_worth" in plan and "sort" not in plan.lower() and "temp b-tree" not in plan.lower()
+    growth = candidates.growth(bank).explain()
+    assert "entry_growth" in growth
 
 
 def test_pinned_facts_come_first_even_when_little_fits() -> None:

@@ -147,6 +147,21 @@ def test_digests_are_made_from_leaf_facts_never_from_digest_prose(model: Scripte
     assert re.findall(r"^\[\d+\] \((\d+) March 2026\)", prompt_of(week), re.M) == ["2"] * 6 + ["3"] * 6 + ["4"] * 6
 
 
+def test_facts_move_with_the_tree_and_lines_of_absorbed_digests_leave_the_running(model: ScriptedLLM) -> None:
+    bank = make_bank(max_tokens=200)
+    model.answer = "- fact: Much was said about cranes and ferries, as ever. [1,2,3,4,5,6]"
+    leaves = [leaf.pk for leaf in day_of_leaves(bank, 0)]
+    tiers = Fact.objects.filter(entry__in=leaves).values_list("tier", flat=True).order_by().distinct()
+    assert list(tiers) == [Granularity.CONVERSATION.tier]
+    compress(bank, MONDAY + 2 * DAY)
+    [day] = digests()
+    assert (list(tiers.all()), day.facts.get().tier) == ([Granularity.DAY.tier], Granularity.DAY.tier)
+    day_of_leaves(bank, 40, chats=5)
+    compress(bank, MONDAY + 20 * DAY)
+    assert (list(tiers.all()), day.facts.get().tier) == ([Granularity.WEEK.tier], None)
+    assert sound(bank)
+
+
 def test_a_straggler_folds_in_by_one_re_derivation_of_the_digest_that_stands(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
     day_of_leaves(bank, 0)

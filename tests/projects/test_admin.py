@@ -326,7 +326,8 @@ class MemoryTest(AdminCase):
         bank, leaf = self.apollo.bank, self.fact.entry
         times = {"first_at": leaf.first_at, "last_at": leaf.last_at, "period_start": leaf.period_start}
         day = bank.entries.create(granularity="day", output_count=1, method="test", **times)
-        line = day.facts.create(position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[self.fact.pk])
+        line = Fact.of(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[self.fact.pk])
+        line.save()
         self.assertContains(self.client.get(self.change_url(line)), "It rests on these facts")
         services.set_private(bank, chat_key="told", private=True, actor="bob", now=NOON)
 

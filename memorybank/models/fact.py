@@ -1,0 +1,122 @@
+"""Facts: the lines of memory, each with its place, its worth and where it came from."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+from django.db import models
+from django.db.models import Case, F, Q, When
+
+from .bank import Bank
+from .entry import Entry
+
+#: Nothing has replaced the fact, or what did is kept back itself.
+_STANDS = (
+    Q(superseded_by=None)
+    | Q(superseded_by__hidden=True)
+    | (Q(superseded_by__isnull=False) & ~Q(superseded_by__quarantine=""))
+    | Q(superseded_by__entry__chat__private=True)
+)
+
+
+class Standing(NamedTuple):
+    """What became of a leaf fact: whether it may be shown, and whether a person corrected it."""
+
+    pk: int
+    text: str
+    citations: tuple[int, ...]
+    is_visible: bool
+    is_edited: bool
+
+
+class FactQuerySet(models.QuerySet["Fact"]):
+    """Sets of facts."""
+
+    def visible(self) -> FactQuerySet:
+        """Facts that may be shown to a model: not hidden, not quarantined, not replaced by one that may be shown."""
+        return self.filter(_STANDS, hidden=False, quarantine="")
+
+    def standing(self, *, changed: bool = False) -> list[Standing]:
+        """What became of each fact; with ``changed`` only of those that are not as they were written."""
+        visible = Case(When(_STANDS, hidden=False, quarantine="", then=True), default=False)
+        found = self.annotate(is_visible=visible).order_by()
+        found = found.exclude(is_visible=True, edited_by="") if changed else found
+        return [
+            Standing(pk, text, tuple(citations), is_visible, bool(edited_by))
+            for pk, text, citations, is_visible, edited_by in found.values_list(
+                "pk", "text", "citations", "is_visible", "edited_by"
+            )
+        ]
+
+    def shareable(self) -> FactQuerySet:
+        """Visible facts whose chat is not private."""
+        return self.visible().exclude(entry__chat__private=True)
+
+    def best(self, tier: int, most: int) -> FactQuerySet:
+        """The ``most`` facts of a tier that are worth most for their length; pinned ones are read by themselves."""
+        return self.filter(tier=tier, pinned=False).order_by("-worth", "pk")[:most]
+
+
+class Fact(models.Model):
+    """One line of memory, with where it came from."""
+
+    class Kind(models.TextChoices):
+        FACT = "fact"
+        DECISION = "decision"
+        PREFERENCE = "preference"
+        QUESTION = "question"
+
+    # Its index is fact_worth, which begins with it.
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="facts", db_index=False)
+    entry = models.ForeignKey(Entry, models.CASCADE, related_name="facts")
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.FACT)
+    text = models.TextField()
+    speaker = models.CharField(max_length=200, blank=True)
+    said_on = models.DateField()
+    tokens = models.PositiveIntegerField()
+    weight = models.FloatField(default=0.5, help_text="Prior worth, 0 to 1.")
+    # As packing counts it, with the share of a date and speaker that every fact costs.
+    worth = models.GeneratedField(
+        expression=F("weight") / (F("tokens") + 3), output_field=models.FloatField(), db_persist=True
+    )
+    tier = models.PositiveSmallIntegerField(
+        null=True, editable=False, help_text="That of the live entry above it; empty: a digest's that was absorbed."
+    )
+    detail = models.BooleanField(default=False, help_text="Extracted beside a model's facts.")
+    citations = models.JSONField(help_text="Output ids (in a leaf) or leaf-fact ids (in a digest).")
+    pinned = models.BooleanField(default=False)
+    hidden = models.BooleanField(default=False)
+    edited_by = models.CharField(max_length=200, blank=True)
+    quarantine = models.CharField(max_length=200, blank=True, help_text="Why it is held back; empty: it is not.")
+    superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
+
+    objects: ClassVar[FactQuerySet] = FactQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["entry_id", "position"]
+        constraints = [
+            # A line that cites nothing cannot be explained, corrected or erased.
+            models.CheckConstraint(name="fact_cites_something", condition=~Q(citations=[])),
+        ]
+        indexes = [
+            # Read by rendering and roll-up: the facts of an entry, in order.
+            models.Index(name="fact_in_entry", fields=["entry", "position"]),
+            # Read by rendering: the best of each tier, so that it reads no more when history grows.
+            models.Index(name="fact_worth", fields=["bank", "tier", "-worth", "id"]),
+            # Read by rendering: pinned facts, whatever they are worth; few are.
+            models.Index(name="fact_pinned", fields=["bank"], condition=Q(pinned=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"fact {self.pk}"
+
+    @classmethod
+    def of(cls, entry: Entry, **values: Any) -> Fact:
+        """A new line of a live entry, standing where that stands; not yet saved."""
+        return cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **values)
+
+    @property
+    def settled_by_hand(self) -> bool:
+        """A person pinned, edited or hid it; no model may replace it."""
+        return self.pinned or self.hidden or bool(self.edited_by)
