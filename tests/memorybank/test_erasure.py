@@ -9,7 +9,21 @@ from django.db import connection
 from memorybank import rendering, services
 from memorybank.models import Bank, Chat, Entry
 
-from .factories import DAY, HOUR, MONDAY, add_fact, add_leaf, block_of, chat_of, day_of_leaves, digests, make_bank, run, sound, stored_text
+from .factories import (
+    DAY,
+    HOUR,
+    MONDAY,
+    add_fact,
+    add_leaf,
+    block_of,
+    chat_of,
+    day_of_leaves,
+    digests,
+    make_bank,
+    run,
+    sound,
+    stored_text,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 

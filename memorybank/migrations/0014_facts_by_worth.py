@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0008_where_facts_stand")]
+    dependencies = [("memorybank", "0013_where_facts_stand")]
 
     operations = [
         migrations.AlterField(

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0006_references_instead_of_copies")]
+    dependencies = [("memorybank", "0011_references_instead_of_copies")]
 
     operations = [
         migrations.AddField(

@@ -40,6 +40,6 @@ def _digests(apps):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0005_entry_kept")]
+    dependencies = [("memorybank", "0010_entry_kept")]
 
     operations = [migrations.RunPython(refer, copy)]

@@ -19,6 +19,6 @@ def place(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0007_fact_standing")]
+    dependencies = [("memorybank", "0012_fact_standing")]
 
     operations = [migrations.RunPython(place, migrations.RunPython.noop)]
