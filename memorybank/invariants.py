@@ -126,3 +126,5 @@ def _budget(bank: Bank) -> Iterator[Violation]:
         size = tokens.count(text, conf.current().encoding)
         if size > bank.max_tokens:
             yield Violation("I3", f"{name} block", f"{size} tokens, the budget is {bank.max_tokens}")
+    if stored and (size := tokens.count(stored.text, stored.encoding)) != stored.tokens:
+        yield Violation("I3", "stored block", f"{size} tokens, but {stored.tokens} are noted")

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
 
 from .factories import DAY, HOUR, MONDAY, add_fact, add_leaf, make_bank, run, say, sentence, sound, talk
 
@@ -100,10 +100,7 @@ BREAKS: dict[str, tuple[str, Callable[[], object]]] = {
     "a fact in a tier where its entry is not": ("I2", lambda: Fact.objects.filter(entry=leaf()).update(tier=3)),
     "a line of an absorbed digest in the running": ("I2", lambda: absorbed_line()),
     "a fact of another bank": ("I2", lambda: Fact.objects.filter(entry=leaf()).update(bank=elsewhere().bank)),
-    "a stored block over budget": (
-        "I3",
-        lambda: Bank.objects.filter(enabled=True, max_tokens=200).update(block="word " * 300),
-    ),
+    "a stored block over budget": ("I3", lambda: StoredBlock.objects.update(text="word " * 300)),
 }
 
 
