@@ -7,6 +7,7 @@ from .measuring import seconds, show
 
 NAMES = (
     "chat_path",
+    "importing",
     "sweep",
     "rendering",
     "chunking",

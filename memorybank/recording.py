@@ -1,94 +1,20 @@
 """Writing an output down and completing it: validated, in one short transaction, without any model."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from uuid import uuid4
 
 from django.db import transaction
-from django.utils import timezone
 
 from .exceptions import InvalidInput
 from .models import Bank, Chat, Output, SearchDocument, StoredBlock
+from .outputs import NewOutput, Outcome, as_json, storable
 
-MAX_TEXT = 1_000_000
-MAX_KEY = 200
-#: Clocks differ; a turn may be this far ahead of ours.
-CLOCK_SKEW = timedelta(minutes=5)
-
-
-@dataclass(frozen=True, slots=True)
-class NewOutput:
-    """An output to be recorded. Texts at most ``MAX_TEXT`` characters, keys at most ``MAX_KEY``."""
-
-    chat_key: str
-    author: str
-    question: str
-    created_at: datetime
-    answer: str = ""
-    messages: Sequence[Any] = ()
-    status: str = Output.Status.OK
-    key: str = ""
-    title: str = ""
-
-    def require_valid(self, now: datetime) -> None:
-        """Raise :class:`InvalidInput`, naming the field and the limit."""
-        for name in ("chat_key", "author", "question", "answer", "key", "title", "status"):
-            if not isinstance(getattr(self, name), str):
-                raise InvalidInput(f"{name}: must be text, not {type(getattr(self, name)).__name__}.")
-        self._require_keys()
-        self._require_bounded()
-        if self.status not in Output.Status.values:
-            known = ", ".join(Output.Status.values)
-            raise InvalidInput(f"status: “{self.status[:40]}” is not one of {known}.")
-        self._require_time(now)
-
-    def _require_keys(self) -> None:
-        if not self.chat_key.strip():
-            raise InvalidInput("chat: must not be empty.")
-        for name in ("chat_key", "author", "key"):
-            value = getattr(self, name)
-            if len(value) > MAX_KEY:
-                raise InvalidInput(f"{name}: {len(value):,} characters, at most {MAX_KEY} are allowed.")
-            if value != _storable(value):
-                raise InvalidInput(f"{name}: must not contain a NUL character or half a surrogate pair.")
-
-    def _require_bounded(self) -> None:
-        sizes = {"question": len(self.question), "answer": len(self.answer)}
-        if not isinstance(self.messages, list | tuple):
-            raise InvalidInput("messages: must be a list of chat messages.")
-        if self.messages:
-            sizes["messages"] = len(_as_json(self.messages))
-        for name, size in sizes.items():
-            if size > MAX_TEXT:
-                raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT:,} are allowed.")
-
-    def _require_time(self, now: datetime) -> None:
-        if not isinstance(self.created_at, datetime):
-            raise InvalidInput("created_at: must be a time.")
-        if timezone.is_naive(self.created_at):
-            raise InvalidInput("created_at: has no time zone; write it like 2026-05-08T13:56:00Z.")
-        if self.created_at.year < 1970:  # no chat is older, and the calendar's first days overflow
-            raise InvalidInput(f"created_at: {self.created_at.isoformat()} is before 1970.")
-        if self.created_at > now + CLOCK_SKEW:
-            raise InvalidInput(f"created_at: {self.created_at.isoformat()} is in the future.")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of asking. ``title`` is the chat's if it has none, ``error`` why there is no answer."""
-
-    status: str = Output.Status.OK
-    answer: str = ""
-    error: str = ""
-    title: str = ""
-
-    def require_valid(self) -> None:
-        """Raise :class:`InvalidInput` unless this ends an attempt."""
-        if self.status not in Output.Status.values or self.status == Output.Status.PENDING:
-            raise InvalidInput(f"status: “{self.status[:40]}” does not complete an output.")
+#: What a new output may change of its chat.
+COUNTED = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
+#: A chat's id and an output's key in it.
+Place = tuple[int, str]
 
 
 def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
@@ -99,15 +25,59 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     new.require_valid(now)
     with transaction.atomic():
         locked = _lock(bank)
-        title = _storable(new.title[:200])
+        title = storable(new.title[:200])
         chat, _ = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
         chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may hold its row, not the bank's
-        known = chat.outputs.filter(key=new.key).first() if new.key else None
-        if known and (known.status == Output.Status.OK or new.status != Output.Status.OK):
+        known = chat.outputs.with_keys([new.key]).first() if new.key else None
+        if known and not _gives_way(known, new):
             return known, False
         if known:
             known.delete()
         return _add(locked, chat, new, at=new.created_at), True
+
+
+def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime) -> list[Output | None]:
+    """What was recorded of ``many``, in their order: each output, or None where its key was there before.
+
+    By the rules of :func:`record`, in one transaction with few queries. Whatever it raises, none is recorded.
+    """
+    for new in many:
+        new.require_valid(now)
+    with transaction.atomic():
+        locked = _lock(bank)
+        chats = _chats(locked, many)
+        known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in many if new.key)
+        made, replaced = _made(many, chats, known)
+        Output.objects.filter(pk__in=[output.pk for output in replaced if output.pk]).delete()
+        gone = {id(output) for output in replaced}  # not by equality: rows without an id have none
+        fresh = [output for output in made if output and id(output) not in gone]
+        Output.objects.bulk_create(fresh)
+        for new, output in zip(many, made, strict=True):
+            if output:
+                _count(locked, chats[new.chat_key], new, at=new.created_at)
+        grown = {output.chat_id for output in fresh}
+        Chat.objects.store((chat for chat in chats.values() if chat.pk in grown), COUNTED)
+    return made
+
+
+def _made(
+    many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[Place, Output]
+) -> tuple[list[Output | None], list[Output]]:
+    """Of each a row, or None where it is known; and the rows, of the database or of ``many``, that give way to one."""
+    made: list[Output | None] = []
+    replaced = []
+    for new in many:
+        chat = chats[new.chat_key]
+        before = known.get((chat.pk, new.key)) if new.key else None
+        if before and not _gives_way(before, new):
+            made.append(None)
+            continue
+        if before:
+            replaced.append(before)
+        output = _output(chat, new)
+        made.append(output)
+        known[chat.pk, new.key] = output
+    return made, replaced
 
 
 def ask_again(bank: Bank, output_id: int, *, now: datetime) -> Output:
@@ -123,7 +93,9 @@ def ask_again(bank: Bank, output_id: int, *, now: datetime) -> Output:
         output.status, output.asked_at, output.error = Output.Status.PENDING, now, ""
         output.key = output.key or _new_key()
         output.save(update_fields=["status", "asked_at", "error", "key"])
-        _note(locked, Chat.objects.select_for_update().get(pk=output.chat_id), at=now)
+        chat = Chat.objects.select_for_update().get(pk=output.chat_id)
+        _note(locked, chat, at=now)
+        chat.save(update_fields=COUNTED)
     return output
 
 
@@ -146,18 +118,35 @@ def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> 
         if outcome.status == Output.Status.OK:
             return _answer(locked, chat, known, outcome, now)
         if known.asked_at == output.asked_at:
-            known.status, known.error = outcome.status, _storable(outcome.error[:500])
+            known.status, known.error = outcome.status, storable(outcome.error[:500])
             known.save(update_fields=["status", "error"])
         return known
 
 
+def _gives_way(known: Output, new: NewOutput) -> bool:
+    """Whether a known output was never answered and now is."""
+    return known.status != Output.Status.OK and new.status == Output.Status.OK
+
+
 def _lock(bank: Bank) -> Bank:
-    """The bank's row, locked: ids grow in the order in which turns become memory's, so that no watermark overtakes
-    one, and nobody switches the bank on without seeing that a turn waits."""
+    """The bank, held until the transaction ends.
+
+    So ids grow in the order in which turns become memory's, and no watermark overtakes one; and nobody switches
+    the bank on without seeing that a turn waits.
+    """
     locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
     if locked is None:
         raise InvalidInput("The project has been deleted.")
     return locked
+
+
+def _chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
+    """The chats of ``many`` by key, held, those that were missing created."""
+    keys = dict.fromkeys(new.chat_key for new in many)
+    held = Chat.objects.select_for_update().filter(bank=bank, key__in=keys).order_by("pk")
+    found = {chat.key: chat for chat in held}
+    missing = [Chat(bank=bank, key=key) for key in keys if key not in found]
+    return found | {chat.key: chat for chat in Chat.objects.bulk_create(missing)}
 
 
 def _new_key() -> str:
@@ -183,25 +172,38 @@ def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: dateti
 
 def _add(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> Output:
     """Insert it; ``at`` is when the chat was last busy with it."""
-    awaited = new.status == Output.Status.PENDING
-    output = Output.objects.create(
-        chat=chat,
-        key=new.key or (_new_key() if awaited else ""),
-        author=_storable(new.author),
-        question=_storable(new.question),
-        answer=_storable(new.answer),
-        messages=json.loads(_storable(_as_json(new.messages).replace("\\u0000", "\\ufffd"))),
-        status=new.status,
-        created_at=new.created_at,
-        asked_at=new.created_at if awaited else None,
-    )
-    chat.title = chat.title or _storable(new.title[:200])
-    _note(bank, chat, at=at, counts=new.status == Output.Status.OK)
+    output = _output(chat, new)
+    output.save(force_insert=True)
+    _count(bank, chat, new, at=at)
+    chat.save(update_fields=COUNTED)
     return output
 
 
+def _output(chat: Chat, new: NewOutput) -> Output:
+    """``new`` as a row that any database can hold, not saved yet."""
+    awaited = new.status == Output.Status.PENDING
+    asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
+    return Output(
+        chat=chat,
+        key=new.key or (_new_key() if awaited else ""),
+        author=storable(new.author),
+        question=storable(new.question),
+        answer=storable(new.answer),
+        messages=json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else [],
+        status=new.status,
+        created_at=asked,
+        asked_at=asked if awaited else None,
+    )
+
+
+def _count(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> None:
+    """What becomes of ``chat`` with one more output; not saved yet."""
+    chat.title = chat.title or storable(new.title[:200])
+    _note(bank, chat, at=at.astimezone(UTC), counts=new.status == Output.Status.OK)
+
+
 def _note(bank: Bank, chat: Chat, *, at: datetime, counts: bool = False) -> None:
-    """The chat was busy at ``at``; ``counts`` if one more turn waits to become memory."""
+    """The chat was busy at ``at``; ``counts`` if one more turn waits to become memory. Not saved yet."""
     chat.last_output_at = max(chat.last_output_at or at, at)
     chat.pending_outputs = chat.pending_outputs + 1 if counts else chat.pending_outputs
     if counts and chat.parked_at:  # new turns are a new chance
@@ -209,20 +211,6 @@ def _note(bank: Bank, chat: Chat, *, at: datetime, counts: bool = False) -> None
     failing = chat.due_at if chat.attempts else None
     due = chat.next_due(bank)
     chat.due_at = max(due, failing) if due and failing else due
-    changed = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
-    chat.save(update_fields=changed)
-
-
-def _as_json(messages: Sequence[Any]) -> str:
-    try:
-        return json.dumps(list(messages), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"messages: cannot be stored as JSON: {error}.") from error
-
-
-def _storable(text: str) -> str:
-    """What every database can hold: no NUL, no lone surrogate."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:

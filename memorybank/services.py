@@ -26,9 +26,9 @@ from . import recall as recalling
 from .exceptions import InvalidInput
 from .invariants import Violation
 from .models import Bank, Chat, Event, Fact, Granularity, LLMEndpoint, Output
+from .outputs import NewOutput, Outcome
 from .prompting import PromptMemory
 from .recall import Hit
-from .recording import NewOutput
 from .rendering import Block, Text
 from .sweeping import Report
 
@@ -56,7 +56,7 @@ __all__ = [
     "prompt_memory",
     "recall",
     "record",
-    "record_once",
+    "record_many",
     "reindex",
     "render",
     "retry_parked",
@@ -93,9 +93,9 @@ def record(
     return recording.record(bank, new, now=now)[0]
 
 
-def record_once(bank: Bank, new: NewOutput, *, now: datetime | None = None) -> tuple[Output, bool]:
-    """Record ``new``; the output, and whether it was not there before."""
-    return recording.record(bank, new, now=now or timezone.now())
+def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime | None = None) -> list[Output | None]:
+    """Record ``many`` in one transaction, all or none: each output, or None where its key was there before."""
+    return recording.record_many(bank, many, now=now or timezone.now())
 
 
 def ask_again(bank: Bank, output_id: int, *, now: datetime | None = None) -> Output:
@@ -120,7 +120,7 @@ def complete(
     latest attempt changes nothing. ``title`` names an untitled chat. Raises :class:`InvalidInput` if the
     output has been erased.
     """
-    return recording.complete(bank, output, recording.Outcome(status, answer, error, title), now=now or timezone.now())
+    return recording.complete(bank, output, Outcome(status, answer, error, title), now=now or timezone.now())
 
 
 def render(

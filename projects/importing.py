@@ -3,23 +3,27 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.db import DatabaseError, DataError, transaction
 from django.utils.dateparse import parse_datetime
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
+from memorybank.models import Output
 from memorybank.services import NewOutput
 
 from .models import SLUG, Conversation, Project, Tenant
 
 #: A line longer than this is refused unread: it cannot hold outputs within their limits.
 MAX_LINE = 8_000_000
+#: Lines recorded in one transaction, and about how much of them is held in memory.
+BATCH, BATCH_CHARACTERS = 1000, 8_000_000
 REQUIRED = ("tenant", "project", "chat", "user", "question", "created_at")
 IN_THE_FILE = {"chat_key": "chat", "author": "user", "key": "id"}
 KNOWN = {*REQUIRED, "answer", "id", "messages", "status", "title"}
@@ -43,11 +47,15 @@ class ImportLine:
     tenant: str
     project: str
     output: NewOutput
+    characters: int
 
     @property
     def path(self) -> str:
         """The project, as ``tenant/project``."""
         return f"{self.tenant}/{self.project}"
+
+
+Batch = list[ImportLine | BadLineError]
 
 
 @dataclass(slots=True)
@@ -82,7 +90,7 @@ class Reader:
             key=self._key(row),
         )
         output.require_valid(self.now)
-        return ImportLine(number, row["tenant"], row["project"], output)
+        return ImportLine(number, row["tenant"], row["project"], output, len(text))
 
     def _key(self, row: dict[str, Any]) -> str:
         """The given id, or one made of what the line says and how often it was said before."""
@@ -146,7 +154,6 @@ class Projects:
 
     def __init__(self) -> None:
         self._found: dict[str, Project] = {}
-        self._members: dict[tuple[int, str], User | None] = {}
 
     def at(self, line: ImportLine) -> Project:
         """The project of ``line``."""
@@ -157,14 +164,6 @@ class Projects:
             )
         return self._found[line.path]
 
-    def member(self, project: Project, author: str) -> User | None:
-        """The member of the project's tenant whose user name is ``author``, if there is one."""
-        place = (project.tenant_id, author)
-        if place not in self._members:
-            members = User.objects.filter(memberships__tenant=project.tenant_id, username=author)
-            self._members[place] = members.first()
-        return self._members[place]
-
     def all(self) -> list[Project]:
         """Every project met so far."""
         return list(self._found.values())
@@ -174,11 +173,78 @@ def _name(slug: str) -> str:
     return slug.replace("-", " ").replace("_", " ").capitalize()
 
 
-def record(projects: Projects, line: ImportLine, *, now: datetime) -> bool:
-    """Record one line's output; whether it was new. A chat belongs to the member who began it, if she is one."""
-    project = projects.at(line)
-    output, is_new = services.record_once(project.bank, line.output, now=now)
-    owner = projects.member(project, line.output.author) if is_new else None
-    if owner:
-        Conversation.objects.get_or_create(chat=output.chat, defaults={"owner": owner})
-    return is_new
+def batches(lines: Iterable[ImportLine | BadLineError], *, strict: bool = False) -> Iterator[Batch]:
+    """The lines in runs that are worth a transaction and fit into memory. ``strict``: a bad line ends its run."""
+    batch: Batch = []
+    room = BATCH_CHARACTERS
+    for line in lines:
+        batch.append(line)
+        room -= line.characters if isinstance(line, ImportLine) else 0
+        if len(batch) == BATCH or room <= 0 or (strict and isinstance(line, BadLineError)):
+            yield batch
+            batch, room = [], BATCH_CHARACTERS
+    if batch:
+        yield batch
+
+
+def take(projects: Projects, batch: Batch, *, now: datetime) -> Iterator[bool | BadLineError]:
+    """Record a batch: for each line whether it was new, or why it cannot be taken. Those bad as read come last.
+
+    A project whose lines fail together is recorded line by line, each when the one before it has been looked at.
+    """
+    good = [line for line in batch if isinstance(line, ImportLine)]
+    for project, lines in _by_project(projects, good):
+        yield from _together(project, lines, now)
+    yield from (line for line in batch if isinstance(line, BadLineError))
+
+
+def _together(project: Project, lines: Sequence[ImportLine], now: datetime) -> Iterable[bool | BadLineError]:
+    try:
+        return _record(project, lines, now)
+    except (InvalidInput, DatabaseError):
+        return (_alone(project, line, now) for line in lines)
+
+
+def _alone(project: Project, line: ImportLine, now: datetime) -> bool | BadLineError:
+    try:
+        return _record(project, [line], now)[0]
+    except InvalidInput as error:
+        return bad_line(line.number, error)
+    except DataError:  # its words may be what was said
+        return BadLineError(f"line {line.number}: the database cannot hold it.")
+    except DatabaseError as error:  # not this line's fault; but it says how far the import came
+        raise type(error)(f"at line {line.number}: {error}") from error
+
+
+def record(projects: Projects, lines: Iterable[ImportLine], *, now: datetime) -> None:
+    """Record lines, each project's in one transaction."""
+    for project, of_project in _by_project(projects, lines):
+        _record(project, of_project, now)
+
+
+def _by_project(projects: Projects, lines: Iterable[ImportLine]) -> list[tuple[Project, list[ImportLine]]]:
+    found: dict[str, tuple[Project, list[ImportLine]]] = {}
+    for line in lines:
+        found.setdefault(line.path, (projects.at(line), []))[1].append(line)
+    return list(found.values())
+
+
+def _record(project: Project, lines: Sequence[ImportLine], now: datetime) -> list[bool]:
+    """Record lines of one project in one transaction; which were new."""
+    with transaction.atomic():
+        outputs = services.record_many(project.bank, [line.output for line in lines], now=now)
+        _own(project, [output for output in outputs if output])
+    return [output is not None for output in outputs]
+
+
+def _own(project: Project, outputs: Sequence[Output]) -> None:
+    """A chat belongs to the member who began it, if she is one; who has it keeps it."""
+    authors = {output.author for output in outputs}
+    members = User.objects.filter(memberships__tenant=project.tenant_id, username__in=authors)
+    ids = dict(members.values_list("username", "pk"))
+    owners: dict[int, int] = {}
+    for output in outputs:
+        if output.author in ids:
+            owners.setdefault(output.chat_id, ids[output.author])
+    rows = [Conversation(chat_id=chat, owner_id=owner) for chat, owner in owners.items()]
+    Conversation.objects.bulk_create(rows, ignore_conflicts=True)

@@ -1,5 +1,6 @@
 """Outputs fed as time passing: a simulated clock, a sweep and compression at each step."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -34,22 +35,27 @@ def replay(
     prepared: set[int] = set()
     while clock < last:
         clock = min(clock + step, last)
-        while fed < len(waiting) and waiting[fed].output.created_at <= clock:
-            _feed(projects, waiting[fed], prepared, prepare, clock)
-            fed += 1
+        until = bisect_right(waiting, clock, lo=fed, key=lambda line: line.output.created_at)
+        _feed(projects, waiting[fed:until], prepared, prepare, clock)
+        fed = until
         report = report + _sweep(clock)
         progress(clock, fed)
     return report
 
 
 def _feed(
-    projects: Projects, line: ImportLine, prepared: set[int], prepare: Callable[[Bank], None], clock: datetime
+    projects: Projects,
+    lines: Sequence[ImportLine],
+    prepared: set[int],
+    prepare: Callable[[Bank], None],
+    clock: datetime,
 ) -> None:
-    bank = projects.at(line).bank
-    if bank.pk not in prepared:
-        prepare(bank)
-        prepared.add(bank.pk)
-    record(projects, line, now=min(clock, real_now()))
+    for line in lines:
+        bank = projects.at(line).bank
+        if bank.pk not in prepared:
+            prepare(bank)
+            prepared.add(bank.pk)
+    record(projects, lines, now=min(clock, real_now()))
 
 
 def _sweep(clock: datetime) -> Report:

@@ -43,7 +43,7 @@ def run(*args: object) -> Ran:
     return Ran(0, out.getvalue(), err.getvalue())
 
 
-def shell(*args: object, data: Path, stdin: bytes | None = None, **env: str) -> Ran:
+def shell(*args: object, data: Path, stdin: bytes | None = None, stderr: int = subprocess.PIPE, **env: str) -> Ran:
     """Run ``manage.py`` as a stranger would, with a data directory of its own and ``env``."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     ours = {"DATA_DIR": str(data), "DATABASE_URL": f"sqlite:///{data}/memorybank.sqlite3", "DEBUG": "true", **NO_MODEL}
@@ -53,8 +53,9 @@ def shell(*args: object, data: Path, stdin: bytes | None = None, **env: str) -> 
         env={**clean, **ours, **env},
         input=stdin,
         stdin=None if stdin is not None else subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
         timeout=120,
         check=False,
     )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return Ran(done.returncode, done.stdout.decode(), (done.stderr or b"").decode())

@@ -45,14 +45,14 @@ class Site:
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *args: object, **env: str) -> subprocess.Popen[bytes]:
+    def start(self, *args: object, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.Popen[bytes]:
         """Start ``python …`` in a process group of its own, its words in ``data/output``."""
         with (self.data / "output").open("ab") as output:
             process = subprocess.Popen(
                 [sys.executable, *map(str, args)],
                 cwd=ROOT,
                 env=self._environment(env),
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,

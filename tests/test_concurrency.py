@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -16,6 +17,7 @@ from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat
+from projects.importing import BATCH
 
 from .memorybank.factories import make_bank, say
 from .memorybank.factories import run as run_memory
@@ -181,6 +183,52 @@ def test_four_imports_into_the_same_chats_while_they_are_summarised(own_site: Si
     assert covered == Counter(dict.fromkeys(CHATS, 2 + 4 * 5))
     assert own_site.manage("check_memory").code == 0
     assert knows_its_own_chats_and_no_others(own_site)
+
+
+def batches_and_a_half() -> list[str]:
+    """More lines than one transaction takes, of all chats by turns."""
+    return [line(CHATS[n % len(CHATS)], f"Crate number {n}.", id=f"c-{n}") for n in range(BATCH + BATCH // 2)]
+
+
+def recorded(own_site: Site) -> int:
+    ((count,),) = own_site.ask("SELECT count(*) FROM memorybank_output")
+    return int(count)
+
+
+def recorded_in_order(own_site: Site) -> bool:
+    """Whether each line is recorded once, in the order of the file within its chat."""
+    keys = [key for _, key in own_site.ask("SELECT id, key FROM memorybank_output ORDER BY id")]
+    numbers = [int(key.removeprefix("c-")) for key in keys]
+    assert sorted(numbers) == list(range(BATCH + BATCH // 2))
+    for chat in range(len(CHATS)):
+        of_chat = [number for number in numbers if number % len(CHATS) == chat]
+        assert of_chat == sorted(of_chat)
+    assert own_site.manage("check_memory").code == 0
+    return True
+
+
+@pytest.mark.own_servers
+def test_the_same_file_imported_by_two_at_once_is_recorded_once(own_site: Site, tmp_path: Path) -> None:
+    path = tmp_path / "crates.jsonl"
+    path.write_text("\n".join(batches_and_a_half()))
+    importers = [own_site.start("manage.py", "import_chats", path, "--enable") for _ in range(2)]
+    assert [importer.wait(timeout=PATIENCE * 2) for importer in importers] == [0, 0], own_site.output()[-3000:]
+    assert recorded_in_order(own_site)
+
+
+@pytest.mark.own_servers
+def test_an_import_that_is_killed_between_two_batches_goes_on_where_it_was(own_site: Site) -> None:
+    said = "\n".join(batches_and_a_half())
+    killed = own_site.start("manage.py", "import_chats", "-", stdin=subprocess.PIPE)
+    assert killed.stdin
+    with killed.stdin:  # open until the end, so that the importer waits for more
+        killed.stdin.write(said.encode())
+        killed.stdin.flush()
+        wait_until(lambda: recorded(own_site) == BATCH, "recorded a batch", own_site)
+        kill(killed)
+    again = own_site.manage("import_chats", "-", "--json", stdin=said).json
+    assert (again["known"], again["recorded"], again["bad"]) == (BATCH, BATCH // 2, 0)
+    assert recorded_in_order(own_site)
 
 
 # --- one process, but the other's step falls between two queries ----------------------------------------

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import F, Q, Window
 from django.db.models.functions import RowNumber
 
@@ -14,6 +15,9 @@ from .. import conf
 from .bank import Bank
 from .block import StoredBlock
 from .leasing import Leased, LeasedQuerySet
+
+#: Places looked up in one query: the index is asked for each of their chats with each of their keys.
+PLACES = 50
 
 
 class ChatQuerySet(LeasedQuerySet["Chat"]):
@@ -71,6 +75,15 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
             return self.filter(bank=bank, index_due=True).update(index_due=False)
         unindexed = self.filter(bank=bank, private=False, summarised_through__gt=F("indexed_through"))
         return unindexed.update(index_due=True)
+
+    def store(self, chats: Iterable[Chat], names: Sequence[str]) -> None:
+        """Write these fields of many chats, each its own values. ``bulk_update`` does so fifty times more slowly."""
+        every = {field.name: field for field in self.model._meta.concrete_fields}
+        fields = [every[name] for name in (*names, "id")]
+        rows = [[field.get_db_prep_save(getattr(chat, field.name), connection) for field in fields] for chat in chats]
+        assignments = ", ".join(f'"{every[name].column}" = %s' for name in names)
+        with connection.cursor() as cursor:  # names are ours, values are parameters
+            cursor.executemany(f'UPDATE "{self.model._meta.db_table}" SET {assignments} WHERE "id" = %s', rows)
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete them, and with them every line that rests on their words, also in stored blocks.
@@ -173,6 +186,20 @@ class OutputQuerySet(models.QuerySet["Output"]):
     def unanswered(self) -> OutputQuerySet:
         """The others: what may be asked again."""
         return self.exclude(status=Output.Status.OK)
+
+    def with_keys(self, keys: Iterable[str]) -> OutputQuerySet:
+        """Outputs with one of the outer app's ids; those without any are left out, as in the index."""
+        return self.filter(key__in=keys).exclude(key="")
+
+    def known(self, places: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Output]:
+        """Those of these (chat id, key) that are recorded, among others of the same chats; with their status only."""
+        places = sorted(places)
+        known: dict[tuple[int, str], Output] = {}
+        for start in range(0, len(places), PLACES):
+            chats, keys = zip(*places[start : start + PLACES], strict=True)
+            found = self.filter(chat__in=set(chats)).with_keys(set(keys)).order_by()
+            known |= {(output.chat_id, output.key): output for output in found.only("chat", "key", "status")}
+        return known
 
 
 class Output(models.Model):

@@ -7,7 +7,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from io import TextIOWrapper
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -135,7 +135,7 @@ def readable(path: str) -> str:
     return path
 
 
-def opened(path: str) -> IO[str]:
+def opened(path: str) -> TextIOWrapper:
     """A UTF-8 file. Bytes that are not UTF-8 come in as lone surrogates, so that their line can be told."""
     if path == "-":
         return TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")

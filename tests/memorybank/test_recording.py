@@ -4,13 +4,32 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from memorybank import services
+from memorybank import recording, services
 from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Output
+from memorybank.recording import COUNTED
+from memorybank.services import NewOutput
 
-from .factories import DAY, HOUR, MINUTE, MONDAY, block_of, chat_of, make_bank, refusing, run, say, sound, tag, talk
+from .factories import (
+    DAY,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    block_of,
+    chat_of,
+    make_bank,
+    refusing,
+    run,
+    say,
+    sentence,
+    sound,
+    tag,
+    talk,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
@@ -144,6 +163,78 @@ def test_a_blocked_turn_does_not_unpark_a_chat() -> None:
     assert chat_of(bank, "c").parked_at == MONDAY
 
 
+# --- many at once ------------------------------------------------------------------------------------
+
+
+def turns() -> list[NewOutput]:
+    """Of two chats by turns, every kind of status, some keys twice, some turns older than the ones before."""
+    said = []
+    for number in range(30):
+        status = ("ok", "ok", "error", "blocked")[number % 4]
+        at = MONDAY + (number * 7 % 30) * MINUTE
+        key = f"k{number // 2}" if number % 5 else ""
+        chat, title = f"c{number % 2}", f"Title {number}" if number > 3 else ""
+        said.append(NewOutput(chat, "Priya", sentence(number), at, "Noted.", ["x\x00"], status, key, title))
+    return said
+
+
+def stored(bank: Bank) -> tuple[list[Any], list[Any]]:
+    """All that recording writes, but for the ids."""
+    chats = bank.chats.order_by("key").values("key", "title", *COUNTED)
+    columns = ("chat__key", "key", "author", "question", "answer", "messages", "status", "created_at")
+    return list(chats), list(Output.objects.filter(chat__bank=bank).order_by("pk").values(*columns))
+
+
+@pytest.mark.parametrize("cut", [0, 7, 30])
+def test_many_at_once_are_recorded_as_one_by_one(cut: int) -> None:
+    single, bulk = make_bank(), make_bank()
+    later = MONDAY + HOUR
+    for bank in (single, bulk):  # a chat with a history: parked, then failing
+        talk(bank, "c1", [99])
+        Chat.objects.filter(bank=bank).update(parked_at=MONDAY, attempts=5, due_at=None)
+    one_by_one = [recording.record(single, new, now=later)[1] for new in turns()]
+    parts = (turns()[:cut], turns()[cut:])
+    made = [output for part in parts for output in services.record_many(bulk, part, now=later)]
+    assert [output is not None for output in made] == one_by_one
+    assert stored(single) == stored(bulk)
+    ids = [output.pk for output in made if output]
+    assert ids == sorted(ids)
+    assert sound(bulk)
+
+
+def test_many_at_once_are_all_recorded_or_none() -> None:
+    bank = make_bank()
+    good, bad = turns()[:10], NewOutput("c", "Priya", "?", MONDAY + DAY)
+    with pytest.raises(InvalidInput, match="is in the future"):
+        services.record_many(bank, [*good, bad], now=MONDAY + HOUR)
+    assert not Chat.objects.exists()
+    Bank.objects.filter(pk=bank.pk).delete()
+    with pytest.raises(InvalidInput, match="has been deleted"):
+        services.record_many(bank, good, now=MONDAY + HOUR)
+
+
+def test_many_at_once_take_few_queries(django_assert_max_num_queries: Any) -> None:
+    bank = make_bank()
+    talk(bank, "c0", [1])
+    many = [NewOutput(f"c{n % 100}", "Priya", sentence(n), MONDAY, key=str(n)) for n in range(1000)]
+    with django_assert_max_num_queries(60):
+        services.record_many(bank, many, now=MONDAY)
+    assert Output.objects.count() == 1001
+
+
+def test_a_known_turn_is_looked_up_in_the_index_of_keys_however_long_its_chat() -> None:
+    bank = make_bank()
+    output = say(bank, "c", "We ship on Friday.", key="42")
+    with CaptureQueriesContext(connection) as captured:
+        say(bank, "c", "We ship on Friday.", key="42")
+    (lookup,) = [query["sql"] for query in captured if '"key" IN' in query["sql"]]
+    if connection.vendor == "sqlite":  # PostgreSQL would read a table of one row
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {lookup}")
+            assert "output_key_unique_in_chat (chat_id=? AND key=?)" in cursor.fetchall()[0][3]
+    assert Output.objects.get() == output
+
+
 # --- private chats -----------------------------------------------------------------------------------
 
 
@@ -190,3 +281,29 @@ def test_a_failing_model_never_touches_recording(model: ScriptedLLM) -> None:
     run(MONDAY + HOUR)
     assert say(bank, "c", "Still writing.", at=MONDAY + 2 * HOUR).pk
     assert chat_of(bank, "c").pending_outputs == 2
+
+
+def test_a_batch_completes_what_nobody_answered_and_repeats_nothing() -> None:
+    one_by_one, together = make_bank(), make_bank()
+    told = [
+        ("a", "pending", ""),
+        ("b", "ok", "Yes."),
+        ("a", "ok", "At noon."),
+        ("a", "ok", "Later."),
+        ("c", "error", ""),
+    ]
+    known = NewOutput("chat", "bob", "Asked b?", MONDAY, "", (), "error", "b")
+    many = [NewOutput("chat", "bob", f"Asked {key}?", MONDAY, answer, (), status, key) for key, status, answer in told]
+    for bank in (one_by_one, together):
+        services.record_many(bank, [known], now=MONDAY)
+    for new in many:
+        services.record_many(one_by_one, [new], now=MONDAY)
+    made = services.record_many(together, many, now=MONDAY)
+    assert [output is not None for output in made] == [True, True, True, False, True]
+    columns = ("key", "question", "answer", "status")
+    outputs = [Output.objects.filter(chat__bank=bank).order_by("pk") for bank in (one_by_one, together)]
+    rows = [list(recorded.values_list(*columns)) for recorded in outputs]
+    assert rows[0] == rows[1]
+    assert [row[::2] for row in rows[1]] == [("b", "Yes."), ("a", "At noon."), ("c", "")]
+    assert chat_of(together, "chat").pending_outputs == chat_of(one_by_one, "chat").pending_outputs == 2
+    assert sound(together)

@@ -1,18 +1,25 @@
 """import_chats: everything good is recorded once, everything bad is named, nothing is lost."""
 
 import json
+import os
+import pty
+import re
 import tempfile
+import termios
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.models import User
+from django.db import DataError, OperationalError, connection
 from django.test import TestCase
 from django.utils.timezone import now
 
 from memorybank.models import Bank, Chat, Output
-from projects.models import Project, Tenant
-from tests.commands import Ran, run
+from projects.importing import BATCH
+from projects.models import Conversation, Membership, Project, Role, Tenant
+from tests.commands import Ran, run, shell
 
 GOOD = {
     "tenant": "acme",
@@ -173,6 +180,98 @@ class TestBadLines(ImportCase):
     def test_it_counts_what_was_bad(self) -> None:
         ran = self.take(GOOD, "{", options=["--json"])
         self.assertEqual(ran.json, {"lines": 2, "recorded": 1, "known": 0, "bad": 1, "projects": 1})
+
+
+class TestBatches(ImportCase):
+    """Lines are recorded by the thousand, and one that fails takes no other with it."""
+
+    def lines(self, number: int) -> list[dict[str, str]]:
+        return [
+            {**GOOD, "chat": f"c{n % 7}", "project": f"p{n % 2}", "question": f"Number {n}."} for n in range(number)
+        ]
+
+    def taken(self, lines: list[Any], error: type[Exception], *options: str) -> Ran:
+        """Import while the database answers whatever contains “poison” with this error."""
+
+        def refuse(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+            if sql.startswith("INSERT") and any("poison" in str(value) for value in params):
+                raise error("This poison is in no report.")
+            return execute(sql, params, many, context)
+
+        with connection.execute_wrapper(refuse):
+            return self.take(*lines, options=["--json", *options])
+
+    def test_more_lines_than_a_batch_are_all_recorded_each_chat_in_the_order_of_the_file(self) -> None:
+        ran = self.take(*self.lines(2 * BATCH + 100), options=["--json"])
+        self.assertEqual(ran.json["recorded"], 2 * BATCH + 100)
+        for chat in Chat.objects.all():
+            said = [int(output.question.strip("Number .")) for output in chat.outputs.order_by("pk")]
+            self.assertEqual(said, sorted(said))
+            self.assertEqual(chat.pending_outputs, len(said))
+
+    def test_lines_too_long_for_one_batch_are_recorded_in_several(self) -> None:
+        ran = self.take(*[{**GOOD, "id": str(n), "answer": "x" * 900_000} for n in range(20)], options=["--json"])
+        self.assertEqual(ran.json["recorded"], 20)
+
+    def test_a_line_that_the_database_refuses_is_named_and_the_others_are_recorded(self) -> None:
+        lines = self.lines(20)
+        lines[7]["question"] = "Some poison."
+        ran = self.taken(lines, DataError)
+        self.assertEqual((ran.code, ran.json["recorded"], ran.json["bad"]), (1, 19, 1))
+        self.assertIn("line 8: the database cannot hold it.", ran.err)
+        self.assertNotIn("poison", ran.err)
+
+    def test_a_failing_database_is_reported_with_the_line_and_what_came_before_stays(self) -> None:
+        lines = [{**line, "project": "apollo"} for line in self.lines(20)]
+        lines[7]["question"] = "Some poison."
+        ran = self.taken(lines, OperationalError)
+        self.assertEqual(ran.code, 1)
+        self.assertIn("at line 8", ran.err)
+        self.assertEqual(Output.objects.count(), 7)
+
+    def test_strict_stops_at_what_the_database_refuses(self) -> None:
+        lines = [{**line, "project": "apollo"} for line in self.lines(20)]
+        lines[7]["question"] = "Some poison."
+        ran = self.taken(lines, DataError, "--strict")
+        self.assertIn("line 8: ", ran.err)
+        self.assertEqual(Output.objects.count(), 7)
+
+    def test_a_chat_belongs_to_the_member_who_began_it(self) -> None:
+        project = Project.objects.open(Tenant.objects.create(slug="acme", name="Acme"), "apollo", "Apollo")
+        for name in ("ann", "ben"):
+            user = User.objects.create_user(name)
+            Membership.objects.create(user=user, tenant=project.tenant, role=Role.MEMBER)
+        by = {"stranger": {**GOOD, "user": "zoe"}, "ann": GOOD, "ben": {**GOOD, "user": "ben"}}
+        self.take(by["stranger"], by["ben"], by["ann"], {**by["stranger"], "chat": "c2"})
+        self.take({**GOOD, "id": "1"}, {**GOOD, "chat": "c3"})
+        owners = Conversation.objects.values_list("chat__key", "owner__username")
+        self.assertEqual(dict(owners), {"c1": "ben", "c3": "ann"})
+
+    def test_times_far_from_greenwich_are_recorded(self) -> None:
+        self.take({**GOOD, "created_at": "2026-03-02T10:00:00+23:59"})
+        self.assertEqual(Output.objects.get().created_at.isoformat(), "2026-03-01T10:01:00+00:00")
+
+    def test_the_progress_bar_counts_the_bytes_of_the_file(self) -> None:
+        file = self.file(*[{**GOOD, "id": str(n)} for n in range(2 * BATCH)])
+        shown = _on_a_terminal("import_chats", file, data=self.folder)
+        reached = [int(found) for found in re.findall(r"(\d+)%", shown)]
+        self.assertEqual((reached[0], reached[-1]), (0, 100))
+        self.assertTrue(any(40 < each < 60 for each in reached), reached)
+
+
+def _on_a_terminal(*args: object, data: Path) -> str:
+    """What a command writes on a terminal's standard error, every step of its bar."""
+    assert shell("migrate", "--verbosity=0", data=data).code == 0
+    terminal, end = pty.openpty()
+    termios.tcsetwinsize(end, (24, 80))
+    os.set_blocking(terminal, False)
+    try:
+        ran = shell(*args, data=data, stderr=end, TQDM_MININTERVAL="0")
+        said = os.read(terminal, 4096).decode()  # a terminal holds no more
+    finally:
+        os.close(terminal), os.close(end)
+    assert ran.code == 0, said
+    return said
 
 
 class TestFiles(ImportCase):

@@ -1,15 +1,15 @@
 """Import outputs from a JSON Lines file."""
 
-from collections.abc import Iterator
-from typing import Any
+import os
+from io import TextIOWrapper
+from typing import Any, NoReturn
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.timezone import now
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.exceptions import InvalidInput
-from projects.importing import BadLineError, Projects, Reader, bad_line, record
+from projects.importing import BATCH, BadLineError, Projects, Reader, batches, take
 
 from ..base import ACTOR, FAILED, MemoryCommand, counted, opened, readable
 
@@ -20,7 +20,8 @@ class Command(MemoryCommand):
         "question, answer and created_at (ISO 8601 with a zone), and if wanted id, messages, status (ok, error, "
         "blocked, cancelled, stopped or pending) and title. Tenants, projects and chats that are missing are created. "
         "Importing the same file twice changes nothing; an answer to an id that had none completes it. A bad line is "
-        "reported with its number and skipped; then the exit code is 1."
+        "reported with its number and skipped; then the exit code is 1. "
+        f"Lines are recorded {BATCH:,} at a time; after an interruption, importing the file again goes on from there."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -39,9 +40,12 @@ class Command(MemoryCommand):
     def handle(self, *, file: str, enable: bool, strict: bool, json: bool, **options: Any) -> None:
         projects = Projects()
         counts = {"lines": 0, "recorded": 0, "known": 0, "bad": 0}
-        for line in Reader(now()).read(_watched(file)):
-            counts["lines"] += 1
-            counts[self._take(line, projects, strict)] += 1
+        with opened(file) as lines, _bar(lines) as bar:
+            for batch in batches(Reader(now()).read(lines), strict=strict):
+                for outcome in take(projects, batch, now=now()):
+                    counts["lines"] += 1
+                    counts[self._counted(outcome, strict)] += 1
+                _advance(bar, lines, counts["lines"])
         if enable:
             for project in projects.all():
                 services.enable(project.bank, actor=ACTOR, disclosure_accepted=True)
@@ -52,20 +56,24 @@ class Command(MemoryCommand):
                 f"Skipped {counts['bad']:,} bad of {counted(counts['lines'], 'line')}.", returncode=FAILED
             )
 
-    def _take(self, line: Any, projects: Projects, strict: bool) -> str:
-        """Record a line; which count it belongs to."""
-        if not isinstance(line, BadLineError):
-            try:
-                return "recorded" if record(projects, line, now=now()) else "known"
-            except InvalidInput as error:
-                line = bad_line(line.number, error)
+    def _counted(self, outcome: bool | BadLineError, strict: bool) -> str:
+        """Which count a line belongs to."""
+        if not isinstance(outcome, BadLineError):
+            return "recorded" if outcome else "known"
         if strict:
-            raise CommandError(f"{line} Nothing after it was read.", returncode=FAILED)
-        self.stderr.write(str(line))
+            raise CommandError(f"{outcome} Nothing after it was read.", returncode=FAILED)
+        self.stderr.write(str(outcome))
         return "bad"
 
 
-def _watched(file: str) -> Iterator[str]:
-    """The lines, with a progress bar on a terminal."""
-    with opened(file) as lines:
-        yield from tqdm(lines, unit=" lines", disable=None, leave=False)
+def _bar(lines: TextIOWrapper) -> "tqdm[NoReturn]":
+    """On a terminal: how many bytes of the file are recorded; where it has no size, how many lines."""
+    unsized = not lines.seekable()
+    total, unit = (None, " lines") if unsized else (os.fstat(lines.fileno()).st_size, "B")
+    return tqdm(total=total, unit=unit, unit_scale=not unsized, miniters=1, disable=None, leave=False)
+
+
+def _advance(bar: "tqdm[NoReturn]", lines: TextIOWrapper, count: int) -> None:
+    """To where the file has been read, when all that was read is recorded."""
+    reached = count if bar.total is None else os.lseek(lines.fileno(), 0, os.SEEK_CUR)
+    bar.update(reached - bar.n)
