@@ -132,6 +132,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith("filesystem:"):
     for folder in ("broker", "broker-control"):  # the transport does not make them
         _writable(DATA_DIR / folder)
+    CELERY_BROKER_TRANSPORT = "config.file_broker.Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(DATA_DIR / "broker"),
         "data_folder_out": str(DATA_DIR / "broker"),
