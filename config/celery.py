@@ -1,11 +1,21 @@
 """The Celery application. Everything about it is in the settings, named CELERY_…"""
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("memorybank")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@worker_init.connect
+def _log_no_queries(**_: Any) -> None:
+    """With DEBUG on, Django keeps every query, and on SQLite asks the database how it would have been spelt."""
+    from django.conf import settings
+
+    settings.DEBUG = False
