@@ -35,9 +35,8 @@ class Conf:
     #: First pause after a failure; doubled each time, with jitter, up to ``backoff_max_seconds``.
     backoff_seconds: int = 60
     backoff_max_seconds: int = 3600
-    #: Work handed out by one sweep: in all, and for any one bank (fairness).
-    sweep_chats: int = 200
-    sweep_chats_per_bank: int = 10
+    #: While its chats keep coming in, a bank is rolled up and its block rendered no oftener than this.
+    refresh_seconds: int = 5
 
     #: Transcript tokens one call reads at most; longer chats are split.
     input_tokens: int = 12_000

@@ -1,21 +1,24 @@
-"""What is due now, and doing it in the foreground: what beat and worker do, without either."""
+"""Doing what is due: all of it in the foreground, or piece by piece as a worker does."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from traceback import format_tb
 
 from django.db.models import Sum
 
-from . import asking, conf, recall, rendering, rollup, summarising
+from . import queueing, recall, rendering, rollup, summarising
 from .exceptions import LLMError, LLMRejected
 from .models import Bank, Chat, LLMCall
 
 logger = logging.getLogger(__name__)
+
+#: How often a worker that has chats to do looks whether a bank is to be settled.
+EVERY = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
@@ -42,29 +45,13 @@ class Report:
         return Report(**{**added, "parked": other.parked, "due": other.due})
 
 
-def due_chats(now: datetime, bank: Bank | None = None) -> list[int]:
-    """Ids of the chats to summarise now: fair between banks, capped, none while the model backs off."""
-    if asking.outage(now):
-        return []
-    limits = conf.current()
-    chats = Chat.objects.due(now)
-    if bank:
-        chats = chats.filter(bank=bank)
-    return list(chats.fair(limits.sweep_chats_per_bank, limits.sweep_chats).values_list("pk", flat=True))
-
-
-def due_banks(now: datetime, bank: Bank | None = None) -> list[int]:
-    """Ids of the banks whose ladder or block may need work now."""
-    banks = Bank.objects.compressible(now)
-    return list((banks.filter(pk=bank.pk) if bank else banks).values_list("pk", flat=True))
-
-
-def settle(bank_id: int, *, now: datetime) -> int:
+def settle(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
     """Roll up what is ripe, and store the block as it is then, even if the model failed half-way.
 
-    Nothing to do (0) if another worker has settled it since it was found due.
+    Nothing to do (0) if another worker has settled it since it was found due, or if it must rest, unless ``at_once``.
     """
-    if not Bank.objects.compressible(now).filter(pk=bank_id).exists():
+    due = Bank.objects.compressible(now) if at_once else Bank.objects.compressible(now).rested(now)
+    if not due.filter(pk=bank_id).update(settled_at=now):
         return 0
     try:
         return rollup.compress(bank_id, now=now)
@@ -92,16 +79,52 @@ def run(
     return report
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One piece of work: a chat to summarise, or a bank to settle."""
+
+    chat_id: int = 0
+    bank_id: int = 0
+
+
+@dataclass(slots=True)
+class Shift:
+    """What one worker does until nothing is due: the next piece of work, and again the next."""
+
+    report: Report = field(default_factory=Report)
+    futile: set[int] = field(default_factory=set)
+
+    looked: datetime | None = None
+
+    def next(self, now: datetime) -> Piece | None:
+        """The next piece of work; nobody is bound to do it. Banks before chats, but not asked for at every chat."""
+        if not self.looked or not timedelta() <= now - self.looked < EVERY:
+            if bank_id := queueing.next_bank(now):
+                return Piece(bank_id=bank_id)
+            self.looked = now
+        if chat_id := queueing.next_chat(now, but=self.futile):
+            return Piece(chat_id=chat_id)
+        bank_id = queueing.next_bank(now)
+        return Piece(bank_id=bank_id) if bank_id else None
+
+    def do(self, piece: Piece, *, now: datetime) -> None:
+        """Do it, unless another worker has taken it meanwhile. Never raises for one chat or bank."""
+        if piece.chat_id:
+            _summarise(self.report, piece.chat_id, now, self.futile)
+        else:
+            _settle(self.report, piece.bank_id, now, at_once=False)
+
+
 def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None) -> bool:
     """One round; whether anything came of it (failures make room for others), so that another may be worth while."""
     before = (report.summarised, report.rolled_up, report.failed)
     indexed = index(bank, now=now, report=report)
-    for chat_id in due_chats(now, bank):
-        if not _summarise(report, chat_id, now):
-            break
+    futile: set[int] = set()
+    while chat_id := queueing.next_chat(now, bank=bank, but=futile):
+        _summarise(report, chat_id, now, futile)
         if progress:
             progress(report)
-    for bank_id in due_banks(now, bank):
+    for bank_id in queueing.unsettled(now, bank):
         _settle(report, bank_id, now)
         if progress:
             progress(report)
@@ -125,26 +148,28 @@ def index(bank: Bank | None = None, *, now: datetime, report: Report | None = No
     return done
 
 
-def _summarise(report: Report, chat_id: int, now: datetime) -> bool:
-    """Summarise one chat; False if the model is out, so that the others need not try."""
+def _summarise(report: Report, chat_id: int, now: datetime, futile: set[int]) -> None:
+    """Summarise one chat. It is ``futile`` to try it again if nothing came of it that says when to."""
     try:
-        report.summarised += summarising.summarise_chat(chat_id, now=now) is not None
+        if summarising.summarise_chat(chat_id, now=now):
+            report.summarised += 1
+        else:
+            futile.add(chat_id)
     except LLMRejected as error:
         report.failed += 1
         logger.warning("chat %s: %s", chat_id, error)
     except LLMError as error:
         report.failed += 1
         logger.warning("chat %s waits: %s", chat_id, error)
-        return False
     except Exception as error:  # one chat's failure never delays another
         report.failed += 1
+        futile.add(chat_id)
         _log_fault(f"chat {chat_id}", error)
-    return True
 
 
-def _settle(report: Report, bank_id: int, now: datetime) -> None:
+def _settle(report: Report, bank_id: int, now: datetime, *, at_once: bool = True) -> None:
     try:
-        report.rolled_up += settle(bank_id, now=now)
+        report.rolled_up += settle(bank_id, now=now, at_once=at_once)
     except LLMError as error:
         report.failed += 1
         logger.warning("bank %s: roll-up waits: %s", bank_id, error)

@@ -1,43 +1,73 @@
-"""Celery's side: an id in, one call, a policy. The database says what is due; a lost message costs a minute."""
+"""Celery's side: when workers begin, go on and end. The database says what is due; a lost message costs a minute."""
 
-from celery import shared_task
+import mmap
+import time
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from celery import Task, shared_task
+from celery.signals import worker_shutting_down
+from celery.utils.time import maybe_iso8601
 from django.utils import timezone
 
-from . import recall, summarising, sweeping
-from .exceptions import LLMError
+from . import queueing, recall, sweeping
 
-# No retries here: a failure backs off in the database, and the next sweep after that sends it again.
-# expires: what no worker took before the next sweep is dropped, because that sweep sends it anew.
+# No retries here: a failure backs off in the database, and is due again when that is over.
+#: What no worker took so long, or until the next sweep, is dropped, because a sweep sends it anew.
 SECONDS = 60
+#: Then a worker looks whether there are other messages, and goes on if there are none.
+SHIFT_SECONDS = 10
+
+#: Whether the worker was told to end. In memory that its child processes share.
+_ending = mmap.mmap(-1, 1)
 
 
-@shared_task
-def sweep() -> None:
-    """Hand out what is due. Harmless when run twice at once: leases decide who does the work."""
+@worker_shutting_down.connect
+def _end(**_: Any) -> None:
+    _ending[0] = 1
+
+
+@shared_task(bind=True)
+def sweep(self: "Task[Any, Any]") -> None:
+    """Start a worker if anything is due. Harmless when run twice at once: leases decide who does the work."""
     now = timezone.now()
     if recall.due() or recall.embedding_is_due():
         index.apply_async((), expires=SECONDS)
-    for chat_id in sweeping.due_chats(now):
-        summarise_chat.apply_async((chat_id,), expires=SECONDS)
-    for bank_id in sweeping.due_banks(now):
-        settle_bank.apply_async((bank_id,), expires=SECONDS)
+    if queueing.waits(now):
+        work.apply_async((), expires=max(_expiry(self), now + timedelta(seconds=SECONDS)))
 
 
-@shared_task(throws=(LLMError,))
-def summarise_chat(chat_id: int) -> None:
-    """Summarise one chat, then bring its bank up to date."""
-    entry = summarising.summarise_chat(chat_id, now=timezone.now())
-    if entry:
-        settle_bank.apply_async((entry.bank_id,), expires=SECONDS)
+@shared_task(bind=True)
+def work(self: "Task[Any, Any]") -> None:
+    """Do the next piece of work, and again the next, until nothing is due or others should have a turn.
 
-
-@shared_task(throws=(LLMError,))
-def settle_bank(bank_id: int) -> None:
-    """Roll up one bank and store its block."""
-    sweeping.settle(bank_id, now=timezone.now())
+    Whoever finds something to do first sends this message on, for whoever is idle. So every worker is at work
+    while there is any, and of each sweep's message no more than one waits: it expires when the sweep's does.
+    """
+    shift, until, begun = sweeping.Shift(), time.monotonic() + SHIFT_SECONDS, False
+    while (piece := shift.next(timezone.now())) and time.monotonic() < until and not _ending[0]:
+        if not begun:
+            work.apply_async((), expires=_expiry(self))
+            begun = True
+        shift.do(piece, now=timezone.now())
+    if shift.report.summarised and (piece is None or _ending[0]):
+        _settle_soon()
 
 
 @shared_task
 def index() -> None:
     """Index the turns that wait, and embed them if there is a model. Run twice at once, one of the two does it."""
     sweeping.index(now=timezone.now())
+
+
+def _expiry(task: "Task[Any, Any]") -> datetime:
+    """When the message of ``task`` expires, and with it what it sends."""
+    given = cast("str | datetime | None", task.request.expires)  # its declared type is wrong
+    return maybe_iso8601(given) or timezone.now() + timedelta(seconds=SECONDS)
+
+
+def _settle_soon() -> None:
+    """Have the banks settled that must rest a little after the last time, now that nothing else is due."""
+    wait = queueing.until_rested(timezone.now())
+    if wait is not None:
+        work.apply_async((), countdown=wait, expires=wait + SECONDS)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
 
+from .. import conf
 from .leasing import Leased, LeasedQuerySet
 
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
@@ -25,6 +28,28 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         """Banks whose ladder may have something to roll up at ``now``, longest waiting first."""
         return self.filter(enabled=True, compress_at__lte=now).leasable(now).order_by("compress_at", "pk")
 
+    def rested(self, now: datetime) -> BankQuerySet:
+        """Banks that were not settled a moment before ``now``; a time ahead of ``now`` is no rest to keep."""
+        return self.exclude(settled_at__gt=now - timedelta(seconds=conf.current().refresh_seconds), settled_at__lte=now)
+
+    def line_up(self) -> int:
+        """Put those of these banks that are not in line for the workers at its end; how many."""
+        return self.filter(turn=None).update(turn=_end_of_line())
+
+    def serve(self) -> int | None:
+        """The bank whose turn it is, which then goes to the end of the line; None if nobody stands in it."""
+        line = self.filter(turn__isnull=False).order_by("turn", "pk").values_list("pk", "turn")
+        while first := line[:2]:
+            pk, turn = first[0]
+            alone = len(first) == 1  # and so at the end as well: nothing to write
+            if alone or self.filter(pk=pk, turn=turn).update(turn=_end_of_line()):
+                return pk
+        return None
+
+    def leave(self, pk: int) -> None:
+        """Take a bank that has nothing due out of the line; what falls due later lines it up again."""
+        self.filter(pk=pk).update(turn=None)
+
     def hold(self, pk: int) -> None:
         """Lock a bank's row until the transaction ends: first of all, by whoever changes several of its chats."""
         self.select_for_update().filter(pk=pk).exists()
@@ -32,6 +57,12 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
     def touch(self, pk: int) -> None:
         """Say that the memory of a bank changed, so that its stored block is no longer current."""
         self.filter(pk=pk).update(version=F("version") + 1)
+
+
+def _end_of_line() -> Combinable:
+    """One more than the last turn, as the database has it at the moment of writing."""
+    last = Bank.objects.filter(turn__isnull=False).order_by("-turn").values("turn")[:1]
+    return Coalesce(models.Subquery(last), Value(0)) + 1
 
 
 class Bank(Leased):
@@ -77,6 +108,10 @@ class Bank(Leased):
     epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Bumped by every erasure.")
     version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Bumped by every change.")
     compress_at = models.DateTimeField(null=True, blank=True, editable=False)
+    settled_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Workers give it a rest.")
+    turn = models.PositiveBigIntegerField(
+        null=True, blank=True, editable=False, help_text="Its place in line for the workers; empty: not in it."
+    )
     attempts = models.PositiveIntegerField(default=0, editable=False)
     last_error = models.CharField(max_length=500, blank=True, editable=False)
 
@@ -100,6 +135,8 @@ class Bank(Leased):
         indexes = [
             # Read by BankQuerySet.compressible on every sweep; a settled bank is not in it.
             models.Index(name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)),
+            # Read by BankQuerySet.serve before every chat; banks with nothing due are not in it.
+            models.Index(name="bank_in_line", fields=["turn"], condition=Q(turn__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db import connection, models, transaction
-from django.db.models import F, Q, Window
-from django.db.models.functions import RowNumber
+from django.db.models import F, Q
 
 from .. import conf
 from .bank import Bank
@@ -27,11 +26,13 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         """Chats whose turns should be summarised at ``now``."""
         return self.filter(due_at__lte=now, private=False, bank__enabled=True).leasable(now)
 
-    def fair(self, per_bank: int, limit: int) -> ChatQuerySet:
-        """Round robin over banks, at most ``per_bank`` of each; untried chats before failing ones."""
-        turn = Window(RowNumber(), partition_by="bank_id", order_by=["attempts", "due_at", "pk"])
-        ranked = self.alias(turn=turn).filter(turn__lte=per_bank)
-        return ranked.order_by("turn", "attempts", "due_at", "pk")[:limit]
+    def untried(self) -> ChatQuerySet:
+        """Chats that did not fail when last tried, the longest due first."""
+        return self.filter(attempts=0).order_by("due_at", "pk")
+
+    def tried(self) -> ChatQuerySet:
+        """Chats that failed when last tried, those that failed least first."""
+        return self.filter(attempts__gt=0).order_by("attempts", "due_at", "pk")
 
     def parked(self) -> ChatQuerySet:
         """Chats given up on until somebody asks for a retry."""
@@ -154,6 +155,10 @@ class Chat(Leased):
         indexes = [
             # Read by ChatQuerySet.due on every sweep; settled, private and parked chats are not in it.
             models.Index(name="chat_due", fields=["due_at"], condition=Q(due_at__isnull=False)),
+            # Read by queueing before every summary: whichever of a bank's chats is the longest due.
+            models.Index(
+                name="chat_untried_in_bank", fields=["bank", "due_at"], condition=Q(due_at__isnull=False, attempts=0)
+            ),
             # Read by ChatQuerySet.parked in every report; nearly no chat is in it.
             models.Index(name="chat_parked", fields=["bank"], condition=Q(parked_at__isnull=False)),
             # Read by indexing on every sweep; chats whose turns are all indexed are not in it.

@@ -21,13 +21,15 @@ logger = logging.getLogger(__name__)
 
 #: Turns indexed in one write, and earlier ones read with them to tell who speaks.
 BATCH, CONTEXT = 200, 20
+#: Chats indexed in one go.
+CHATS = 200
 
 
 def due(bank: Bank | None = None) -> list[int]:
     """Ids of chats with covered turns to index, as many as one sweep takes on."""
     chats = Chat.objects.filter(index_due=True, private=False, bank__enabled=True)
     chats = chats.filter(bank=bank) if bank else chats
-    return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[: conf.current().sweep_chats])
+    return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[:CHATS])
 
 
 def catch_up(bank: Bank) -> int:

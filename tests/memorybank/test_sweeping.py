@@ -1,16 +1,18 @@
 """What is due, for whom, how much of it, and how little when nothing is."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memorybank import services, sweeping
+from memorybank import queueing, services, tasks
+from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Granularity
 from memorybank.services import Report
+from memorybank.sweeping import Shift
 
 from .factories import (
     DAY,
@@ -20,6 +22,7 @@ from .factories import (
     add_leaf,
     chat_of,
     make_bank,
+    meanwhile,
     refusing,
     run,
     say,
@@ -31,9 +34,36 @@ from .factories import (
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
 
-def due(now: datetime, bank: Bank | None = None) -> list[str]:
-    keys = dict(Chat.objects.values_list("pk", "key"))
-    return [keys[pk] for pk in sweeping.due_chats(now, bank)]
+def due(now: datetime) -> list[str]:
+    """What a worker would find, one after the other."""
+    found: dict[int, str] = {}
+    while chat_id := queueing.next_chat(now, but=found):
+        found[chat_id] = Chat.objects.get(pk=chat_id).key
+    return list(found.values())
+
+
+def summarised(now: datetime) -> list[str]:
+    """Keys of the chats that a run summarises, in its order."""
+    run(now)
+    return list(Entry.objects.leaves().order_by("pk").values_list("chat__key", flat=True))
+
+
+def first_of(bank: Bank) -> int:
+    return bank.chats.order_by("pk").values_list("pk", flat=True)[0]
+
+
+def work_at(now: datetime) -> Report:
+    """What one worker does until it finds nothing more to do."""
+    shift = Shift()
+    while piece := shift.next(now):
+        shift.do(piece, now=now)
+    return shift.report
+
+
+def versions(bank: Bank) -> tuple[int, int]:
+    """Of the memory, and of the block that is stored."""
+    bank.refresh_from_db()
+    return bank.version, bank.block_version
 
 
 def queries_of_a_sweep(now: datetime) -> int:
@@ -92,22 +122,35 @@ def test_a_dead_worker_s_chat_is_due_again_when_its_lease_has_run_out() -> None:
 # --- fairness ----------------------------------------------------------------------------------------
 
 
-def test_banks_take_turns_and_none_takes_more_than_its_share(tuned: Any) -> None:
-    tuned(SWEEP_CHATS_PER_BANK=3)
+def test_banks_take_turns() -> None:
     for name, chats in (("a", 9), ("b", 2), ("c", 1)):
         bank = make_bank()
         for number in range(chats):
             say(bank, f"{name}{number}", sentence(1), at=MONDAY + number * MINUTE)
-    assert due(MONDAY + HOUR) == ["a0", "b0", "c0", "a1", "b1", "a2"]
+    order = "a0 b0 c0 a1 b1 a2 a3 a4 a5 a6 a7 a8"
+    assert summarised(MONDAY + HOUR) == order.split()
 
 
-def test_a_sweep_takes_no_more_than_its_cap_and_reports_what_is_left(tuned: Any) -> None:
-    tuned(SWEEP_CHATS=2)
-    for number in range(5):
-        say(make_bank(), f"c{number}", sentence(number))
+def test_a_bank_with_a_thousand_due_chats_delays_the_one_of_another_by_no_more_than_a_round() -> None:
+    """Also if that falls due when the workers are in the midst of the thousand; the sweep sees that it has."""
+    busy, quiet = make_bank(), make_bank()
+    at = MONDAY - DAY
+    Chat.objects.bulk_create(
+        Chat(bank=busy, key=f"c{n}", due_at=at, pending_outputs=1, last_output_at=at) for n in range(1000)
+    )
+    assert queueing.waits(MONDAY + HOUR)
+    assert [queueing.next_chat(MONDAY + HOUR) for _ in range(3)] == [first_of(busy)] * 3  # nobody claims it here
+    say(quiet, "one", sentence(1), at=MONDAY)
+    assert queueing.waits(MONDAY + HOUR)
+    assert [queueing.next_chat(MONDAY + HOUR) for _ in range(4)] == [first_of(busy), first_of(quiet)] * 2
+
+
+def test_one_sweep_in_the_foreground_does_whatever_is_due(model: ScriptedLLM) -> None:
+    bank = make_bank()
+    for number in range(25):
+        say(bank, f"c{number}", sentence(number))
     report = services.run(now=MONDAY + HOUR)
-    assert (report.summarised, report.due) == (2, 3)
-    assert run(MONDAY + HOUR).summarised == 3
+    assert (report.summarised, report.due, len(model.history)) == (25, 0, 25)
 
 
 def test_untried_chats_come_before_failing_ones() -> None:
@@ -115,7 +158,16 @@ def test_untried_chats_come_before_failing_ones() -> None:
     for key in ("failing", "new"):
         say(bank, key, sentence(1))
     Chat.objects.filter(key="failing").update(attempts=1)
-    assert due(MONDAY + HOUR) == ["new", "failing"]
+    assert summarised(MONDAY + HOUR) == ["new", "failing"]
+
+
+def test_a_failing_chat_of_one_bank_waits_for_the_untried_ones_of_all() -> None:
+    """After an outage the first chat shows whether the model is well again: it had better be a good one."""
+    first, second = make_bank(), make_bank()
+    say(first, "failing", sentence(1))
+    say(second, "new", sentence(2), at=MONDAY + MINUTE)
+    Chat.objects.filter(key="failing").update(attempts=1)
+    assert summarised(MONDAY + HOUR) == ["new", "failing"]
 
 
 def test_a_run_for_one_bank_leaves_the_others_alone() -> None:
@@ -156,13 +208,66 @@ def test_one_bank_s_failing_roll_up_never_stops_another_s(model: ScriptedLLM) ->
     assert [bank.entries.digests().count() for bank in banks] == [0, 1]
 
 
-def test_until_idle_goes_on_when_a_whole_round_has_failed(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(SWEEP_CHATS_PER_BANK=1)
+def test_a_failing_chat_does_not_end_a_run(model: ScriptedLLM) -> None:
     model.answer = refusing("POISON")
     bank = make_bank()
     say(bank, "bad", "The POISON is in this very sentence.")
     say(bank, "good", sentence(1), at=MONDAY + MINUTE)
     assert run(MONDAY + HOUR).summarised == 1
+
+
+# --- what workers do between two sweeps -------------------------------------------------------------------
+
+
+def test_a_worker_goes_on_until_nothing_is_due(model: ScriptedLLM) -> None:
+    banks = [make_bank() for _ in range(3)]
+    for number in range(30):
+        say(banks[number % 3], f"c{number}", sentence(number))
+    report = work_at(MONDAY + HOUR)
+    assert (report.summarised, len(model.history), due(MONDAY + HOUR)) == (30, 30, [])
+
+
+def test_a_worker_takes_nothing_while_the_model_is_down(model: ScriptedLLM) -> None:
+    for number in range(3):
+        say(make_bank(), f"c{number}", sentence(number))
+    model.enqueue(LLMUnavailable("down"))
+    assert (work_at(MONDAY + HOUR).failed, len(model.history)) == (1, 1)
+    assert not queueing.waits(MONDAY + HOUR)
+
+
+def test_a_worker_takes_a_chat_in_whose_midst_another_is_for_no_work(model: ScriptedLLM) -> None:
+    bank = make_bank()
+    say(bank, "c", sentence(1))
+    also: list[int] = []
+    model.enqueue(meanwhile(lambda: also.append(work_at(MONDAY + HOUR).summarised)))
+    assert (work_at(MONDAY + HOUR).summarised, also, len(model.history)) == (1, [0], 1)
+
+
+def test_a_busy_bank_s_block_is_stored_once_every_few_seconds_and_once_after_the_last_change() -> None:
+    bank = make_bank()
+    stored = set()
+    for second in range(20):
+        now = MONDAY + HOUR + timedelta(seconds=second)
+        say(bank, f"c{second}", sentence(second))
+        assert work_at(now).summarised == 1
+        stored.add(versions(bank)[1])
+    assert len(stored) == 4
+    assert queueing.until_rested(now) == 1
+    work_at(now + timedelta(seconds=1))
+    version, block_version = versions(bank)
+    assert version == block_version
+    assert queueing.until_rested(now + timedelta(seconds=1)) is None
+
+
+def test_a_bank_that_was_settled_in_the_future_is_settled_now() -> None:
+    """Somebody tried out ``run_memory --now`` with a day to come; workers do not wait for it."""
+    bank = make_bank()
+    say(bank, "c", sentence(1))
+    run(MONDAY + 30 * DAY)
+    say(bank, "c", sentence(2), at=MONDAY + DAY)
+    work_at(MONDAY + DAY + HOUR)
+    version, block_version = versions(bank)
+    assert version == block_version
 
 
 # --- economy -----------------------------------------------------------------------------------------
@@ -177,7 +282,28 @@ def test_a_settled_system_costs_a_sweep_the_same_few_queries_however_long_its_hi
     for number in range(20):
         say(bank, f"more{number}", sentence(number), at=MONDAY + number * DAY)
     run(MONDAY + 400 * DAY)
-    assert queries_of_a_sweep(MONDAY + 401 * DAY) <= little <= 9
+    assert queries_of_a_sweep(MONDAY + 401 * DAY) <= little <= 11
+
+
+def test_the_pick_reads_one_chat_however_many_are_due_or_are_being_written() -> None:
+    bank, other = make_bank(), make_bank()
+    for each in (bank, other):
+        Chat.objects.bulk_create(
+            Chat(bank=each, key=f"c{n}", due_at=MONDAY + n * HOUR, pending_outputs=1) for n in range(500)
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    assert "chat_untried_in_bank" in Chat.objects.due(MONDAY).untried().filter(bank=bank)[:1].explain()
+
+
+def test_a_sweep_with_nothing_to_do_asks_a_few_questions_and_starts_nobody() -> None:
+    bank = make_bank(max_tokens=200)
+    for number in range(5):
+        say(bank, f"c{number}", sentence(number))
+    run(MONDAY + HOUR)
+    with CaptureQueriesContext(connection) as captured:
+        tasks.sweep()
+    assert len(captured) <= 5
 
 
 def test_reports_read_no_chat_but_parked_ones_to_count_those() -> None:

@@ -1,0 +1,103 @@
+"""Workers take the next due chat themselves: fair, without a pause or a limit, and none is lost with a worker."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import Popen
+from uuid import uuid4
+
+import pytest
+
+from .openai_server import OpenAIServer
+from .own_site import Site, kill, site, wait_until
+from .test_concurrency import Holding
+
+SEED = """
+from datetime import timedelta
+from django.utils import timezone
+from memorybank import services
+from memorybank.models import Bank
+before = timezone.now() - timedelta(days=1)
+for chats in ({chats}):
+    bank = Bank.objects.create()
+    services.enable(bank, actor="test", disclosure_accepted=True)
+    for number in range(chats):
+        said = f"We decided everything about apple jam number {{number}} today."
+        services.record(bank, chat_key=f"c{{number}}", author="Ann", question=said, created_at=before)
+"""
+SWEEP = "from memorybank.tasks import sweep; sweep.delay()"
+
+
+@pytest.fixture
+def own_site(tmp_path: Path) -> Iterator[Site]:
+    """On the embedded default. No beat: a test sweeps as often as it says."""
+    with site(tmp_path, MEMORYBANK_LEASE_SECONDS="5") as made:
+        yield made
+
+
+def seed(own_site: Site, *chats: int) -> None:
+    """A bank for each number, with so many due chats."""
+    done = own_site.manage("shell", "-c", SEED.format(chats="".join(f"{number}," for number in chats)))
+    assert done.code == 0, done.err
+
+
+def sweep(own_site: Site) -> None:
+    assert own_site.manage("shell", "-c", SWEEP).code == 0
+
+
+def start_worker(own_site: Site, model: OpenAIServer, pool: str = "threads") -> Popen[bytes]:
+    options = ["--pool", pool, "--concurrency", "2", "--loglevel", "WARNING", "--hostname", f"{uuid4().hex}@%h"]
+    environment = {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "test"}
+    return own_site.start("-m", "celery", "-A", "config", "worker", *options, **environment)
+
+
+def waiting(own_site: Site) -> int:
+    return int(own_site.ask("SELECT sum(pending_outputs) FROM memorybank_chat")[0][0])
+
+
+def stale(own_site: Site) -> int:
+    """Banks whose stored block is not what it should be."""
+    query = "SELECT count(*) FROM memorybank_bank WHERE block_version < version OR compress_at IS NOT NULL"
+    return int(own_site.ask(query)[0][0])
+
+
+@pytest.mark.own_servers
+def test_one_sweep_is_enough_for_any_number_of_chats_and_the_block_is_current_without_another(own_site: Site) -> None:
+    seed(own_site, 40, 1)
+    with OpenAIServer(keep=1000) as model:
+        start_worker(own_site, model)
+        sweep(own_site)
+        wait_until(lambda: not waiting(own_site) and not stale(own_site), "settled", own_site)
+        assert model.calls == 41
+    assert own_site.manage("check_memory").code == 0
+
+
+@pytest.mark.own_servers
+def test_the_next_sweep_recovers_what_went_with_a_killed_worker(own_site: Site) -> None:
+    seed(own_site, 6)
+    with Holding() as model:
+        first = start_worker(own_site, model)
+        sweep(own_site)
+        wait_until(lambda: model.calls and waiting(own_site) < 6, "called", own_site)
+        kill(first)
+        start_worker(own_site, model)
+
+        def settled() -> bool:
+            sweep(own_site)
+            return not waiting(own_site) and not stale(own_site)
+
+        wait_until(settled, "settled", own_site)
+    assert own_site.manage("check_memory").code == 0
+
+
+@pytest.mark.own_servers
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_worker_that_is_told_to_end_finishes_its_chats_and_takes_no_more(own_site: Site, pool: str) -> None:
+    seed(own_site, 30)
+    with OpenAIServer(delay=1, keep=1000) as model:
+        worker = start_worker(own_site, model, pool)
+        sweep(own_site)
+        wait_until(lambda: model.calls, "called", own_site)
+        worker.terminate()
+        assert worker.wait(timeout=120) == 0
+        assert waiting(own_site) == 30 - model.calls > 0
+        assert own_site.ask("SELECT count(*) FROM memorybank_chat WHERE leased_until IS NOT NULL") == [(0,)]
