@@ -9,6 +9,7 @@ NAMES = (
     "chat_path",
     "importing",
     "sweep",
+    "throughput",
     "rendering",
     "chunking",
     "stability",
