@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0004_parked_chats")]
+    dependencies = [("memorybank", "0014_facts_by_worth")]
 
     operations = [
         migrations.AddField(
