@@ -8,6 +8,7 @@ The arithmetic is python-dateutil's.
 from datetime import date
 
 from memorybank.dates import english, tables
+from memorybank.dates.phrases import Phrases
 from memorybank.dates.spans import spell
 
 __all__ = ["resolve", "spell"]
@@ -21,5 +22,7 @@ def resolve(text: str, said_on: date, *, replace: bool = False) -> str:
     is always written beside it, as ISO 8601. What is ambiguous ("next Friday" said on a Monday) stays as said.
     Resolving twice changes nothing.
     """
-    text = english.resolve(text, said_on, replace=replace)
-    return tables.resolve(text, said_on)
+    phrases = Phrases(text)
+    english.claim(phrases, said_on, replace=replace)
+    tables.claim(phrases, said_on)
+    return phrases.written()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 
+from memorybank.dates.phrases import Phrases, Writing
 from memorybank.dates.spans import MONTHS, Span, Unit, on_weekday, shifted, spell
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -13,9 +14,9 @@ NUMBERS = {
 } | {"a": 1, "an": 1, "a couple of": 2, "fifteen": 15, "twenty": 20, "thirty": 30}
 TURN = {"last": -1, "this past": -1, "next": 1, "this": 0, "this coming": 1}
 
-# Not inside an identifier, path or address, and not already followed by a date.
-OPEN = r"(?<![\w/@#$-])(?<!\w\.)"
-CLOSE = r"(?![\w/@=-]|\.\w)(?! ?\()"
+# Not inside an identifier, path or address. What is glued to another phrase stays glued to it when that has its date.
+OPEN = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
+CLOSE = r"(?![\w/@=-]|\.\w)"
 POSSESSIVE = r"(?P<own>['’]s)?+"
 PREPOSITIONS = frozenset(
     "since from until till by for of before after during in on around about to through over between".split()
@@ -31,7 +32,7 @@ part = r"(?: (?P<part>morning|afternoon|evening|night))?+"
 # "the last week", "the next day": relative to something else in the story, not to today.
 told = r"(?<!the )(?<!\bat )(?<!every )(?<!each )(?<!that )"
 weekday = "|".join(WEEKDAYS) + "|Mon|Tues?|Wed|Thurs?|Thu|Fri|Sat|Sun"
-future = r"(?:will|'ll|’ll|gonna|going to|due|starts?|launches|is|are|'s|’s|'re|’re)\b[^.!?\n]{0,60}?"
+future = r"(?:will|'ll|’ll|gonna|going to|due|starts?|launches|is|are|'s|’s|'re|’re)\b"
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -183,7 +184,7 @@ RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
         compiled(rf"(?P<weekday>{'|'.join(WEEKDAYS)}),? (?:of )?(?P<turn>last|next|this) week"),
         weekday_of_week,
     ),
-    (compiled(rf"{told}{turn}(?P<weekday>{weekday})(?! (?:of|in)\b)"), turned_weekday),
+    (compiled(rf"{told}{turn}(?P<weekday>{weekday})(?! of\b| in\b(?! {number} {units}))"), turned_weekday),
     (compiled(rf"{told}{turn}weekend"), turned_weekend),
     (compiled(rf"{told}{turn}(?P<season>spring|summer|autumn|fall)"), turned_season),
     (compiled(rf"{told}(?P<turn>last|next) (?P<month>{'|'.join(MONTHS)})"), turned_month),
@@ -191,15 +192,15 @@ RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
     (compiled(rf"(?:(?:about|around|roughly|some) )?{number} {units} (?:ago|back)"), ago),
     (compiled(rf"{number} {units} from (?:now|today)"), ahead),
 )
-IN_FUTURE = re.compile(rf"{OPEN}(?P<lead>{future})\bin {number} {units}{CLOSE}(?! of\b)", re.IGNORECASE)
+IN_FUTURE = compiled(rf"in {number} {units}(?! of\b)")
+LEAD = re.compile(rf"{OPEN}{future}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
 
 
-def put(match: re.Match[str], date_words: str, replace: bool) -> str:
+def put(match: re.Match[str], date_words: str, before: str, replace: bool) -> str:
     """The phrase with its date: beside it, or instead of it in the phrase's own case."""
     phrase = match[0]
     if not replace or match["own"]:
         return f"{phrase} ({LEADING.sub('', date_words)})"
-    before = match.string[max(0, match.start() - 24) : match.start()]
     spoken = before.split()
     if spoken and spoken[-1].lower() in PREPOSITIONS and before[-1] == " ":
         return PREPOSITION.sub("", date_words)
@@ -209,23 +210,17 @@ def put(match: re.Match[str], date_words: str, replace: bool) -> str:
     return date_words[0].upper() + date_words[1:] if phrase[0].isupper() else date_words
 
 
-def resolve(text: str, said_on: date, *, replace: bool) -> str:
-    """``text`` with its English phrases resolved; see the package."""
+def claim(phrases: Phrases, said_on: date, *, replace: bool) -> None:
+    """Claim the English phrases; see the package."""
+
+    def reader(read: Reading, lead: re.Pattern[str] | None = None) -> Callable[[re.Match[str]], Writing | None]:
+        def writing(match: re.Match[str]) -> Writing | None:
+            if not (words := read(match, said_on)):
+                return None
+            return lambda before: put(match, words, before, replace) if not lead or lead.search(before) else match[0]
+
+        return writing
+
     for pattern, read in RULES:
-
-        def written_out(match: re.Match[str], read: Reading = read) -> str:
-            date_words = read(match, said_on)
-            return put(match, date_words, replace) if date_words else match[0]
-
-        text = pattern.sub(written_out, text)
-    return IN_FUTURE.sub(lambda match: in_future(match, said_on, replace), text)
-
-
-def in_future(match: re.Match[str], said_on: date, replace: bool) -> str:
-    """ "is due in three days", never "we built it in three days"."""
-    date_words = ahead(match, said_on)
-    if date_words is None:
-        return match[0]
-    if replace:
-        return match["lead"] + date_words
-    return f"{match[0]} ({LEADING.sub('', date_words)})"
+        phrases.claim(pattern, reader(read))
+    phrases.claim(IN_FUTURE, reader(ahead, LEAD))  # "is due in three days", never "we built it in three days"

@@ -16,7 +16,7 @@ MONTHS = (
 
 def spell(day: date) -> str:
     """``7 May 2023``: the one way a date is written in memory, whatever the locale."""
-    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year:04}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,17 @@
 """The common phrases of German, French, Spanish, Portuguese, Chinese and Japanese."""
 
 import re
+from collections.abc import Callable
 from datetime import date
 
+from memorybank.dates.phrases import Phrases, Writing
 from memorybank.dates.spans import Span, Unit, on_weekday, shifted
 
 # phrase → unit, how many from now. Words that mean something else in another of these languages
 # are in UNSURE with the neighbours that settle it.
 PHRASES: dict[str, tuple[Unit, int]] = {
     # German
-    "gestern": ("day", -1), "vorgestern": ("day", -2), "übermorgen": ("day", 2),
+    "gestern": ("day", -1), "gestern morgen": ("day", -1), "vorgestern": ("day", -2), "übermorgen": ("day", 2),
     "letzte woche": ("week", -1), "letzter woche": ("week", -1), "vorige woche": ("week", -1),
     "vergangene woche": ("week", -1), "nächste woche": ("week", 1), "nächster woche": ("week", 1),
     "kommende woche": ("week", 1), "letzten monat": ("month", -1), "letztem monat": ("month", -1),
@@ -50,9 +52,9 @@ PHRASES: dict[str, tuple[Unit, int]] = {
 UNSURE: tuple[tuple[str, tuple[Unit, int]], ...] = (
     (r"(?:c'était |depuis |d'|d’)hier", ("day", -1)),
     (r"hier (?:soir|matin|après-midi)", ("day", -1)),
-    (r"hier(?=,? (?:j'|j’|on |nous |il |elle |ils |elles |je ))", ("day", -1)),
+    (r"hier(?=,? (?:j'|j’|on (?!\d|the |\w+day )|nous |il |elle |ils |elles |je ))", ("day", -1)),
     (r"(?:bis|ab|erst|schon|für) morgen", ("day", 1)),
-    (r"(?<!guten )(?<!heute )(?<!gestern )(?<!jeden )morgen (?:früh|abend|nachmittag|vormittag|mittag)", ("day", 1)),
+    (r"(?<!guten )(?<!heute )(?<!jeden )morgen (?:früh|abend|nachmittag|vormittag|mittag)", ("day", 1)),
     (r"(?:para|hasta|desde) mañana", ("day", 1)),
     (r"mañana (?:por la (?:mañana|tarde|noche)|a las? \d{1,2})", ("day", 1)),
 )
@@ -93,7 +95,9 @@ WEEKDAYS = {
 }  # fmt: skip
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff"
-OPEN, CLOSE = r"(?<![\w/@#$-])", r"(?![\w/@=-]|\.\w)(?! ?\()"
+# What is glued to another phrase stays glued to it when that has its date.
+GLUED = r"(?<!\d\))"
+OPEN, CLOSE = rf"(?<![\w/@#$-]){GLUED}", r"(?![\w/@=-]|\.\w)"
 
 
 def choice(words: list[str]) -> str:
@@ -110,8 +114,8 @@ latin_n = rf"(?P<n>\d{{1,3}}|{choice(spelled(NUMBERS, False))})"
 latin_unit = rf"(?P<unit>{choice(spelled(UNITS, False))})"
 latin_day = rf"(?P<weekday>{choice(spelled(WEEKDAYS, False))})(?:-feira)?"
 # Characters that make another word of what looks like a phrase: 说明|年龄, 以上|周期, 前往, 来年轻人.
-BESIDE = r"(?<![大过過以之说說证證表声聲发發透近后後从從往未\d])"
-INSIDE = r"(?![度轻輕龄齡级級期围圍边邊岁歲气氣]|の?[月火水木金土日]曜|[一二三四五六日天](?![次个個天年月])| ?[(（])"
+BESIDE = rf"{GLUED}(?<![大过過以之说說证證表声聲发發透近后後从從往未\d])"
+INSIDE = r"(?![度轻輕龄齡级級期围圍边邊岁歲气氣]|の?[月火水木金土日]曜|[一二三四五六日天](?![次个個天年月]))"
 FIXED = re.compile(
     rf"{OPEN}(?P<latin>{choice(spelled(PHRASES, False))}){CLOSE}"
     rf"|{BESIDE}(?P<cjk>{choice(spelled(PHRASES, True))}){INSIDE}",
@@ -119,8 +123,8 @@ FIXED = re.compile(
 )
 AGO = re.compile(
     rf"{OPEN}(?:vor|il y a|hace|há) {latin_n} {latin_unit}{CLOSE}(?! (?:de |d'|d’))"
-    rf"|(?<![\d一二两兩三四五六七八九十百千万第几幾数數])(?P<cn>\d{{1,3}}|[一二两兩三四五六七八九十]) ?"
-    rf"(?P<cunit>{choice(spelled(UNITS, True))})(?:以前|之前|前(?![往提端后後面来來进進]))(?! ?[(（])",
+    rf"|{GLUED}(?<![\d一二两兩三四五六七八九十百千万第几幾数數])(?P<cn>\d{{1,3}}|[一二两兩三四五六七八九十]) ?"
+    rf"(?P<cunit>{choice(spelled(UNITS, True))})(?:以前|之前|前(?![往提端后後面来來进進]))",
     re.IGNORECASE,
 )
 LAST_WEEKDAY = re.compile(
@@ -129,16 +133,8 @@ LAST_WEEKDAY = re.compile(
     re.IGNORECASE,
 )
 WEEK_AND_DAY = re.compile(
-    r"(?P<turn>上|下|先|来)(?:个)?(?:周|週|星期)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?+(?! ?[(（])"
+    r"(?P<turn>上|下|先|来)(?:个)?(?:周|週|星期)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?+"
 )
-
-
-def beside(phrase: str, span: Span | None) -> str:
-    """The phrase and its date."""
-    if span is None:
-        return phrase
-    gap = "" if re.match(f"[{CJK}]", phrase[-1]) else " "
-    return f"{phrase}{gap}({span.iso()})"
 
 
 def at(said_on: date, unit: Unit, by: int) -> Span | None:
@@ -147,39 +143,63 @@ def at(said_on: date, unit: Unit, by: int) -> Span | None:
     return Span(unit, day) if day else None
 
 
-def ago(match: re.Match[str], said_on: date) -> str:
+def ago(match: re.Match[str], said_on: date) -> Span | None:
     """vor zwei Wochen, il y a 3 jours, 两年前."""
     written, unit = match["n"] or match["cn"], UNITS[(match["unit"] or match["cunit"]).lower()]
     count = int(written) if written.isdecimal() else NUMBERS[written.lower()]
     span = at(said_on, unit, -count)
-    if span is not None and unit == "week":
-        span = Span("day", span.day)
-    return beside(match[0], span)
+    return Span("day", span.day) if span and unit == "week" else span
 
 
-def last_weekday(match: re.Match[str], said_on: date) -> str:
+def last_weekday(match: re.Match[str], said_on: date) -> Span | None:
     """letzten Freitag, vendredi dernier: the latest one."""
     wanted = WEEKDAYS[(match["weekday"] or match["after"]).lower()]
-    return beside(match[0], at(said_on, "day", -((said_on.weekday() - wanted - 1) % 7 + 1)))
+    return at(said_on, "day", -((said_on.weekday() - wanted - 1) % 7 + 1))
 
 
-def week_and_day(match: re.Match[str], said_on: date) -> str:
+def week_and_day(match: re.Match[str], said_on: date) -> Span | None:
     """上周五, 先週の金曜日: a day of the last or next calendar week."""
     day = on_weekday(said_on, WEEKDAYS[match["weekday"]], 1 if match["turn"] in "下来" else -1)
-    return beside(match[0], Span("day", day) if day else None)
+    return Span("day", day) if day else None
 
 
-def resolve(text: str, said_on: date) -> str:
-    """``text`` with the ISO date beside each phrase of these languages."""
-    text = WEEK_AND_DAY.sub(lambda match: week_and_day(match, said_on), text)
-    text = AGO.sub(lambda match: ago(match, said_on), text)
-    text = LAST_WEEKDAY.sub(lambda match: last_weekday(match, said_on), text)
-    text = FIXED.sub(lambda match: beside(match[0], at(said_on, *PHRASES[match[0].lower()])), text)
-    for pattern, (unit, by) in UNSURE_PATTERNS:
-        text = pattern.sub(lambda match, unit=unit, by=by: beside(match[0], at(said_on, unit, by)), text)  # type: ignore[misc]
-    return text
+def fixed(match: re.Match[str], said_on: date) -> Span | None:
+    """gestern, le mois dernier, 来年: what the table says."""
+    return at(said_on, *PHRASES[match[0].lower()])
 
 
-UNSURE_PATTERNS = tuple(
-    (re.compile(rf"{OPEN}(?:{pattern}){CLOSE}", re.IGNORECASE), offset) for pattern, offset in UNSURE
+Reading = Callable[[re.Match[str], date], Span | None]
+
+
+def always(unit: Unit, by: int) -> Reading:
+    """The same whatever is matched."""
+    return lambda match, said_on: at(said_on, unit, by)
+
+
+RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
+    (WEEK_AND_DAY, week_and_day),
+    (AGO, ago),
+    (LAST_WEEKDAY, last_weekday),
+    (FIXED, fixed),
+    *((re.compile(rf"{OPEN}(?:{pattern}){CLOSE}", re.IGNORECASE), always(*offset)) for pattern, offset in UNSURE),
 )
+
+
+def beside(phrase: str, span: Span) -> str:
+    """The phrase and its date."""
+    gap = "" if re.match(f"[{CJK}]", phrase[-1]) else " "
+    return f"{phrase}{gap}({span.iso()})"
+
+
+def claim(phrases: Phrases, said_on: date) -> None:
+    """Claim the phrases of these languages, each with its ISO date beside it."""
+
+    def reader(read: Reading) -> Callable[[re.Match[str]], Writing | None]:
+        def writing(match: re.Match[str]) -> Writing | None:
+            span = read(match, said_on)
+            return (lambda before: beside(match[0], span)) if span else None
+
+        return writing
+
+    for pattern, read in RULES:
+        phrases.claim(pattern, reader(read))
