@@ -9,12 +9,12 @@ bin=$(dirname "$PYTHON")
 "$bin/lint-imports"
 
 echo "== SQLite"
-"$PYTHON" -m pytest -q -n 2 "$@"
+"$PYTHON" -m pytest -q -n 2 --dist worksteal "$@"
 
 postgres=${TEST_DATABASE_URL:-postgres://postgres@127.0.0.1:5432/postgres}
-if "$PYTHON" -c "import psycopg, sys; psycopg.connect(sys.argv[1], connect_timeout=3)" "$postgres" 2>/dev/null; then
+if "$PYTHON" -c "import psycopg, sys; psycopg.connect(sys.argv[1], connect_timeout=120)" "$postgres" 2>/dev/null; then
     echo "== PostgreSQL"
-    DATABASE_URL=$postgres "$PYTHON" -m pytest -q -n 2 -m "not own_servers" "$@"
+    DATABASE_URL=$postgres "$PYTHON" -m pytest -q -n 2 --dist worksteal -m "not own_servers" "$@"
 elif [ "${CI:-}" = true ]; then
     echo "FAILED: no PostgreSQL at $postgres, and in CI there must be one." && exit 1
 else

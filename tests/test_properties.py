@@ -1,9 +1,5 @@
-"""I3 and I8 through the public face, and the ladder in odd zones: whatever people write, whenever, at any budget.
+"""I3 and I8 through the public face, and the ladder in odd zones: whatever people write, whenever, at any budget."""
 
-``PROPERTY_EXAMPLES`` in the environment asks for more than the quick default.
-"""
-
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -38,11 +34,9 @@ SKIPPED = {
     "Europe/Berlin": date(2026, 3, 29),
 }
 with_database = settings(
-    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "10")),
-    deadline=None,
-    print_blob=True,
+    max_examples=settings.default.max_examples // 10,  # each is a whole history
     phases=set(Phase) - {Phase.shrink},  # histories are short, and shrinking them takes minutes
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture],
 )
 
 SPECIAL = (

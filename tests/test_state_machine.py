@@ -1,10 +1,6 @@
-"""Any order of recording, sweeping, failing, racing and changing settings: the invariants hold after every step.
-
-``STATE_MACHINE_EXAMPLES`` and ``STATE_MACHINE_STEPS`` in the environment ask for more than the quick default.
-"""
+"""Any order of recording, sweeping, failing, racing and changing settings: the invariants hold after every step."""
 
 import logging
-import os
 import re
 import sys
 import threading
@@ -47,10 +43,8 @@ LIMITS = {
     "SWEEP_CHATS_PER_BANK": 2,
 }
 SETTINGS = hypothesis.settings(
-    max_examples=int(os.environ.get("STATE_MACHINE_EXAMPLES", "16")),
-    stateful_step_count=int(os.environ.get("STATE_MACHINE_STEPS", "20")),
-    deadline=None,
-    print_blob=True,
+    max_examples=hypothesis.settings.default.max_examples // 8,  # each is a small life
+    stateful_step_count=20,
     suppress_health_check=list(HealthCheck),
     report_multiple_bugs=False,
 )
@@ -451,6 +445,7 @@ def small_limits(settings: Any, quiet: None) -> None:
     settings.MEMORYBANK = {"LLMS": {"summary": model}, **LIMITS}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_limits")
 def test_it_keeps_its_invariants_in_any_order_of_events() -> None:
     run_state_machine_as_test(MemoryMachine, settings=SETTINGS)

@@ -88,7 +88,7 @@ CANDIDATES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(CANDIDATES, st.integers(0, 300), st.sampled_from(tokens.ENCODINGS))
 def test_it_never_exceeds_the_budget(candidates: list[Candidate], budget: int, encoding: str) -> None:
     block = pack(candidates, budget, encoding=encoding)

@@ -51,7 +51,7 @@ def test_it_counts_lone_surrogates() -> None:
 
 
 @pytest.mark.parametrize("name", tokens.ENCODINGS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(words=st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=20))
 def test_it_counts_long_texts_exactly_though_in_slices(name: str, words: list[str]) -> None:
     text = f" we said {' '.join(words)}" * (250_000 // len(" ".join(words)) // 2)

@@ -3,6 +3,8 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from tests.commands import shell
 
 
@@ -49,6 +51,7 @@ CHANGED = {
 
 
 # One test, because the replay takes seconds and tests run in parallel.
+@pytest.mark.long
 def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
     first = shell("demo", "--no-serve", data=tmp_path)
     assert (first.code, first.err) == (0, "")

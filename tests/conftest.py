@@ -1,0 +1,30 @@
+"""How the suite runs: how far its searches go, and that what takes long begins first.
+
+``quick`` is everybody's, ``ci`` goes further; both try the same examples every time, so that who turns red has broken
+something. ``--hypothesis-profile=search`` goes hunting for new ones.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes, or is sought, says how busy the machine is.
+UNHURRIED = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", UNHURRIED, max_examples=40, derandomize=True, database=None)
+settings.register_profile("ci", UNHURRIED, max_examples=200, derandomize=True, database=None)
+settings.register_profile("search", UNHURRIED, max_examples=5000)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "quick")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Both cores are busy to the end if the last tests are short ones."""
+    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("own_servers", "long")))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line for each reason to skip: whatever is missing is said once, and not overlooked."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    for reason, tests in sorted(reasons.items()):
+        terminalreporter.write_line(f"{reason.removeprefix('Skipped: ')} ({tests} skipped)")
