@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Variables of the site. A process of its own gets none from the test run, and these whatever a ``.env`` says.
 OURS = ("LLM_", "SUMMARY_LLM_", "MEMORYBANK_", "DATABASE_URL", "DATA_DIR", "CELERY_BROKER_URL", "DEBUG", "SECRET_KEY")
+PATIENCE = 900  # seconds; for what has hung, on however busy a machine
 NO_MODEL = dict.fromkeys(("LLM_BASE_URL", "LLM_API_KEY", "SUMMARY_LLM_BASE_URL", "SUMMARY_LLM_API_KEY"), "")
 
 
@@ -55,7 +56,7 @@ def shell(*args: object, data: Path, stdin: bytes | None = None, stderr: int = s
         stdin=None if stdin is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=stderr,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     return Ran(done.returncode, done.stdout.decode(), (done.stderr or b"").decode())

@@ -16,9 +16,7 @@ from uuid import uuid4
 
 import psycopg
 
-from .commands import NO_MODEL, OURS, ROOT, Ran
-
-PATIENCE = 60  # seconds; only a failing test waits so long
+from .commands import NO_MODEL, OURS, PATIENCE, ROOT, Ran
 
 
 @dataclass
@@ -65,13 +63,8 @@ class Site:
         return (self.data / "output").read_text(errors="replace")
 
     def stop(self) -> None:
-        """End every process that was started, politely first."""
+        """End every process that was started."""
         for process in self.processes:
-            if process.poll() is None:
-                _signal(process, signal.SIGTERM)
-        for process in self.processes:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=10)
             kill(process)
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
@@ -79,8 +72,17 @@ class Site:
         if self.database_url:
             with psycopg.connect(self.database_url) as connection:
                 return connection.execute(query).fetchall()  # type: ignore[call-overload]
-        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=20)) as file:
+        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PATIENCE)) as file:
             return file.execute(query).fetchall()
+
+    def tell(self, statement: str) -> None:
+        """Have the database do it."""
+        if self.database_url:
+            with psycopg.connect(self.database_url) as connection:
+                connection.execute(statement)  # type: ignore[call-overload]
+            return
+        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PATIENCE)) as file, file:
+            file.execute(statement)
 
     def _environment(self, more: dict[str, str]) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
@@ -90,13 +92,9 @@ class Site:
 
 def kill(process: subprocess.Popen[bytes]) -> None:
     """kill -9, children too."""
-    _signal(process, signal.SIGKILL)
-    process.wait()
-
-
-def _signal(process: subprocess.Popen[bytes], number: int) -> None:
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def wait_until(condition: Callable[[], object], what: str, site: Site) -> None:

@@ -13,7 +13,7 @@ LOCAL = {
     "TEST_REDIS_URL": "redis://127.0.0.1:6379",
     "TEST_RABBITMQ_URL": "amqp://guest:guest@127.0.0.1:5672//",
 }
-PATIENCE = 3  # seconds
+PATIENCE = 120  # seconds; nobody at the address is known at once
 
 
 def needs_postgres() -> str:
@@ -34,7 +34,7 @@ def needs_rabbitmq() -> str:
 def _address(server: str, variable: str, connect: Callable[[str], None]) -> str:
     address = os.environ.get(variable, LOCAL[variable])
     if why := _trouble(connect, address):
-        _give_up(f"!! NO {server.upper()} at {address} ({why}): set {variable}; these tests did NOT run.")
+        _give_up(f"!! NO {server.upper()} at {address} ({why}): set {variable}; its tests did NOT run.")
     return address
 
 

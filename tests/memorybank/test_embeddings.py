@@ -10,6 +10,7 @@ from memorybank.llm.embeddings import OpenAICompatibleEmbedder
 from memorybank.models import Embedding, LLMCall, Output, SearchDocument
 from memorybank.recall import embedding, vectors
 from projects.models import Project, Tenant
+from tests.commands import PATIENCE
 from tests.openai_server import DIMENSIONS, OpenAIServer
 
 from .factories import HOUR, MINUTE, MONDAY, make_bank, run, say
@@ -36,7 +37,7 @@ def use(settings: Any, server: OpenAIServer) -> Iterator[Any]:
             "BACKEND": "memorybank.llm.embeddings.OpenAICompatibleEmbedder",
             "BASE_URL": server.base_url,
             "MODEL": name,
-            "TIMEOUT": 5.0,
+            "TIMEOUT": PATIENCE,
             "MAX_RETRIES": 0,
         }
         settings.MEMORYBANK = {"EMBEDDINGS": options}

@@ -20,6 +20,7 @@ from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUn
 from memorybank.llm.base import Message
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 from memorybank.llm.scripted import ScriptedLLM
+from tests.commands import PATIENCE
 from tests.openai_server import OpenAIServer
 
 ASK = [Message(role="user", content="[1] Postgres 16 for billing. Priya owns it.\nand more\n[2] Deploy on Tuesdays")]
@@ -46,7 +47,7 @@ def close_models() -> Iterator[None]:
 
 
 def model(server: OpenAIServer, **options: Any) -> OpenAICompatibleLLM:
-    given = {"base_url": server.base_url, "api_key": KEY, "model": "test", "timeout": 5.0, "max_retries": 0}
+    given = {"base_url": server.base_url, "api_key": KEY, "model": "test", "timeout": PATIENCE, "max_retries": 0}
     made.append(OpenAICompatibleLLM(**(given | options)))
     return made[-1]
 
@@ -277,7 +278,7 @@ def test_changed_settings_are_a_new_endpoint(server: OpenAIServer) -> None:
 
 
 def configured(server: OpenAIServer, **aliases: str) -> override_settings:
-    options = {"BACKEND": BACKEND, "BASE_URL": server.base_url, "API_KEY": "", "TIMEOUT": 5.0, "MAX_RETRIES": 0}
+    options = {"BACKEND": BACKEND, "BASE_URL": server.base_url, "API_KEY": "", "TIMEOUT": PATIENCE, "MAX_RETRIES": 0}
     return override_settings(MEMORYBANK={"LLMS": {alias: options | {"MODEL": name} for alias, name in aliases.items()}})
 
 

@@ -16,6 +16,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
 from memorybank.notetaking import Notes, Strategy
 from memorybank.turns import Turn, Utterance
+from tests.commands import PATIENCE
 
 from .factories import MONDAY, note_taker, prompt_of, sentence, tag
 
@@ -155,7 +156,7 @@ def test_chunks_are_read_at_the_same_time_but_never_more_than_allowed(model: Scr
         with lock:
             running += 1
             most = max(most, running)
-        together.wait(timeout=10)
+        together.wait(timeout=PATIENCE)
         with lock:
             running -= 1
         return note_taker(messages)
@@ -195,7 +196,7 @@ def test_a_merge_past_its_own_time_limit_is_not_waited_for(model: ScriptedLLM, t
     given_up = threading.Event()
 
     def hang(messages: Sequence[Message]) -> str:
-        given_up.wait(timeout=10)
+        given_up.wait(timeout=PATIENCE)
         return "- fact: Too late. [1]"
 
     model.answer = unless_merging(hang)

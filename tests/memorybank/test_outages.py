@@ -10,6 +10,7 @@ from memorybank import llm, services
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, LLMCall, Output
+from tests.commands import PATIENCE
 from tests.openai_server import OpenAIServer
 
 from .factories import (
@@ -148,7 +149,7 @@ def server(settings: Any) -> Any:
             "BACKEND": "memorybank.llm.openai_compatible.OpenAICompatibleLLM",
             "BASE_URL": running.base_url,
             "MODEL": "test",
-            "TIMEOUT": 5.0,
+            "TIMEOUT": PATIENCE,
             "MAX_RETRIES": 0,
         }
         settings.MEMORYBANK = {"LLMS": {"summary": options}}

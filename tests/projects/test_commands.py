@@ -14,7 +14,7 @@ from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Event, Output
 from memorybank.services import Report
 from tests.base import NOON, Cast, without_models
-from tests.commands import Ran, run, shell
+from tests.commands import PATIENCE, Ran, run, shell
 from tests.openai_server import OpenAIServer
 
 OURS = sorted(name for name, app in get_commands().items() if app in ("projects", "memorybank"))
@@ -22,9 +22,9 @@ LATER = "2026-03-02T13:00:00Z"
 
 
 def model_at(url: str, **more: Any) -> dict[str, Any]:
-    """MEMORYBANK with a summary model at ``url`` that is asked once, impatiently."""
+    """MEMORYBANK with a summary model at ``url`` that is asked once."""
     backend = "memorybank.llm.openai_compatible.OpenAICompatibleLLM"
-    options = {"BACKEND": backend, "MODEL": "m", "BASE_URL": url, "TIMEOUT": 1.0, "MAX_RETRIES": 0}
+    options = {"BACKEND": backend, "MODEL": "m", "BASE_URL": url, "TIMEOUT": PATIENCE, "MAX_RETRIES": 0}
     return {"LLMS": {"summary": {**options, **more}}}
 
 

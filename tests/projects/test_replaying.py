@@ -11,7 +11,7 @@ from memorybank.services import Report
 from projects.demo import SAMPLE
 from projects.models import Project
 from tests.base import without_models
-from tests.commands import run
+from tests.commands import PATIENCE, run
 from tests.openai_server import OpenAIServer
 from tests.projects.test_importing import GOOD, ImportCase
 
@@ -93,7 +93,7 @@ class TestReplaying(ImportCase):
 class TestReplayingInAnOutage(ImportCase):
     def test_it_fails_says_that_chats_wait_and_loses_nothing(self) -> None:
         with OpenAIServer(mode="500") as server:
-            options = {"MODEL": "m", "BASE_URL": server.base_url, "TIMEOUT": 2.0, "MAX_RETRIES": 0}
+            options = {"MODEL": "m", "BASE_URL": server.base_url, "TIMEOUT": PATIENCE, "MAX_RETRIES": 0}
             backend = {"BACKEND": "memorybank.llm.openai_compatible.OpenAICompatibleLLM", **options}
             with self.settings(MEMORYBANK={"LLMS": {"summary": backend}}):
                 ran = run("replay_chats", self.file(GOOD, {**GOOD, "chat": "c2"}), "--json")
