@@ -6,6 +6,8 @@ from pathlib import Path
 
 from kombu import Connection
 
+from .commands import PATIENCE
+
 
 def test_no_reader_of_the_file_broker_meets_half_a_message(tmp_path: Path) -> None:
     folders = dict.fromkeys(("data_folder_in", "data_folder_out", "control_folder"), str(tmp_path))
@@ -22,7 +24,7 @@ def test_no_reader_of_the_file_broker_meets_half_a_message(tmp_path: Path) -> No
         writer.start()
         got = []
         for _ in sent:
-            message = queue.get(timeout=120)
+            message = queue.get(timeout=PATIENCE)
             message.ack()
             got.append(message.payload["number"])
         writer.join()

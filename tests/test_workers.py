@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from .commands import PATIENCE
 from .openai_server import OpenAIServer
 from .own_site import Site, kill, site, wait_until
 from .test_concurrency import Holding
@@ -98,6 +99,6 @@ def test_a_worker_that_is_told_to_end_finishes_its_chats_and_takes_no_more(own_s
         sweep(own_site)
         wait_until(lambda: model.calls, "called", own_site)
         worker.terminate()
-        assert worker.wait(timeout=120) == 0
+        assert worker.wait(timeout=PATIENCE) == 0
         assert waiting(own_site) == 30 - model.calls > 0
         assert own_site.ask("SELECT count(*) FROM memorybank_chat WHERE leased_until IS NOT NULL") == [(0,)]

@@ -14,6 +14,7 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
 
+from tests.commands import PATIENCE
 from tests.openai_server import OpenAIServer
 from tests.own_site import Site, kill, site, wait_until
 
@@ -55,14 +56,14 @@ class Browser:
         self._open = build_opener(HTTPCookieProcessor(CookieJar())).open
 
     def get(self, path: str) -> str:
-        return str(self._open(Request(self.base + path), timeout=120).read().decode())
+        return str(self._open(Request(self.base + path), timeout=PATIENCE).read().decode())
 
     def post(self, path: str, page: str, **fields: str) -> str:
         """Send a form of ``page``; the page it leads to."""
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert token
         data = urlencode({"csrfmiddlewaretoken": token[1], **fields}).encode()
-        return str(self._open(Request(self.base + path, data), timeout=120).read().decode())
+        return str(self._open(Request(self.base + path, data), timeout=PATIENCE).read().decode())
 
     def is_up(self) -> bool:
         try:
