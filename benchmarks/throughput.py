@@ -133,18 +133,22 @@ def _answers(broker: str) -> bool:
 def _emptied(broker: str, queue: str) -> Iterator[str]:
     """The broker's address, for Redis with a database that nobody uses, without our messages afterwards."""
     if broker.startswith("amqp"):
-        yield broker
-        with Connection(broker) as connection:
-            connection.default_channel.queue_delete(queue)
-            connection.default_channel.exchange_delete(queue)
+        try:
+            yield broker
+        finally:
+            with Connection(broker) as connection:
+                connection.default_channel.queue_delete(queue)
+                connection.default_channel.exchange_delete(queue)
         return
     import redis
 
     clients = (redis.Redis.from_url(f"{broker}/{number}") for number in range(15, 0, -1))
     client = next(client for client in clients if not client.dbsize())
     number = client.connection_pool.connection_kwargs["db"]
-    yield f"{broker}/{number}"
-    client.flushdb()
+    try:
+        yield f"{broker}/{number}"
+    finally:
+        client.flushdb()
 
 
 def _seed(banks: int) -> None:
