@@ -11,6 +11,7 @@ NAMES = (
     "sweep",
     "throughput",
     "rendering",
+    "replacing",
     "chunking",
     "stability",
     "replay_calls",

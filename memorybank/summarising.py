@@ -13,7 +13,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from . import conf, notetaking, recall, superseding, tokens, transcript
+from . import conf, notetaking, recall, replacing, tokens, transcript
 from .asking import BackingOff, session
 from .exceptions import LLMError, LLMRejected, NotRemembered, Stale
 from .ladder import period_start
@@ -155,33 +155,8 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
         replaceable = [fact.pk for fact in batch.known if fact.pk in notes.replaced]
     Fact.objects.filter(pk__in=replaceable).delete()
     kept = list(leaf.facts.all())
-    supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
+    replacing.supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     return leaf
-
-
-def supersede(bank: Bank, facts: Iterable[Fact]) -> None:
-    """Link older facts of the bank to the one of ``facts`` that says it replaces what they state.
-
-    What a person pinned or edited stands. What an older fact says besides stays, as a fact of its own.
-    """
-    leaf_facts = Fact.objects.visible().filter(entry__bank=bank, entry__granularity=Granularity.CONVERSATION)
-    for fact in facts:
-        for replacement in superseding.replacements(fact.text):
-            older = leaf_facts.filter(text__icontains=replacement.old, said_on__lte=fact.said_on, pk__lt=fact.pk)
-            for old in older.filter(pinned=False, edited_by=""):
-                decided = old.kind == Fact.Kind.DECISION
-                if superseding.is_replaced(old.text, fact.text, replacement, decided=decided):
-                    _replace(old, fact, replacement.old)
-
-
-def _replace(old: Fact, new: Fact, value: str) -> None:
-    Fact.objects.filter(pk=old.pk).update(superseded_by=new)
-    rest = superseding.remainder(old.text, value)
-    if rest:
-        size = tokens.count(rest, conf.current().encoding)
-        old.pk, old.text, old.tokens, old._state.adding = None, rest, size, True
-        old.save()
-        Entry.objects.filter(pk=old.entry_id).update(tokens=F("tokens") + size)
 
 
 def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:

@@ -8,6 +8,7 @@ from memorybank.recall.embedding import embed_due
 from memorybank.recall.embedding import is_due as embedding_is_due
 from memorybank.recall.hits import Hit, recall
 from memorybank.recall.indexing import catch_up, due, follow, index_chat
+from memorybank.recall.searching import mentioning
 from memorybank.recall.tail import Recalled, answering
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "embedding_is_due",
     "follow",
     "index_chat",
+    "mentioning",
     "recall",
 ]

@@ -1,8 +1,9 @@
 """A question → the turns of a bank that answer it, best first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 
 from .. import dates
 from ..models import Bank, Chat, SearchDocument
@@ -63,6 +64,17 @@ def search(bank: Bank, question: Question, *, without: Chat | None, most: int) -
     scored = ranking.scores(turns, rarities, dated=dated, cosines=cosines)
     ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
     return Found(ranked[:most], dict(zip(question.words, rarities, strict=True)))
+
+
+def mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
+    """Ids of chats with a turn that has all words and dates of one of the texts: of each the ``most`` newest turns.
+
+    A text without a word that is indexed is in no turn that could be found. Two queries.
+    """
+    questions = [understood(bank, text, None) for text in texts]
+    phrases = [[hashed(bank.pk, word) for word in (*each.words, *each.dates)] for each in questions]
+    turns = set(chain.from_iterable(index.newest([phrase for phrase in phrases if phrase], most)))
+    return set(SearchDocument.objects.of(bank).filter(pk__in=turns).values_list("chat_id", flat=True))
 
 
 def _dated(postings: Sequence[Sequence[int]], exact: Sequence[float]) -> dict[int, float]:

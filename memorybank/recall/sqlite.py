@@ -1,14 +1,26 @@
 """SQLite's FTS5: an external-content table that triggers keep in step with the documents."""
 
+from collections.abc import Sequence
+
 from django.db import connection
 
 #: The ids that one query finds, in one value.
 IDS = "SELECT group_concat(rowid, ' ') FROM memorybank_search WHERE memorybank_search MATCH %s"
+#: The newest of them. The index gives them in this order and stops.
+NEWEST = (
+    "SELECT group_concat(rowid, ' ') FROM "
+    "(SELECT rowid FROM memorybank_search WHERE memorybank_search MATCH %s ORDER BY rowid DESC LIMIT %s)"
+)
 
 
 def match(word: str, unwanted: str) -> str:
     """The query for one index word."""
     return f'"{word}" NOT "{unwanted}"' if unwanted else f'"{word}"'
+
+
+def match_all(words: Sequence[str]) -> str:
+    """The query for turns that have all of them."""
+    return " AND ".join(f'"{word}"' for word in words)
 
 
 def tidy() -> None:

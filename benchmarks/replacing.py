@@ -1,0 +1,88 @@
+"""Looking for what a new fact replaces: turns by the index, then the facts of their chats.
+
+Target: at 160,000 facts no more than 1.5 × what it takes at 2,500. One value is a name that five chats speak
+of, the other a date, on which twenty were held; what is found is the same at both sizes.
+"""
+
+from functools import partial
+
+from django.db import connection, transaction
+
+from memorybank import replacing
+from memorybank.models import Bank, Chat, Entry, Fact, Output, SearchDocument
+from memorybank.recall.words import content, date_words, indexed
+
+from . import scratch, seeding
+from .measuring import Measurement, interleaved_ms, queries, show
+
+SIZES = (2_500, 160_000)
+FACTS_PER_CHAT, NAMING = 10, 5
+TIMES = 15
+NAME = "Quorvex 8"
+NEW = f"The importer uses Northbook 3 instead of {NAME}; its launch is moved from 1 March 2026 to 17 May 2026."
+
+
+def measure() -> list[Measurement]:
+    """Medians, the sizes in turns; nothing that is found stays replaced."""
+    with scratch.database():
+        news = [_new_fact(_bank(size)) for size in SIZES]
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+        looks = [partial(_look, fact) for fact in news]
+        times = interleaved_ms(looks, TIMES)
+        counts = [queries(look) for look in looks]
+    rows = [
+        row
+        for size, ms, count in zip(SIZES, times, counts, strict=True)
+        for row in (
+            Measurement(f"{size:,} facts: ms", f"{ms:.1f}"),
+            Measurement(f"{size:,} facts: queries", str(count)),
+        )
+    ]
+    return [*rows, Measurement("largest / smallest", f"{times[-1] / times[0]:.2f} ×", "≤ 1.5 ×")]
+
+
+def _look(fact: Fact) -> None:
+    with transaction.atomic():
+        replacing.supersede(fact.bank, [fact])
+        transaction.set_rollback(True)
+
+
+def _bank(facts: int) -> Bank:
+    """A history with a turn in the index for each chat, which says what its facts say."""
+    bank = seeding.bank()
+    seeding.fill(bank, chats=facts // FACTS_PER_CHAT, facts=FACTS_PER_CHAT)
+    leaves = list(bank.entries.leaves().order_by("pk").values_list("pk", "chat_id", "last_at"))
+    for leaf, *_ in leaves[:: len(leaves) // NAMING]:
+        Fact.objects.filter(entry=leaf, position=0).update(text=f"The nightly export of {leaf} goes to {NAME}.")
+    said: dict[int, list[str]] = {}
+    for entry, text in bank.facts.order_by("pk").values_list("entry_id", "text"):
+        said.setdefault(entry, []).append(text)
+    outputs = Output.objects.bulk_create(
+        Output(chat_id=chat, author="priya", question="\n".join(said[leaf]), created_at=at) for leaf, chat, at in leaves
+    )
+    SearchDocument.objects.bulk_create((_document(bank, output) for output in outputs), batch_size=2_000)
+    return bank
+
+
+def _document(bank: Bank, output: Output) -> SearchDocument:
+    found = content(output.question)
+    words = indexed(bank.pk, output.chat_id, found, date_words(output.created_at.date(), output.question))
+    of = {"output": output, "bank": bank, "chat_id": output.chat_id, "said_at": output.created_at}
+    return SearchDocument(words=words, length=len(found), lines=[], **of)
+
+
+def _new_fact(bank: Bank) -> Fact:
+    """What a chat says that has just been summarised."""
+    chat = Chat.objects.create(bank=bank, key="news", last_output_at=seeding.NOW)
+    leaf = Entry(bank=bank, chat=chat, granularity="conversation", first_output=10**9, last_output=10**9)
+    leaf.period_start, leaf.first_at, leaf.last_at = seeding.NOW.date(), seeding.NOW, seeding.NOW
+    leaf.output_count, leaf.method = 1, "benchmark"
+    leaf.save()
+    fact = Fact.of(leaf, position=0, text=NEW, said_on=seeding.NOW.date(), tokens=30, citations=[10**9])
+    fact.save()
+    return fact
+
+
+if __name__ == "__main__":
+    show(__doc__.splitlines()[0], measure())
