@@ -56,7 +56,9 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
     first = shell("demo", "--no-serve", data=tmp_path)
     assert (first.code, first.err) == (0, "")
     for words in (
-        "What every new chat of northwind-clinics/billing-migration is told:",
+        "What every new chat of northwind-clinics/billing-migration is told, whatever is asked:",
+        "And beside the message “Who is our contact at Paywright?”, for that message only:",
+        "Oliver Stannard, account manager",
         "Project memory: notes from earlier chats.",
         "174 turns in 63 chats",
         "0 model calls",
