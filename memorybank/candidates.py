@@ -80,11 +80,10 @@ class Memory:
         return [leaf for fact in facts for leaf in self.restated.get(fact, (fact,))]
 
 
-def load(bank: Bank, *, budget: int | None = None, exclude_chat: str = "") -> Memory:
+def load(bank: Bank, *, budget: int | None = None) -> Memory:
     """What may be shown and has a chance in ``budget`` tokens (default: the bank's): pinned facts, and the best."""
     budget = bank.max_tokens if budget is None else budget
     shown = bank.facts.shareable()
-    shown = shown.exclude(entry__chat__key=exclude_chat) if exclude_chat else shown
     rows, complete = _best(shown, max(LEAST, budget))
     above = _above(bank, {parent for *_, parent, _, _ in rows if parent})
     memory = Memory(settled_before=None if complete else _settled_before(bank, budget))

@@ -57,7 +57,7 @@ def beat(start: Any, *, days: int, every: timedelta) -> None:
 
 @pytest.mark.parametrize("how", ["500", "429", "hang", "empty", "garbage"])
 def test_three_days_of_outage_over_budget_lose_nothing_and_are_made_up_for(model: ScriptedLLM, how: str) -> None:
-    """Issue 2, done when 5: entries stay, calls are bounded by back-off, and all is covered after recovery."""
+    """Entries stay, calls are bounded by back-off, and all is covered after recovery."""
     bank = make_bank(max_tokens=200)
     for day in range(3):
         a_day(bank, day)
