@@ -167,7 +167,7 @@ def test_more_turns_than_one_summary_reads_are_read_in_several_at_once(model: Sc
 
 
 def test_a_long_chat_reaches_the_model_turn_by_turn_exactly_once(model: ScriptedLLM) -> None:
-    """Issue 2, done when 4: 200 turns as they come; resumed after its roll-up, only the new turns."""
+    """200 turns as they come; resumed after its roll-up, only the new turns."""
     bank = make_bank(max_tokens=200)
     for number in range(0, 200, 10):
         talk(bank, "c", range(number, number + 10), at=MONDAY + number * MINUTE)

@@ -321,7 +321,7 @@ def test_reports_add_up() -> None:
 
 
 def test_a_month_of_work_costs_hardly_more_calls_than_there_are_things_to_write(model: ScriptedLLM) -> None:
-    """Issue 2, done when 3, reduced: each settled chat summarised once, each period digested once, then silence."""
+    """Each settled chat summarised once, each period digested once, then silence."""
     banks = [make_bank(max_tokens=300) for _ in range(3)]
     chats, days = 4, 12
     for day in range(days):
