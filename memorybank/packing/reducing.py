@@ -10,8 +10,8 @@ from memorybank.packing.values import Block, Line
 
 #: About what a line needs beside its own tokens when it opens a paragraph.
 OPENING = 8
-#: Exact counts that filling may take.
-ROUNDS = 3
+#: How often what is still left over is filled again.
+ROUNDS = 2
 
 
 def reduced(block: Block, seen: Callable[[Line], Line | None], budget: int, *, header: str, encoding: str) -> Block:
@@ -23,7 +23,10 @@ def reduced(block: Block, seen: Callable[[Line], Line | None], budget: int, *, h
     reserve = tuple(line for line in map(seen, block.reserve) if line)
     if tuple(lines) == block.lines and block.tokens <= budget:
         return Block(block.text, block.tokens, block.lines, reserve)
-    return Reduction(filter(None, lines), budget, Sheet(header, encoding)).filled(list(reserve))
+    kept = [line for line in lines if line]
+    freed = sum(line.cost for line in block.lines) - sum(line.cost for line in kept)
+    reduction = Reduction(kept, budget, Sheet(header, encoding))
+    return reduction.filled(list(reserve), budget - block.tokens + freed)
 
 
 class Reduction:
@@ -35,16 +38,17 @@ class Reduction:
         for line in lines:
             self.parts[line.section].append(item_of(line))
 
-    def filled(self, reserve: list[Line]) -> Block:
-        """The block with as much of the reserve as fits, best first. Its text is counted in one piece."""
+    def filled(self, reserve: list[Line], room: int) -> Block:
+        """The block with as much of the reserve as fits, best first; ``room`` is about what the gap leaves.
+
+        Its text is counted in one piece, and whole lines go, the latest choice first, until it fits.
+        """
+        self._add(reserve, room)
+        text, size = self._fitting()
         for _ in range(ROUNDS):
-            if not self._add(reserve, self.budget - self._size()):
+            if not self._add(reserve, self.budget - size):
                 break
-            self._trim()
-        text = self._text()
-        while (size := tokens.count(text, self.sheet.encoding)) > self.budget:
-            self._drop()
-            text = self._text()
+            text, size = self._fitting()
         return Block(text, size, shown(self._sections()), tuple(reserve))
 
     def _add(self, reserve: list[Line], room: int) -> bool:
@@ -59,19 +63,19 @@ class Reduction:
             self.parts[FRESH].append(item_of(line))
         return bool(taken)
 
-    def _trim(self) -> None:
-        while self._size() > self.budget:
-            self._drop()
+    def _fitting(self) -> tuple[str, int]:
+        while True:
+            text = self.sheet.written(self._sections())
+            size = tokens.count(text, self.sheet.encoding)
+            if size <= self.budget:
+                return text, size
+            self._drop(size - self.budget)
 
-    def _drop(self) -> None:
-        """The latest choice goes, whole."""
-        next(self.parts[name] for name in (FRESH, RECENT, SETTLED, PINNED) if self.parts[name]).pop()
-
-    def _size(self) -> int:
-        return self.sheet.count(self._text())
-
-    def _text(self) -> str:
-        return self.sheet.written(self._sections())
+    def _drop(self, excess: int) -> None:
+        """Lines worth so many tokens go: as many as it takes, before the next count."""
+        for name in (FRESH, RECENT, SETTLED, PINNED):
+            while self.parts[name] and excess > 0:
+                excess -= self.parts[name].pop().cost
 
     def _sections(self) -> list[Section]:
         return divided(*(self.parts[name] for name in (PINNED, SETTLED, RECENT, FRESH)))
