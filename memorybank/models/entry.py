@@ -77,9 +77,9 @@ class EntryQuerySet(models.QuerySet["Entry"]):
 
     def absorb_into(self, digest: Entry) -> None:
         """Make ``digest``, a live one, their parent: facts below go to its tier, lines of absorbed digests nowhere."""
-        facts = digest.bank.facts.filter(entry__in=self.below())
-        facts.filter(entry__granularity=Granularity.CONVERSATION).update(tier=digest.tier)
-        facts.exclude(entry__granularity=Granularity.CONVERSATION).update(tier=None)
+        below = self.below()  # as a subquery and not as a join, which PostgreSQL may look up row by row
+        digest.bank.facts.filter(entry__in=below.leaves()).update(tier=digest.tier)
+        digest.bank.facts.filter(entry__in=below.digests()).update(tier=None)
         self.update(parent=digest)
 
     def drop(self, facts: Collection[int]) -> None:
