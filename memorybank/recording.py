@@ -110,7 +110,7 @@ def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> 
     with transaction.atomic():
         locked = _lock(bank)
         chat = Chat.objects.select_for_update().filter(pk=output.chat_id, bank=locked).first()
-        known = chat.outputs.filter(key=output.key).exclude(key="").first() if chat else None
+        known = chat.outputs.with_keys([output.key]).first() if chat else None
         if chat is None or known is None:
             raise InvalidInput("message: it was erased before it was answered.")
         if known.status == Output.Status.OK:

@@ -115,6 +115,5 @@ def refresh(bank_id: int, *, now: datetime) -> None:
     bank = Bank.objects.filter(pk=bank_id, enabled=True).first()
     if bank is None:
         return
-    stored = StoredBlock.objects.filter(bank=bank).order_by("-version").values_list("version", flat=True).first()
-    if stored is None or stored < bank.version:
+    if StoredBlock.objects.current_version(bank.pk) < bank.version:
         StoredBlock.objects.store(bank, sourced(bank, bank.max_tokens), now)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -25,15 +24,19 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
         """The block that a chat gets which keeps none."""
         return self.filter(bank=bank_id).order_by("-version").first()
 
+    def current_version(self, bank_id: int) -> int:
+        """Which that is, without reading it; 0: there is none."""
+        newest = self.filter(bank=bank_id).order_by("-version").values_list("version", flat=True)
+        return newest.first() or 0
+
     def store(self, bank: Bank, made: Sourced, now: datetime) -> bool:
         """Store the block made of ``bank`` as it was read, unless an erasure, a newer one or its end got there first.
 
         Older ones stay while a chat keeps them in which somebody has just written.
         """
         with transaction.atomic():
-            row = Bank.objects.select_for_update().filter(pk=bank.pk, epoch=bank.epoch).first()
-            newest = self.current(bank.pk) if row else None
-            if row is None or (newest and newest.version >= bank.version):
+            held = Bank.objects.select_for_update().filter(pk=bank.pk, epoch=bank.epoch).exists()
+            if not held or self.current_version(bank.pk) >= bank.version:
                 return False
             block = self._add(bank.pk, bank.version, made)
             warm = now - timedelta(minutes=conf.current().block_keep_minutes)
@@ -46,11 +49,10 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
 
         Nobody keeps an older block. The next sweep renders anew, if nobody does before. The caller holds the bank.
         """
-        newest, known = self.current(bank.pk), Bank.objects.values_list("version", flat=True).get(pk=bank.pk)
+        newest = self.current(bank.pk)
         self.filter(bank=bank).delete()
         if newest:
-            made = newest.content.without(bank.max_tokens, encoding=newest.encoding, chats=chats, facts=facts)
-            self._add(bank.pk, known + 1, made)
+            self._add(bank.pk, bank.version + 1, newest.without(bank.max_tokens, chats=chats, facts=facts))
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)
 
     def _add(self, bank_id: int, version: int, made: Sourced) -> StoredBlock:
@@ -91,16 +93,14 @@ class StoredBlock(models.Model):
         newest = StoredBlock.objects.filter(bank=models.OuterRef(bank)).order_by("-version")
         return models.Subquery(newest.values("tokens")[:1])
 
-    @property
-    def content(self) -> Sourced:
-        """The block with its lines and their sources."""
-        return Sourced.from_json(self.text, self.tokens, self.lines)
-
     def shown_to(self, chat_key: str, budget: int) -> Sourced:
         """As a chat gets it: without its own words, and within ``budget`` tokens, by dropping lines."""
+        return self.without(budget, chats=[chat_key] if chat_key else [])
+
+    def without(self, budget: int, *, chats: Collection[str], facts: Collection[int] = ()) -> Sourced:
+        """Without the words of some chats and without some facts, counted in the encoding that is set now."""
         encoding = conf.current().encoding
-        content = self.content
-        if encoding != self.encoding:  # the setting was changed a moment ago
-            recounted = tokens.count(self.text, encoding)
-            content = Sourced(replace(content.block, tokens=recounted), content.sources)
-        return content.without(budget, encoding=encoding, chats=[chat_key] if chat_key else [])
+        # else the setting was changed a moment ago
+        size = self.tokens if encoding == self.encoding else tokens.count(self.text, encoding)
+        content = Sourced.from_json(self.text, size, self.lines)
+        return content.without(budget, encoding=encoding, chats=chats, facts=facts)

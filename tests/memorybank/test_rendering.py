@@ -365,6 +365,16 @@ def test_a_budget_lowered_a_moment_ago_holds() -> None:
     assert 0 < size == tokens.count(text) <= 300
 
 
+def test_a_block_withdrawn_from_after_the_encoding_changed_is_counted_in_the_new_one(tuned: Any) -> None:
+    bank = make_bank(max_tokens=400)
+    history(bank, days=12)
+    run(MONDAY + 12 * DAY)
+    tuned(ENCODING="cl100k_base")
+    services.set_private(bank, chat_key="c0", private=True, actor="priya", now=MONDAY + 12 * DAY)
+    stored = bank.blocks.get()
+    assert stored.encoding == "cl100k_base" and 0 < stored.tokens == tokens.count(stored.text, "cl100k_base") <= 400
+
+
 def test_a_slow_renderer_never_overwrites_a_newer_block() -> None:
     bank = make_bank()
     history(bank, days=1)
