@@ -52,25 +52,16 @@ def assemble(
     """
     count = count or services.count_tokens
     head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.block.text)
-    last = _paragraphs(message, memory.recalled.text)
-    fixed = count(head) + count(last) + 2 * MESSAGE_TOKENS
-    room = context_tokens - answer_reserve(context_tokens) - fixed
+    last, before = _paragraphs(message, memory.recalled.text), count(head) + 2 * MESSAGE_TOKENS
+    room = context_tokens - answer_reserve(context_tokens) - before - count(last)
+    if room < 0 and memory.recalled.text:  # a message comes before what is recalled for it
+        memory, room, last = replace(memory, recalled=Text()), room + count(last) - count(message), message
     if room < 0:
-        if memory.recalled.text:  # a message comes before what is recalled for it
-            bare = replace(memory, recalled=Text())
-            return assemble(
-                system=system,
-                memory=bare,
-                newest_first=newest_first,
-                message=message,
-                context_tokens=context_tokens,
-                count=count,
-            )
         raise InvalidInput(_too_long(count(message), count(message) + room))
     kept, used = _that_fit(newest_first, room, count)
     said = chain.from_iterable(map(_spoken, reversed(kept)))
     messages = _alternating([Message(role="system", content=head), *said, Message(role="user", content=last)])
-    return Prompt(messages, memory, fixed + used, len(kept))
+    return Prompt(messages, memory, before + count(last) + used, len(kept))
 
 
 def _paragraphs(*parts: str) -> str:
