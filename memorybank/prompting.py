@@ -32,26 +32,26 @@ class Given(NamedTuple):
 
     enabled: bool
     max_tokens: int
+    recall_tokens: int
     chat: int | None
     kept: int | None
     last_output_at: datetime | None
 
 
 def prompt_memory(
-    bank_id: int, *, chat_key: str = "", question: str = "", now: datetime, keep: bool = False
+    bank: Bank, *, chat_key: str = "", question: str = "", now: datetime, keep: bool = False
 ) -> PromptMemory:
     """What a chat's next message is given. The block is the same whatever is asked.
 
     While a chat is warm it gets the version it had, unless something was withdrawn meanwhile. With ``keep``
     (a prompt is made, not looked at) the chat remembers which.
     """
-    given = _given(bank_id, chat_key)
-    stored = _stored(bank_id, given, now) if given.enabled else None
+    given = _given(bank.pk, chat_key)
+    stored = _stored(bank.pk, given, now) if given.enabled else None
     shown = stored.shown_to(chat_key, given.max_tokens) if stored else Sourced()
     recalled = NOTHING
-    if given.enabled and question.strip():
-        bank = Bank.objects.get(pk=bank_id)
-        recalled = rendering.notes(bank, question, shown, bank.recall_tokens, exclude_chat=chat_key, now=now)
+    if given.enabled:
+        recalled = rendering.notes(bank, question, shown, given.recall_tokens, exclude_chat=chat_key, now=now)
     if keep and stored and given.chat and given.kept != stored.pk:
         _keep(given.chat, stored)
     return PromptMemory(rendering.told(shown), recalled, stored.version if stored else 0)
@@ -60,7 +60,7 @@ def prompt_memory(
 def _given(bank_id: int, chat_key: str) -> Given:
     """The bank and the chat, in one query."""
     own = FilteredRelation("chats", condition=Q(chats__key=chat_key))
-    columns = ("enabled", "max_tokens", "own__pk", "own__kept_block", "own__last_output_at")
+    columns = ("enabled", "max_tokens", "recall_tokens", "own__pk", "own__kept_block", "own__last_output_at")
     row: tuple[Any, ...] = Bank.objects.annotate(own=own).values_list(*columns).get(pk=bank_id)
     return Given(*row)
 

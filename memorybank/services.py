@@ -158,7 +158,7 @@ def prompt_memory(
     The block takes two indexed reads, whatever the bank holds. Say ``keep`` when a prompt is made of it: the chat
     then has the same block again while it is warm.
     """
-    return prompting.prompt_memory(bank.pk, chat_key=chat_key, question=question, keep=keep, now=now or timezone.now())
+    return prompting.prompt_memory(bank, chat_key=chat_key, question=question, keep=keep, now=now or timezone.now())
 
 
 def recall(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.db import models
 from django.db.models import Case, F, Q, When
 
+from ..packing.items import LABEL
 from .bank import Bank
 from .entry import Entry
 
@@ -78,7 +79,7 @@ class Fact(models.Model):
     weight = models.FloatField(default=0.5, help_text="Prior worth, 0 to 1.")
     # As packing counts it, with the share of a date and speaker that every fact costs.
     worth = models.GeneratedField(
-        expression=F("weight") / (F("tokens") + 3), output_field=models.FloatField(), db_persist=True
+        expression=F("weight") / (F("tokens") + LABEL), output_field=models.FloatField(), db_persist=True
     )
     tier = models.PositiveSmallIntegerField(
         null=True, editable=False, help_text="That of the live entry above it; empty: a digest's that was absorbed."
