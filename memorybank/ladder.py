@@ -96,12 +96,15 @@ def pressed(frontier: Iterable[Node], budget: int, pressure: float) -> bool:
     return sum(node.tokens for node in frontier) > budget * pressure
 
 
-def ripe(frontier: Sequence[Node], now: datetime, tz: ZoneInfo) -> list[Step]:
+def ripe(frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None) -> list[Step]:
     """What could be rolled up at ``now``, in the order it should be: finest rung first, oldest first.
 
-    Only the first step is sure to be still right after one is carried out.
+    Only the first step is sure to be still right after one is carried out. ``waiting`` is the time of the oldest
+    turn that is about to be summarised: a period that it may belong to is not digested just before it comes.
     """
-    return [step for step, when in _steps(frontier, tz) if when <= now]
+    still_open = waiting.astimezone(tz).date() if waiting else date.max
+    due = [step for step, when in _steps(frontier, tz) if when <= now]
+    return [step for step in due if period_end(step.granularity, step.period_start) <= still_open]
 
 
 def next_ripe(frontier: Sequence[Node], now: datetime, tz: ZoneInfo) -> datetime | None:

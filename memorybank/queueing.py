@@ -7,7 +7,7 @@ is claimed here: who works on a chat or a bank takes its lease, and who comes to
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from django.db.models import Max
+from django.db.models import F, Max
 
 from . import asking, conf
 from .models import Bank, Chat
@@ -15,8 +15,10 @@ from .models.chat import ChatQuerySet
 
 
 def next_bank(now: datetime) -> int | None:
-    """The bank to settle next: one that has rested since it was last settled."""
-    return Bank.objects.compressible(now).rested(now).values_list("pk", flat=True).first()
+    """The bank to settle next: of those that have rested since, the one that was settled the longest ago."""
+    longest_ago = F("settled_at").asc(nulls_first=True)
+    rested = Bank.objects.compressible(now).rested(now).order_by(longest_ago, "compress_at", "pk")
+    return rested.values_list("pk", flat=True).first()
 
 
 def next_chat(now: datetime, *, bank: Bank | None = None, but: Collection[int] = ()) -> int | None:

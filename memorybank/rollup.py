@@ -8,11 +8,11 @@ Absorbed entries stay, with the digest as their parent.
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 
 from django.db import transaction
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, F, Min, Q, Value, When
 
 from . import conf, dates, extractive, ladder, packing, tokens, transcript
 from .asking import Prompt, Purpose, Session, session
@@ -28,6 +28,9 @@ from .transcript import Item
 from .turns import Draft
 
 logger = logging.getLogger(__name__)
+
+#: A period that was left for a chat about to be summarised is looked at again after this, whatever becomes of the chat.
+LEFT = timedelta(minutes=1)
 
 #: A line of a digest is about this many tokens, and a word about this many.
 TOKENS_PER_LINE, TOKENS_PER_WORD = 28, 1.5
@@ -68,7 +71,13 @@ def _next_step(bank: Bank, now: datetime) -> Step | None:
     frontier = _frontier(bank)
     if not ladder.pressed(frontier, bank.max_tokens, conf.current().pressure):
         return None
-    return next(iter(ladder.ripe(frontier, now, bank.tz)), None)
+    return next(iter(ladder.ripe(frontier, now, bank.tz, waiting=_waiting(bank, now))), None)
+
+
+def _waiting(bank: Bank, now: datetime) -> datetime | None:
+    """The oldest end of a chat that is to be summarised at ``now``; None if none is."""
+    oldest: datetime | None = bank.chats.due(now).aggregate(oldest=Min("last_output_at"))["oldest"]
+    return oldest
 
 
 def _next_look(bank: Bank, now: datetime) -> Case | None:
@@ -77,6 +86,8 @@ def _next_look(bank: Bank, now: datetime) -> Case | None:
     frontier = _frontier(bank)
     pressed = ladder.pressed(frontier, bank.max_tokens, conf.current().pressure)
     look = ladder.next_ripe(frontier, now, bank.tz) if pressed else None
+    if pressed and _waiting(bank, now):  # a period may have been left for it
+        look = min(look or now + LEFT, now + LEFT)
     field = Bank._meta.get_field("compress_at")
     return Case(When(version=seen, then=Value(look, output_field=field)), default=F("compress_at"))
 

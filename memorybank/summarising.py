@@ -7,6 +7,7 @@ can be recalled, too.
 
 import logging
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -52,7 +53,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     if chat is None:
         return None
     try:
-        entry = _summarise(chat, now)
+        leaf, indexed = _summarise(chat, now)
     except (Stale, NotRemembered) as reason:
         logger.info("chat %s: nothing written: %s", chat_id, reason)
         return None
@@ -65,20 +66,24 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
         raise
     finally:
         chat.release()  # of no effect where the commit or the failure has released it already
-    recall.follow(chat_id)
-    return entry
+    if not indexed:
+        recall.follow(chat_id)
+    return leaf
 
 
-def _summarise(chat: Chat, now: datetime) -> Entry | None:
+def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
+    """The leaf, and whether its turns are indexed, too."""
     if chat.private or not chat.bank.enabled:
         raise NotRemembered("the chat is private or the bank is off")
     batch = _read(chat)
     if batch.through == chat.summarised_through:
-        return None
+        return None, True
     bank = chat.bank
     turns = transcript.read(batch.outputs, tz=bank.tz, redact_personal=bank.redact_personal)
-    notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
-    return _commit(chat, batch, notes, now)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
+        documents = pool.submit(recall.prepare, chat, turns)
+        notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
+    return _commit(chat, batch, notes, documents.result(), now)
 
 
 def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> Notes:
@@ -90,7 +95,7 @@ def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> Notes:
 
 def _read(chat: Chat) -> Batch:
     """The waiting turns, and what the newest leaf holds if it is still live."""
-    leaf = chat.entries.order_by("-last_output").first()
+    leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
     if leaf and leaf.parent_id:
         leaf = None
     rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
@@ -121,7 +126,9 @@ def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
             return
 
 
-def _commit(chat: Chat, batch: Batch, notes: Notes, now: datetime) -> Entry | None:
+def _commit(
+    chat: Chat, batch: Batch, notes: Notes, documents: list[recall.Document] | None, now: datetime
+) -> tuple[Entry | None, bool]:
     """One short write, or :class:`Stale` if anything it rests on has moved."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
@@ -131,10 +138,12 @@ def _commit(chat: Chat, batch: Batch, notes: Notes, now: datetime) -> Entry | No
         fresh = held.first()
         if fresh is None:
             raise Stale("the lease was lost, or the chat was made private")
-        entry = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
+        leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
         _settle(fresh, bank, batch.through)
+        indexed = documents is not None and recall.write(chat, bank, documents, batch.through)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
-    return entry
+    chat.lease_token = ""  # given back by what was written
+    return leaf, indexed
 
 
 def _settle(chat: Chat, bank: Bank, through: int) -> None:
@@ -154,7 +163,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
     else:
         replaceable = [fact.pk for fact in batch.known if fact.pk in notes.replaced]
     Fact.objects.filter(pk__in=replaceable).delete()
-    kept = list(leaf.facts.all())
+    kept = list(leaf.facts.all()) if batch.leaf else []
     replacing.supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     return leaf
 

@@ -17,8 +17,9 @@ from .models import Bank, Chat, LLMCall
 
 logger = logging.getLogger(__name__)
 
-#: How often a worker that has chats to do looks whether a bank is to be settled.
-EVERY = timedelta(seconds=1)
+#: A worker that has chats to do settles a bank in between no oftener than this, however many have changed: else
+#: with many busy banks it would do little else.
+EVERY = timedelta(seconds=2)
 
 
 @dataclass(slots=True)
@@ -93,15 +94,14 @@ class Shift:
 
     report: Report = field(default_factory=Report)
     futile: set[int] = field(default_factory=set)
-
-    looked: datetime | None = None
+    looked: datetime | None = None  # for a bank
 
     def next(self, now: datetime) -> Piece | None:
-        """The next piece of work; nobody is bound to do it. Banks before chats, but not asked for at every chat."""
+        """The next piece of work; nobody is bound to do it. Chats, in between a bank, and banks when no chat is due."""
         if not self.looked or not timedelta() <= now - self.looked < EVERY:
+            self.looked = now
             if bank_id := queueing.next_bank(now):
                 return Piece(bank_id=bank_id)
-            self.looked = now
         if chat_id := queueing.next_chat(now, but=self.futile):
             return Piece(chat_id=chat_id)
         bank_id = queueing.next_bank(now)

@@ -44,6 +44,9 @@ class LLM(ABC):
         """Identifies the endpoint (sha256 hex): what backs off as a whole, and is new once settings change."""
         return fingerprint(type(self).__qualname__, self.model)
 
+    def load(self) -> None:  # noqa: B027  (most models need nothing)
+        """Import what the first call needs. A worker does so before it forks, so that its processes share it."""
+
     def close(self) -> None:  # noqa: B027  (most models hold nothing)
         """Give back connections; the next call opens new ones."""
 

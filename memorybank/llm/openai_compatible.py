@@ -58,6 +58,10 @@ class OpenAICompatibleLLM(LLM):
         text = self._text(answer)
         return self._completion(answer, clean, text)
 
+    def load(self) -> None:
+        """Import the SDK (a second)."""
+        import openai.resources.chat.completions  # noqa: F401  (the package alone imports them at the first call)
+
     def close(self) -> None:
         """Close the connection pool, if there was a call."""
         client = self.__dict__.pop("_client", None)

@@ -39,6 +39,9 @@ class Leased(models.Model):
         abstract = True
 
     def release(self, **changes: Any) -> bool:
-        """Give the lease back with ``changes``; False (and nothing written) if it was lost meanwhile."""
-        held = type(self)._default_manager.filter(pk=self.pk, lease_token=self.lease_token)
+        """Give the lease back with ``changes``, once; False (and nothing written) if it was lost meanwhile."""
+        token, self.lease_token = self.lease_token, ""
+        if not token:
+            return False
+        held = type(self)._default_manager.filter(pk=self.pk, lease_token=token)
         return bool(held.update(leased_until=None, lease_token="", **changes))

@@ -4,14 +4,16 @@ Turns are searched (measured: better than searching what was extracted from them
 full-text index. Facts are found through the turns they cite, so hiding, editing or erasing one needs no index.
 """
 
+from memorybank.recall.documents import Document
 from memorybank.recall.embedding import embed_due
 from memorybank.recall.embedding import is_due as embedding_is_due
 from memorybank.recall.hits import Hit, recall
-from memorybank.recall.indexing import catch_up, due, follow, index_chat
+from memorybank.recall.indexing import catch_up, due, follow, index_chat, prepare, write
 from memorybank.recall.searching import mentioning
 from memorybank.recall.tail import Recalled, answering
 
 __all__ = [
+    "Document",
     "Hit",
     "Recalled",
     "answering",
@@ -22,5 +24,7 @@ __all__ = [
     "follow",
     "index_chat",
     "mentioning",
+    "prepare",
     "recall",
+    "write",
 ]

@@ -6,7 +6,7 @@ write that checks epoch, privacy and watermark. So no outage can lose a turn, an
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from traceback import format_tb
 
 from django.db import transaction
@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 
 from .. import conf, transcript
 from ..models import Bank, Chat, Output, SearchDocument
+from ..turns import Turn
 from .documents import Document, documents
 from .words import indexed
 
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 BATCH, CONTEXT = 200, 20
 #: Chats indexed in one go.
 CHATS = 200
+#: What of a bank goes into a document, or says that something was erased meanwhile.
+RESTS_ON = ("epoch", "timezone", "redact_personal")
 
 
 def due(bank: Bank | None = None) -> list[int]:
@@ -40,14 +43,34 @@ def catch_up(bank: Bank) -> int:
     return done
 
 
+def prepare(chat: Chat, turns: Sequence[Turn]) -> list[Document] | None:
+    """The documents of ``turns``, with which a chat begins, for :func:`write` in the commit of their summary.
+
+    None if they are too many for one write, or have turns before them, or cannot be read: then they are for
+    :func:`follow`. Never raises.
+    """
+    if chat.summarised_through or len(turns) > BATCH:
+        return None
+    try:
+        return documents(turns, after=0, encoding=conf.current().encoding)
+    except Exception as error:
+        _log_fault(chat.pk, error)
+        return None
+
+
 def follow(chat_id: int) -> None:
     """Index what a summary has just covered. Never raises: the chat stays due, and the sweep repairs it."""
     try:
         while index_chat(chat_id) == BATCH:
             pass
-    except Exception as error:  # where it happened, not its words, which may be chat text
-        where = "".join(format_tb(error.__traceback__))
-        logger.error("chat %s: indexing: unexpected %s\n%s", chat_id, type(error).__name__, where)
+    except Exception as error:
+        _log_fault(chat_id, error)
+
+
+def _log_fault(chat_id: int, error: Exception) -> None:
+    """Where it happened, not its words, which may be chat text."""
+    where = "".join(format_tb(error.__traceback__))
+    logger.error("chat %s: indexing: unexpected %s\n%s", chat_id, type(error).__name__, where)
 
 
 def index_chat(chat_id: int) -> int:
@@ -79,16 +102,22 @@ def _write(chat: Chat, made: list[Document], through: int) -> bool:
     """One short write; False, and nothing written, if anything it rests on has moved."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
-        if bank is None or bank.epoch != chat.bank.epoch or not bank.enabled or bank.timezone != chat.bank.timezone:
-            return False
-        if bank.redact_personal != chat.bank.redact_personal:
-            return False
-        unmoved = Chat.objects.filter(pk=chat.pk, private=False, indexed_through=chat.indexed_through)
-        if not unmoved.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
-            return False
-        alive = set(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", flat=True))
-        rows = (document for document in made if document.id in alive)
-        SearchDocument.objects.bulk_create(_rows(chat, rows), ignore_conflicts=True)
+        return bank is not None and write(chat, bank, made, through)
+
+
+def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
+    """Index ``made`` of the turns of ``chat`` as it was read, up to ``through``. The caller holds ``bank``.
+
+    False, and nothing written, if anything it rests on has moved.
+    """
+    if any(getattr(bank, setting) != getattr(chat.bank, setting) for setting in RESTS_ON) or not bank.enabled:
+        return False
+    unmoved = Chat.objects.filter(pk=chat.pk, private=False, indexed_through=chat.indexed_through)
+    if not unmoved.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
+        return False
+    alive = set(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", flat=True))
+    rows = (document for document in made if document.id in alive)
+    SearchDocument.objects.bulk_create(_rows(chat, rows), ignore_conflicts=True)
     return True
 
 

@@ -176,3 +176,13 @@ def test_what_is_ripe_now_or_later_is_all_that_can_ever_happen(entries: list[Nod
     assert all(step in everything for step in ripe)
     assert (later is None) == (len(ripe) == len(everything))
     assert later is None or (later > now and len(ladder.ripe(entries, later, UTC_ZONE)) > len(ripe))
+
+
+@given(entries=st.lists(nodes, max_size=12), passed=st.integers(0, 400), waited=st.integers(0, 400))
+def test_what_may_get_another_chat_at_once_is_left_and_nothing_else(
+    entries: list[Node], passed: int, waited: int
+) -> None:
+    now, waiting = (datetime(2025, 11, 1, tzinfo=UTC) + timedelta(days=days) for days in (passed, waited))
+    ripe, left = ladder.ripe(entries, now, UTC_ZONE), ladder.ripe(entries, now, UTC_ZONE, waiting=waiting)
+    for step in ripe:
+        assert (step in left) == (waiting.date() >= ladder.period_end(step.granularity, step.period_start))

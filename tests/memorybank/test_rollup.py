@@ -23,6 +23,7 @@ from .factories import (
     note_taker,
     prompt_of,
     run,
+    say,
     sentence,
     sound,
     tag,
@@ -56,6 +57,22 @@ def test_nothing_rolls_up_while_memory_fits_the_budget_and_a_quarter(model: Scri
     assert Entry.objects.count() == 20
     assert compress(bank, MONDAY + 90 * DAY) == 0
     assert (digests(), model.history) == ([], [])
+
+
+def test_a_day_is_not_digested_just_before_the_last_of_its_chats_is_summarised(model: ScriptedLLM) -> None:
+    bank = make_bank(max_tokens=200)
+    day_of_leaves(bank, 0)
+    day_of_leaves(bank, 1)
+    say(bank, "late", sentence(1), at=MONDAY)
+    now = MONDAY + 3 * DAY
+    assert (compress(bank, now), model.history) == (0, [])
+    bank.refresh_from_db()
+    assert bank.compress_at == now + rollup.LEFT  # whatever becomes of the chat
+    run(now)
+    first = digests()[0]
+    assert (first.period_start, first.output_count) == (MONDAY.date(), 5)
+    assert len(model.history) == 1 + len(digests())
+    assert sound(bank)
 
 
 def test_it_stops_as_soon_as_memory_fits_the_oldest_days_first(model: ScriptedLLM) -> None:

@@ -259,6 +259,21 @@ def test_a_busy_bank_s_block_is_stored_once_every_few_seconds_and_once_after_the
     assert queueing.until_rested(now + timedelta(seconds=1)) is None
 
 
+def test_while_chats_are_due_a_worker_settles_one_bank_in_between_and_the_others_after_them() -> None:
+    banks = [make_bank() for _ in range(3)]
+    for bank in banks:
+        say(bank, "before", sentence(1))
+        say(bank, "now", sentence(2), at=MONDAY + DAY)
+    run(MONDAY + HOUR)
+    Bank.objects.update(compress_at=MONDAY + DAY, settled_at=None)
+    shift, now, done = Shift(), MONDAY + DAY + HOUR, ""
+    while piece := shift.next(now):
+        done += "bank " if piece.bank_id else "chat "
+        shift.do(piece, now=now)
+    assert done.split() == ["bank", "chat", "chat", "chat", "bank", "bank"]
+    assert all(len(set(versions(bank))) == 1 for bank in banks[1:])
+
+
 def test_a_bank_that_was_settled_in_the_future_is_settled_now() -> None:
     """Somebody tried out ``run_memory --now`` with a day to come; workers do not wait for it."""
     bank = make_bank()
