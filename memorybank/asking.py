@@ -5,7 +5,6 @@ Calls may come from several threads; rows are written only by the thread that op
 
 import hashlib
 import secrets
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,17 +19,10 @@ from . import conf, llm
 from .exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from .lines import Line, accept
 from .llm.base import LLM, Completion, Message
-from .models import Bank, Chat, LLMCall, LLMEndpoint
+from .models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
 from .transcript import Item, fence
 
 Purpose = LLMCall.Purpose
-Outcome = LLMCall.Outcome
-
-OUTCOMES: tuple[tuple[type[LLMError], Outcome], ...] = (
-    (LLMUnavailable, Outcome.UNAVAILABLE),
-    (LLMMisconfigured, Outcome.MISCONFIGURED),
-    (LLMError, Outcome.REJECTED),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,43 +73,14 @@ class Session:
 
         Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
         """
-        started = time.monotonic()
-        try:
+        with ledgered(self.bank.pk, purpose, self.model.model, self.now, keep=self.calls.append) as call:
             answer = self.model.complete(prompt.messages(shown), max_tokens=_room(prompt))
-            lines = _usable(answer, prompt, shown)
-        except LLMError as error:
-            self._note(purpose, started, _outcome(error), error=error)
-            raise
-        self._note(purpose, started, Outcome.OK, answer=answer)
-        return lines
+            call.charge(answer)
+            return _usable(answer, prompt, shown)
 
     def method(self, prompt: str) -> str:
         """What an entry says it was made with."""
         return f"{self.model.model} {version(prompt)}"[:200]
-
-    def _note(
-        self,
-        purpose: Purpose,
-        started: float,
-        outcome: Outcome,
-        *,
-        answer: Completion | None = None,
-        error: LLMError | None = None,
-    ) -> None:
-        answer = answer or getattr(error, "answer", None)
-        self.calls.append(
-            LLMCall(
-                bank=self.bank,
-                purpose=purpose,
-                model=self.model.model[:200],
-                prompt_tokens=answer.prompt_tokens if answer else 0,
-                completion_tokens=answer.completion_tokens if answer else 0,
-                duration_ms=int((time.monotonic() - started) * 1000),
-                outcome=outcome,
-                error=(str(error) or type(error).__name__)[:500] if error else "",
-                at=self.now,
-            )
-        )
 
 
 class BackingOff(LLMUnavailable):
@@ -125,11 +88,9 @@ class BackingOff(LLMUnavailable):
 
 
 class Unusable(LLMRejected):
-    """The model answered, but not one line of it may be kept. ``answer`` was paid for all the same."""
+    """The model answered, but not one line of it may be kept. It was paid for all the same."""
 
-    def __init__(self, message: str, answer: Completion) -> None:
-        super().__init__(message)
-        self.answer = answer
+    outcome = "unusable"
 
 
 def _usable(answer: Completion, prompt: Prompt, shown: Sequence[Item]) -> list[Line]:
@@ -139,19 +100,13 @@ def _usable(answer: Completion, prompt: Prompt, shown: Sequence[Item]) -> list[L
     accepted = accept(answer.text, sources)
     if not accepted.lines and not accepted.nothing:
         why = accepted.rejected[0][1] if accepted.rejected else "no line has the form “- KIND: text [1,3]”"
-        raise Unusable(f"No usable line in the answer: {why}", answer)
+        raise Unusable(f"No usable line in the answer: {why}")
     return list(accepted.lines[: prompt.lines])
 
 
 def _room(prompt: Prompt) -> int:
     """Answer tokens allowed: generous, because a cut line is a lost line."""
     return prompt.words * 4 + prompt.lines * 16 + 1024
-
-
-def _outcome(error: LLMError) -> Outcome:
-    if isinstance(error, Unusable):
-        return Outcome.UNUSABLE
-    return next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
 
 
 def outage(now: datetime) -> LLMEndpoint | None:
@@ -185,7 +140,7 @@ def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | N
         raise
     finally:
         _enter(opened.calls, bank)
-    if any(call.outcome == Outcome.OK for call in opened.calls):
+    if any(call.outcome == LLMCall.Outcome.OK for call in opened.calls):
         since = endpoint.recovered()
         if since:
             Chat.objects.revive(since)

@@ -1,4 +1,4 @@
-"""A bank's settings: switching on, off, changing them; validated, and on the audit trail."""
+"""What people decide about a bank: its settings, what is private or hidden. Validated, and on the audit trail."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,7 @@ from zoneinfo import available_timezones
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from . import rendering
+from . import recording, rendering
 from .exceptions import DisclosureRequired, InvalidInput
 from .models import Bank, Chat, Event, Fact, SearchDocument, StoredBlock
 
@@ -85,6 +85,25 @@ def hide(bank: Bank, fact_id: int, *, hidden: bool, actor: str, now: datetime) -
         Fact.objects.filter(pk=fact.pk).update(hidden=hidden)
         StoredBlock.objects.withdraw(row, facts=[fact.pk] if hidden else [])
         log(row, actor, Event.Action.HIDE if hidden else Event.Action.SHOW, now, fact=fact.pk)
+
+
+def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime) -> None:
+    """Keep a chat out of memory at once, or let it in again; both or neither: the switch and who turned it."""
+    with transaction.atomic():
+        chat = recording.set_private(bank, chat_key=chat_key, private=private)
+        log(bank, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
+
+
+def retry_parked(bank: Bank, *, actor: str, chat_key: str, now: datetime) -> int:
+    """Give parked chats (or the one named) another chance; how many there were."""
+    parked = Chat.objects.filter(bank=bank).parked()
+    parked = parked.filter(key=chat_key) if chat_key else parked
+    with transaction.atomic():
+        Bank.objects.hold(bank.pk)
+        count = parked.update(parked_at=None, attempts=0, due_at=now)
+        if count:
+            log(bank, actor, Event.Action.RETRY, now, chats=count)
+    return count
 
 
 def _forget_documents(bank: Bank) -> None:

@@ -22,7 +22,12 @@ class Stale(MemoryBankError):
 
 
 class LLMError(MemoryBankError):
-    """A model call failed. Carries the provider's own words, at most 500 characters."""
+    """A model call failed. Carries the provider's own words, at most 500 characters.
+
+    ``outcome`` is how the cost ledger calls it (a value of ``LLMCall.Outcome``).
+    """
+
+    outcome = "rejected"
 
 
 class LLMUnavailable(LLMError):
@@ -31,6 +36,8 @@ class LLMUnavailable(LLMError):
     ``retry_after`` is the provider's own wish in seconds, if it gave one.
     """
 
+    outcome = "unavailable"
+
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
@@ -38,6 +45,8 @@ class LLMUnavailable(LLMError):
 
 class LLMMisconfigured(LLMError):
     """Wrong key, model or address (401, 403, 404): an operator must act before it can work."""
+
+    outcome = "misconfigured"
 
 
 class LLMRejected(LLMError):

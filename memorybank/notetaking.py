@@ -95,7 +95,8 @@ def _quotes(draft: Draft, shown: Mapping[int, Sequence[str]]) -> bool:
 
 
 def _detail(turns: Sequence[Turn]) -> list[Draft]:
-    extracted = extractive.extract(turns, share=conf.current().detail_share)
+    now = conf.current()
+    extracted = extractive.extract(turns, share=now.detail_share, encoding=now.encoding)
     return [_screened(replace(draft, detail=True)) for draft in extracted]
 
 
@@ -200,6 +201,6 @@ def _draft(line: Line, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]
         speaker=speaker,
         said_on=max(days),
         citations=tuple(sorted(citations)),
-        weight=extractive.weigh(text),
+        weight=extractive.weigh(text, encoding=conf.current().encoding),
         quarantine=line.quarantine,
     )

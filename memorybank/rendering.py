@@ -5,6 +5,7 @@ from datetime import datetime
 
 from . import conf, packing, recall
 from .candidates import TIERS, Memory, load
+from .exceptions import InvalidInput
 from .models import Bank, StoredBlock
 from .packing import Line, Source, Sourced
 
@@ -59,6 +60,9 @@ def render(
     One chat gets the block without its own lines. ``now`` is what "yesterday" in the question is read against.
     "" when there is nothing to show or the bank is off. Same entries, same budget → same bytes, whatever is asked.
     """
+    for name, value in (("budget", budget), ("recall_budget", recall_budget)):
+        if value is not None and value < 0:
+            raise InvalidInput(f"{name}: must not be negative.")
     limit = bank.max_tokens if budget is None else budget
     encoding = conf.current().encoding
     if not bank.enabled:

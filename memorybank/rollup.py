@@ -195,7 +195,7 @@ def _draft(line: Line, bank: Bank, facts: Sequence[Fact]) -> Draft:
         speaker=speaker,
         said_on=max(fact.said_on for fact in cited),
         citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
-        weight=extractive.weigh(text),
+        weight=extractive.weigh(text, encoding=conf.current().encoding),
         quarantine=line.quarantine,
     )
 

@@ -1,31 +1,32 @@
-"""The public face of the app: what another app may call. Every function takes the bank first."""
+"""The public face of the app: what another app may call. What concerns one bank takes it first."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Count, Sum
 from django.utils import timezone
 
 from . import (
     asking,
     banking,
     conf,
+    counting,
     exporting,
     invariants,
+    lineage,
     prompting,
     recording,
     rendering,
-    summarising,
     sweeping,
     tokens,
 )
 from . import recall as recalling
-from .exceptions import InvalidInput
+from .counting import Statistics
+from .extractive import explaining
+from .extractive.explaining import ExplainedLine
 from .invariants import Violation
-from .models import Bank, Chat, Event, Fact, Granularity, LLMEndpoint, Output
+from .lineage import Explanation
+from .models import Bank, Event, LLMEndpoint, Output
 from .outputs import NewOutput, Outcome
 from .prompting import PromptMemory
 from .recall import Hit
@@ -34,6 +35,7 @@ from .sweeping import Report
 
 __all__ = [
     "Block",
+    "ExplainedLine",
     "Explanation",
     "Hit",
     "NewOutput",
@@ -50,6 +52,7 @@ __all__ = [
     "disable",
     "enable",
     "explain",
+    "explain_line",
     "export",
     "hide",
     "outage",
@@ -135,11 +138,8 @@ def render(
     """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines.
 
     With a ``question``, ``recalled`` has what answers it in ``recall_budget`` tokens (default: the bank's); the
-    block is the same bytes whatever is asked.
+    block is the same bytes whatever is asked. Raises :class:`InvalidInput` for a negative budget.
     """
-    for name, value in (("budget", budget), ("recall_budget", recall_budget)):
-        if value is not None and value < 0:
-            raise InvalidInput(f"{name}: must not be negative.")
     return rendering.render(
         bank,
         budget=budget,
@@ -190,18 +190,12 @@ def configure(bank: Bank, *, actor: str, now: datetime | None = None, **changes:
 
 def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime | None = None) -> None:
     """Keep a chat out of memory at once, or let it in again."""
-    chat = recording.set_private(bank, chat_key=chat_key, private=private)
-    action = Event.Action.PRIVATE if private else Event.Action.PUBLIC
-    banking.log(bank, actor, action, now or timezone.now(), chat=chat.pk)
+    banking.set_private(bank, chat_key=chat_key, private=private, actor=actor, now=now or timezone.now())
 
 
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Report:
     """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
-    now = now or timezone.now()
-    chat = Chat.objects.get(bank=bank, key=chat_key)
-    entry = summarising.summarise_chat(chat.pk, now=now, even_if_busy=True)
-    rolled_up = sweeping.settle(bank.pk, now=now)
-    return Report(summarised=int(entry is not None), rolled_up=rolled_up)
+    return sweeping.summarise_now(bank, chat_key=chat_key, now=now or timezone.now())
 
 
 def hide(bank: Bank, *, fact_id: int, hidden: bool = True, actor: str, now: datetime | None = None) -> None:
@@ -211,15 +205,7 @@ def hide(bank: Bank, *, fact_id: int, hidden: bool = True, actor: str, now: date
 
 def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | None = None) -> int:
     """Give parked chats (or the one named) another chance; how many there were."""
-    now = now or timezone.now()
-    parked = Chat.objects.filter(bank=bank).parked()
-    parked = parked.filter(key=chat_key) if chat_key else parked
-    with transaction.atomic():
-        Bank.objects.hold(bank.pk)
-        count = parked.update(parked_at=None, attempts=0, due_at=now)
-        if count:
-            banking.log(bank, actor, Event.Action.RETRY, now, chats=count)
-    return count
+    return banking.retry_parked(bank, actor=actor, chat_key=chat_key, now=now or timezone.now())
 
 
 def run(
@@ -254,62 +240,20 @@ def count_tokens(text: str) -> int:
     return tokens.count(text, conf.current().encoding)
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why memory says something: the leaf facts a digest's fact rests on, and the turns."""
-
-    fact: Fact
-    facts: list[Fact]
-    outputs: list[Output]
-
-
 def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime | None = None) -> Explanation:
-    """The lineage of a fact of ``bank``, down to the turns it cites. Raises ``Fact.DoesNotExist``.
+    """The lineage of a fact of ``bank``, down to the turns it cites; who has read them is on the audit trail.
 
-    These are people's own words: that ``actor`` has read them goes on the audit trail.
+    Raises ``Fact.DoesNotExist``.
     """
-    fact = Fact.objects.select_related("entry").get(pk=fact_id, entry__bank=bank)
-    leaf_facts: list[Fact] = []
-    if fact.entry.granularity != Granularity.CONVERSATION:
-        leaf_facts = list(Fact.objects.filter(entry__bank=bank, pk__in=fact.citations).select_related("entry"))
-    cited = {output for each in (leaf_facts or [fact]) for output in each.citations}
-    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("pk")
-    detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs if not output.chat.private]}
-    banking.log(bank, actor, Event.Action.READ, now or timezone.now(), **detail)
-    return Explanation(fact, leaf_facts, list(outputs))
+    return lineage.explain(bank, fact_id=fact_id, actor=actor, now=now or timezone.now())
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """A bank in numbers. ``entries`` counts by granularity."""
-
-    chats: int
-    outputs: int
-    pending: int
-    parked: int
-    entries: dict[str, int]
-    facts: int
-    quarantined: int
-    llm_calls: int
-    prompt_tokens: int
-    completion_tokens: int
+def explain_line(text: str, *, assistant: bool = False, now: datetime | None = None) -> list[ExplainedLine]:
+    """Why extraction would keep a sentence of ``text``, and why not, as if it were a message of its own."""
+    encoding = conf.current().encoding
+    return list(explaining.explain(text, assistant=assistant, at=now or timezone.now(), encoding=encoding))
 
 
 def statistics(bank: Bank) -> Statistics:
     """Counts over one bank and no other."""
-    chats = Chat.objects.filter(bank=bank)
-    facts = bank.facts.all()
-    calls = bank.llm_calls.aggregate(n=Count("pk"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))
-    rungs = bank.entries.order_by().values_list("granularity").annotate(n=Count("pk"))
-    return Statistics(
-        chats=chats.count(),
-        outputs=Output.objects.filter(chat__bank=bank).count(),
-        pending=chats.aggregate(n=Sum("pending_outputs"))["n"] or 0,
-        parked=chats.parked().count(),
-        entries=dict(rungs),
-        facts=facts.count(),
-        quarantined=facts.exclude(quarantine="").count(),
-        llm_calls=calls["n"],
-        prompt_tokens=calls["prompt"] or 0,
-        completion_tokens=calls["completion"] or 0,
-    )
+    return counting.statistics(bank)

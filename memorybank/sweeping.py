@@ -60,6 +60,13 @@ def settle(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
         rendering.refresh(bank_id, now=now)
 
 
+def summarise_now(bank: Bank, *, chat_key: str, now: datetime) -> Report:
+    """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
+    chat = Chat.objects.get(bank=bank, key=chat_key)
+    leaf = summarising.summarise_chat(chat.pk, now=now, even_if_busy=True)
+    return Report(summarised=int(leaf is not None), rolled_up=settle(bank.pk, now=now))
+
+
 def run(
     *,
     now: datetime,

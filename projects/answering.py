@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from time import monotonic
 from uuid import uuid4
 
 from django.conf import settings
@@ -14,8 +13,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput, LLMError, LLMMisconfigured, LLMUnavailable
-from memorybank.models import Bank, Chat, LLMCall, Output
+from memorybank.exceptions import InvalidInput, LLMError
+from memorybank.models import Bank, Chat, LLMCall, Output, ledgered
 
 from .chat import Exchange, Prompt, assemble
 from .models import Conversation, GivenWith, Project
@@ -115,15 +114,15 @@ def _ask(bank: Bank, model: llm.LLM | None, prompt: Prompt, asked: Output) -> Re
     """Have a recorded message answered, and complete it whatever happens, unless the process is killed."""
     if model is None:
         return Reply(prompt, _completed(bank, prompt, asked))
-    started = monotonic()
     try:
-        with _completing_in_any_case(bank, asked):
-            completion = model.complete(prompt.messages)
+        with ledgered(bank.pk, LLMCall.Purpose.CHAT, model.model, timezone.now(), keep=LLMCall.save) as call:
+            with _completing_in_any_case(bank, asked):
+                completion = model.complete(prompt.messages)
+            call.model = completion.model[:200]
+            call.charge(completion)
     except LLMError as error:
-        _enter(bank, model.model, started, error=error)
         output = services.complete(bank, asked, status=Output.Status.ERROR, error=str(error))
         return Reply(prompt, output, error=str(error))
-    _enter(bank, completion.model, started, completion=completion)
     output = _completed(bank, prompt, asked, completion)
     return Reply(prompt, output, answer=output.answer)
 
@@ -169,36 +168,3 @@ def _completed(bank: Bank, prompt: Prompt, asked: Output, completion: llm.Comple
 def _title(message: str) -> str:
     line = next(iter(message.strip().splitlines()), "").strip()
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
-
-
-def _enter(
-    bank: Bank,
-    model: str,
-    started: float,
-    completion: llm.Completion | None = None,
-    error: LLMError | None = None,
-) -> None:
-    """One line in the cost ledger; never a word of the chat."""
-    LLMCall.objects.create(
-        bank=bank,
-        purpose=LLMCall.Purpose.CHAT,
-        model=model[:200],
-        prompt_tokens=completion.prompt_tokens if completion else 0,
-        completion_tokens=completion.completion_tokens if completion else 0,
-        duration_ms=round((monotonic() - started) * 1000),
-        outcome=_outcome(error),
-        error=(str(error) or type(error).__name__)[:500] if error else "",
-        at=timezone.now(),
-    )
-
-
-def _outcome(error: LLMError | None) -> LLMCall.Outcome:
-    match error:
-        case None:
-            return LLMCall.Outcome.OK
-        case LLMUnavailable():
-            return LLMCall.Outcome.UNAVAILABLE
-        case LLMMisconfigured():
-            return LLMCall.Outcome.MISCONFIGURED
-        case _:
-            return LLMCall.Outcome.REJECTED

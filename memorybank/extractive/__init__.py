@@ -7,7 +7,7 @@ from memorybank import tokens
 from memorybank.dates import resolve
 from memorybank.extractive.antecedents import leaning_joined
 from memorybank.extractive.kinds import is_question, kind_of
-from memorybank.extractive.prior import Prior, weigh
+from memorybank.extractive.prior import Prior, Said, weigh, worth
 from memorybank.extractive.speakers import named
 from memorybank.sentences import names_in, readable, sentences, tells, terms, tidy, words
 from memorybank.turns import Draft, Turn, Utterance
@@ -30,10 +30,22 @@ class Sentence:
     question: str
     position: float
 
+    def by_machine(self) -> bool:
+        """Whether the model said it, not a person whose words came in the assistant's place."""
+        return self.utterance.role == "assistant" and self.utterance.speaker == "assistant"
 
-def extract(
-    turns: Sequence[Turn], *, share: float = 0.4, most: int = MOST_TOKENS, encoding: str = "o200k_base"
-) -> list[Draft]:
+    def stands_alone(self) -> bool:
+        """Long enough to say something. The bounds are for words; two CJK characters count as one."""
+        least_words, least_terms = FEWEST_OF_ASSISTANT if self.by_machine() else FEWEST
+        return len(words(self.text)) >= least_words and len(terms(self.text)) >= least_terms
+
+    def read(self, prior: Prior) -> Said:
+        """With its dates in place, ready to be weighed."""
+        text = resolve(self.text, self.turn.at.date(), replace=True)
+        return prior.read(text, assistant=self.by_machine(), answers=bool(self.question), position=self.position)
+
+
+def extract(turns: Sequence[Turn], *, encoding: str, share: float = 0.4, most: int = MOST_TOKENS) -> list[Draft]:
     """The sentences of a chat worth keeping, in order, at most ``share`` of its tokens (and ``most``).
 
     Very short chats may keep LEAST_TOKENS whatever the share. Tool output is not read.
@@ -80,24 +92,17 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
 
 def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
     """The sentence as a fact, or None when it is none."""
-    assistant = sentence.utterance.role == "assistant" and sentence.utterance.speaker == "assistant"
-    if not stands_alone(sentence.text, *(FEWEST_OF_ASSISTANT if assistant else FEWEST)):
+    if not sentence.stands_alone():
         return None
+    said = sentence.read(prior)
     said_on = sentence.turn.at.date()
-    text = resolve(sentence.text, said_on, replace=True)
-    weight = prior.weigh(
-        text,
-        assistant=assistant,
-        answers=bool(sentence.question),
-        position=sentence.position,
-    )
     return Draft(
-        kind=kind_of(text),
-        text=paired(resolve(sentence.question, said_on, replace=True), text),
+        kind=kind_of(said.text),
+        text=paired(resolve(sentence.question, said_on, replace=True), said.text),
         speaker=sentence.utterance.speaker,
         said_on=said_on,
         citations=(sentence.turn.id,),
-        weight=weight,
+        weight=worth(said),
         detail=True,
     )
 
@@ -107,8 +112,3 @@ def paired(question: str, answer: str) -> str:
     if not question or len(terms(answer)) > 3 or len(question) > 60:
         return answer
     return f"({question}) {answer}"
-
-
-def stands_alone(text: str, least_words: int, least_terms: int) -> bool:
-    """Long enough to say something. The bounds are for words; two CJK characters count as one."""
-    return len(words(text)) >= least_words and len(terms(text)) >= least_terms

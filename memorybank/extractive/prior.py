@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from memorybank import tokens
@@ -28,24 +28,56 @@ TIMED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """Log odds that a sentence will be asked for; rounded, so that nothing hangs on one data set."""
+class Said:
+    """A sentence and its place in the chat: what features are measured on.
 
-    bias: float = -4.0
-    information: float = 1.1
-    capitals: float = 0.6
-    digit: float = 1.5
-    decision: float = 1.0
-    quotation: float = 1.5
-    time: float = 1.6
-    answer: float = 0.7
-    praise: float = -3.0
-    position: float = -0.6
-    question: float = 0.4
-    assistant: float = 0.25
+    ``information`` is how much its distinct content words tell; ``answers`` if a question stands before it;
+    ``position`` is 0 at the chat's beginning and 1 at its end.
+    """
+
+    text: str
+    words: Sequence[str]
+    information: float
+    assistant: bool
+    answers: bool
+    position: float
 
 
-W = Weights()
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """What a sentence has more or less of. ``weight`` is in log odds for one unit of it."""
+
+    name: str
+    weight: float
+    measure: Callable[[Said], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Discount:
+    """What makes a sentence worth only this ``share`` of what it would be."""
+
+    name: str
+    share: float
+    applies: Callable[[Said], bool]
+
+
+BIAS = -4.0
+#: Rounded, so that nothing hangs on one data set.
+FEATURES = (
+    Feature("information", 1.1, lambda said: said.information),
+    Feature("capitals", 0.6, lambda said: min(2, len(CAPITAL.findall(said.text)) ** 0.5)),
+    Feature("number", 1.5, lambda said: bool(NUMBER.search(DATE.sub("", said.text)))),
+    Feature("quotation", 1.5, lambda said: bool(QUOTED.search(said.text))),
+    Feature("time", 1.6, lambda said: bool(TIMED.search(said.text))),
+    Feature("answer", 0.7, lambda said: said.answers),
+    Feature("position", -0.6, lambda said: said.position),
+    Feature("decision", 1.0, lambda said: kind_of(said.text) == "decision"),
+    Feature("praise", -3.0, lambda said: sum(word in PRAISE for word in said.words) / max(1, len(said.words))),
+)
+DISCOUNTS = (
+    Discount("question or request", 0.4, lambda said: is_question(said.text) or is_request(said.text)),
+    Discount("said by the assistant", 0.25, lambda said: said.assistant),
+)
 
 
 class Prior:
@@ -55,36 +87,39 @@ class Prior:
     on the whole web, in every language. One instance serves one call, so that no word outlives it.
     """
 
-    def __init__(self, encoding: str = "o200k_base") -> None:
+    def __init__(self, encoding: str) -> None:
         self.encoding = encoding
-        self.rarity: dict[str, float] = {}
+        self._rarity: dict[str, float] = {}
 
     def rare(self, word: str) -> float:
         """0 for the thousand commonest words, about 1 for a name or a term."""
-        if word not in self.rarity:
+        if word not in self._rarity:
             ids = tokens.encode(word if is_cjk(word) else " " + word, self.encoding)
             bits = math.log2(ids[0] + 256) if len(ids) == 1 else 17.6 + len(ids) / 2
-            self.rarity[word] = max(0.0, min(bits, 20.0) - 10) / 8
-        return self.rarity[word]
+            self._rarity[word] = max(0.0, min(bits, 20.0) - 10) / 8
+        return self._rarity[word]
 
     def information(self, spoken: Collection[str]) -> float:
         """How much the distinct content words tell, with diminishing returns."""
         return math.log1p(sum(self.rare(word) for word in set(spoken) if word not in FUNCTION))
 
+    def read(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> Said:
+        """The sentence with all that its features are measured on."""
+        spoken = words(text)
+        return Said(text, spoken, self.information(spoken), assistant, answers, position)
+
     def weigh(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> float:
         """How likely the sentence will be asked for, 0…1."""
-        spoken = words(text)
-        score = W.bias + W.information * self.information(spoken)
-        score += W.capitals * min(2, len(CAPITAL.findall(text)) ** 0.5)
-        score += W.digit * bool(NUMBER.search(DATE.sub("", text))) + W.quotation * bool(QUOTED.search(text))
-        score += W.time * bool(TIMED.search(text)) + W.answer * answers + W.position * position
-        score += W.decision * (kind_of(text) == "decision")
-        score += W.praise * sum(word in PRAISE for word in spoken) / max(1, len(spoken))
-        weight = 1 / (1 + math.exp(-score))
-        weight *= W.question if is_question(text) or is_request(text) else 1
-        return round(weight * (W.assistant if assistant else 1), 4)
+        return worth(self.read(text, assistant=assistant, answers=answers, position=position))
 
 
-def weigh(text: str, *, role: Role = "user", encoding: str = "o200k_base") -> float:
+def worth(said: Said) -> float:
+    """How likely what was said will be asked for, 0…1: the features in log odds, then the discounts."""
+    score = BIAS + sum(feature.weight * feature.measure(said) for feature in FEATURES)
+    share = math.prod(discount.share for discount in DISCOUNTS if discount.applies(said))
+    return round(share / (1 + math.exp(-score)), 4)
+
+
+def weigh(text: str, *, role: Role = "user", encoding: str) -> float:
     """The prior of a line that an LLM wrote, on the scale of the extracted facts."""
     return Prior(encoding).weigh(plain(text), assistant=role == "assistant")

@@ -5,7 +5,7 @@ from .block import StoredBlock
 from .chat import Chat, Output
 from .entry import CARRIED, EXTRACTIVE, Entry, Granularity
 from .fact import Fact, Standing
-from .ledger import LLMCall, LLMEndpoint
+from .ledger import LLMCall, LLMEndpoint, ledgered
 from .search import Embedding, SearchDocument
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "SearchDocument",
     "Standing",
     "StoredBlock",
+    "ledgered",
 ]

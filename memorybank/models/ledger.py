@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import ClassVar
+from time import monotonic
+from typing import ClassVar, Protocol
 
 from django.db import models
 from django.db.models import Q
 
 from .. import conf
+from ..exceptions import LLMError
 from .bank import Bank
 
 #: This many different chats answered unusably in a row: it is the endpoint, not the chats.
@@ -80,6 +83,18 @@ class LLMEndpoint(models.Model):
         return since
 
 
+class Cost(Protocol):
+    """What an answer of a model cost. Completions of an ``llm`` backend satisfy it."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens read."""
+
+    @property
+    def completion_tokens(self) -> int:
+        """Tokens written."""
+
+
 class LLMCall(models.Model):
     """The cost ledger. Never a word of a prompt or an answer."""
 
@@ -121,3 +136,29 @@ class LLMCall(models.Model):
 
     def __str__(self) -> str:
         return f"{self.purpose} call {self.pk}"
+
+    def charge(self, answer: Cost) -> None:
+        """Note what an answer cost."""
+        self.prompt_tokens, self.completion_tokens = answer.prompt_tokens, answer.completion_tokens
+
+
+@contextmanager
+def ledgered(
+    bank_id: int, purpose: LLMCall.Purpose, model: str, at: datetime, *, keep: Callable[[LLMCall], object]
+) -> Iterator[LLMCall]:
+    """The ledger's row for the call that is made within: how long it took and how it ended.
+
+    The caller ``charge``s it. ``keep`` gets the row, unsaved, after an answer and after an :class:`LLMError`, which is
+    raised again; whatever else is raised is no call.
+    """
+    call, started = LLMCall(bank_id=bank_id, purpose=purpose, model=model[:200], at=at), monotonic()
+    try:
+        yield call
+        call.outcome = LLMCall.Outcome.OK
+    except LLMError as error:
+        call.outcome, call.error = LLMCall.Outcome(error.outcome), (str(error) or type(error).__name__)[:500]
+        raise
+    finally:
+        if call.outcome:
+            call.duration_ms = round((monotonic() - started) * 1000)
+            keep(call)

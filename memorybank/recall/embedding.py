@@ -5,7 +5,6 @@ never reaches recording, and a question then goes by its words alone.
 """
 
 import logging
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from django.utils import timezone
 from .. import conf, llm
 from ..exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from ..llm.embeddings import Embedded, OpenAICompatibleEmbedder
-from ..models import Bank, Embedding, LLMCall, LLMEndpoint, SearchDocument
+from ..models import Bank, Embedding, LLMCall, LLMEndpoint, SearchDocument, ledgered
 from ..models.search import SearchDocumentQuerySet
 from ..sentences import ended
 
@@ -130,28 +129,16 @@ def of_question(bank: Bank, question: str) -> Embedded | None:
 
 def _ask(model: OpenAICompatibleEmbedder, bank_id: int, texts: Sequence[str], now: datetime) -> Embedded:
     """One call, entered in the cost ledger whatever comes of it."""
-    started = time.monotonic()
-    call = LLMCall(bank_id=bank_id, purpose=LLMCall.Purpose.EMBEDDING, model=_name(model), at=now)
-    try:
+    with ledgered(bank_id, LLMCall.Purpose.EMBEDDING, model.model, now, keep=_enter) as call:
         made = model.embed(texts)
-    except LLMError as error:
-        call.outcome, call.error = _outcome(error), (str(error) or type(error).__name__)[:500]
-        raise
-    else:
-        call.outcome, call.prompt_tokens = LLMCall.Outcome.OK, made.prompt_tokens
-        return made
-    finally:
-        call.duration_ms = int((time.monotonic() - started) * 1000)
-        if Bank.objects.filter(pk=bank_id).exists():
-            call.save()
+        call.prompt_tokens = made.prompt_tokens
+    return made
 
 
-def _outcome(error: LLMError) -> LLMCall.Outcome:
-    if isinstance(error, LLMUnavailable):
-        return LLMCall.Outcome.UNAVAILABLE
-    if isinstance(error, LLMMisconfigured):
-        return LLMCall.Outcome.MISCONFIGURED
-    return LLMCall.Outcome.REJECTED
+def _enter(call: LLMCall) -> None:
+    """On the ledger, unless the bank has been deleted meanwhile."""
+    if Bank.objects.filter(pk=call.bank_id).exists():
+        call.save()
 
 
 def shown(lines: Sequence[Sequence[object]]) -> str:
