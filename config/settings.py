@@ -142,12 +142,7 @@ elif CELERY_BROKER_URL.startswith(("redis", "valkey")):
     # Unacknowledged work comes back after this; leases make a double delivery harmless.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 1800}
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "celerybeat-schedule")
-SWEEP_SECONDS = env.float("SWEEP_SECONDS", default=60.0)
 CELERY_TASK_DEFAULT_QUEUE = env.str("CELERY_QUEUE", default="memorybank")
-CELERY_BEAT_SCHEDULE = {
-    # expires: a tick nobody took in time is dropped, the next one does its work.
-    "sweep": {"task": "memorybank.tasks.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}},
-}
 
 # --- the memory bank --------------------------------------------------------------------------------
 
@@ -202,7 +197,14 @@ MEMORYBANK: dict[str, Any] = {
     },
     "EMBEDDINGS": _embeddings(),
     "BANKS_FOR_USER": "projects.access.banks_for",
+    "SWEEP_SECONDS": env.float("SWEEP_SECONDS", default=60.0),
     **_tunables(),
+}
+
+SWEEP_SECONDS = MEMORYBANK["SWEEP_SECONDS"]
+CELERY_BEAT_SCHEDULE = {
+    # expires: a tick nobody took in time is dropped, the next one does its work.
+    "sweep": {"task": "memorybank.tasks.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}},
 }
 
 LOGGING = {

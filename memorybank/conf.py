@@ -35,6 +35,8 @@ class Conf:
     #: First pause after a failure; doubled each time, with jitter, up to ``backoff_max_seconds``.
     backoff_seconds: int = 60
     backoff_max_seconds: int = 3600
+    #: How often beat looks for what is due; what a sweep sends and no worker takes until the next one is dropped.
+    sweep_seconds: float = 60.0
     #: While its chats keep coming in, a bank is rolled up and its block rendered no oftener than this.
     refresh_seconds: int = 5
 

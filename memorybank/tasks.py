@@ -15,9 +15,7 @@ from . import conf, llm, queueing, recall, sweeping, tokens
 from .redaction import redact
 
 # No retries here: a failure backs off in the database, and is due again when that is over.
-#: What no worker took so long, or until the next sweep, is dropped, because a sweep sends it anew.
-SECONDS = 60
-#: Then a worker looks whether there are other messages, and goes on if there are none.
+#: After so long at work a worker looks whether there are other messages, and goes on if there are none.
 SHIFT_SECONDS = 10
 #: A thread that waited for the database or the model goes on at once, not after its neighbour's 5 ms, each time.
 SWITCH_SECONDS = 0.0005
@@ -45,10 +43,11 @@ def _end(**_: Any) -> None:
 def sweep(self: "Task[Any, Any]") -> None:
     """Start a worker if anything is due. Harmless when run twice at once: leases decide who does the work."""
     now = timezone.now()
+    expires = max(_expiry(self), now + _until_the_next())
     if recall.due() or recall.embedding_is_due():
-        index.apply_async((), expires=SECONDS)
+        index.apply_async((), expires=expires)
     if queueing.waits(now):
-        work.apply_async((), expires=max(_expiry(self), now + timedelta(seconds=SECONDS)))
+        work.apply_async((), expires=expires)
 
 
 @shared_task(bind=True)
@@ -77,11 +76,16 @@ def index() -> None:
 def _expiry(task: "Task[Any, Any]") -> datetime:
     """When the message of ``task`` expires, and with it what it sends."""
     given = cast("str | datetime | None", task.request.expires)  # its declared type is wrong
-    return maybe_iso8601(given) or timezone.now() + timedelta(seconds=SECONDS)
+    return maybe_iso8601(given) or timezone.now() + _until_the_next()
+
+
+def _until_the_next() -> timedelta:
+    """The time between sweeps: what no worker took until the next one is dropped, because that sends it anew."""
+    return timedelta(seconds=conf.current().sweep_seconds)
 
 
 def _settle_soon() -> None:
     """Have the banks settled that must rest a little after the last time, now that nothing else is due."""
     wait = queueing.until_rested(timezone.now())
     if wait is not None:
-        work.apply_async((), countdown=wait, expires=wait + SECONDS)
+        work.apply_async((), countdown=wait, expires=wait + conf.current().sweep_seconds)

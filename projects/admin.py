@@ -7,7 +7,6 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memorybank import llm, services
@@ -16,51 +15,10 @@ from memorybank.models import Bank, Output, StoredBlock
 from . import access
 from .forms import BANK_SETTINGS, MembershipForm, ProjectForm
 from .models import Membership, Project, Role, Tenant
+from .scoping import TenantScoped
 
 admin.site.site_header = admin.site.site_title = "Memory Bank"
 admin.site.index_title = "Tenants, projects and their memory"
-
-
-class TenantScoped(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Rights follow roles in tenants, not Django's permissions: being staff opens the page, the queryset decides.
-
-    Every page, filter, choice and history of the admin reaches its objects through ``get_queryset``.
-    """
-
-    tenant_lookup = "tenant"
-    show_full_result_count = False
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        tenants = access.tenants_for(request.user)
-        return super().get_queryset(request).filter(**{f"{self.tenant_lookup}__in": tenants})
-
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if db_field.related_model is Tenant:
-            kwargs["queryset"] = access.tenants_for(request.user)
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Who has one tenant need not choose it."""
-        tenants = access.tenants_for(request.user)[:2]
-        return {
-            **({"tenant": tenants[0].pk} if len(tenants) == 1 else {}),
-            **super().get_changeform_initial_data(request),
-        }
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_staff)
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
@@ -212,7 +170,7 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description="What the model is told")
     def told(self, project: Project) -> SafeString:
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
-        return format_html('<a href="{}">The exact block, with its token count</a>', address)
+        return _links([(address, "The exact block, with its token count")])
 
     @admin.display(description="Recorded so far")
     def recorded(self, project: Project) -> str:
@@ -221,8 +179,7 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description="Look at")
     def look(self, project: Project) -> SafeString:
         pages = [(name, f"admin:memorybank_{model}_changelist") for name, model in LISTS.items()]
-        links = ((reverse(page), project.bank_id, name) for name, page in pages)
-        return format_html_join(" · ", '<a href="{}?bank={}">{}</a>', links)
+        return _links([(f"{reverse(page)}?bank={project.bank_id}", name) for name, page in pages])
 
     def save_model(self, request: HttpRequest, obj: Project, form: ProjectForm, change: bool) -> None:
         if not change:
@@ -268,3 +225,8 @@ def _deletion(kind: str, objs: Any, banks: QuerySet[Bank]) -> tuple[list[str], d
         facts=Count("entries__facts", distinct=True),
     )
     return [f"{kind} {obj}, with everything it remembers" for obj in objs], counts, set(), []
+
+
+def _links(links: list[tuple[str, str]]) -> SafeString:
+    """Addresses and what they are called, in one line."""
+    return render_to_string("projects/links.html", {"links": links})

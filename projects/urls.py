@@ -1,9 +1,9 @@
-"""Addresses of the chat pages."""
+"""Addresses of the chat pages and of the endpoint that they use."""
 
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from . import views
+from . import endpoint, views
 
 CHAT = "p/<slug:tenant>/<slug:project>/chats/<slug:key>/"
 
@@ -19,8 +19,8 @@ urlpatterns = [
     path("p/<slug:tenant>/<slug:project>/", views.project_page, name="project"),
     path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),
-    path(f"{CHAT}messages", views.messages, name="messages"),
-    path(f"{CHAT}messages/<int:turn>/retry", views.retry_message, name="retry-message"),
+    path(f"{CHAT}messages", endpoint.messages, name="messages"),
+    path(f"{CHAT}messages/<int:turn>/retry", endpoint.retry_message, name="retry-message"),
     path(f"{CHAT}turns/<int:turn>/retry", views.retry, name="retry"),
     path(f"{CHAT}private", views.private, name="private"),
 ]

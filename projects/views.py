@@ -1,14 +1,8 @@
-"""The chat pages, and the JSON endpoint they use. Who may see what is asked of ``access`` alone."""
-
-import json
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
+"""The chat pages. Who may see what is asked of ``access`` alone."""
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
@@ -110,88 +104,6 @@ def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int
     except InvalidInput as error:
         return _show(request, found, conversation.chat, MessageForm(), str(error), 400)
     return redirect(f"{page}#turn-{given.output.pk}")
-
-
-JSONView = Callable[..., JsonResponse]
-
-
-def _refusing_in_json(view: JSONView) -> JSONView:
-    """Refusals as one line of JSON instead of a page."""
-
-    @wraps(view)
-    def refused(request: HttpRequest, *args: Any, **kwargs: Any) -> JsonResponse:
-        try:
-            return view(request, *args, **kwargs)
-        except Http404:
-            return _problem("There is no such chat, or you are not signed in.", 404)
-        except PermissionDenied as error:
-            return _problem(str(error), 403)
-        except RequestDataTooBig:
-            return _problem(f"message: at most {MAX_MESSAGE_CHARS:,} characters are accepted.", 413)
-        except InvalidInput as error:
-            return _problem(str(error), 400)
-
-    return refused
-
-
-@require_POST
-@_refusing_in_json
-def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonResponse:
-    """``{"message": …}`` in; the answer, the exact prompt and its counts out. ``answer`` is null without a model.
-
-    A ``"key"`` (32 hexadecimal digits) makes sending the same message again the same message.
-    """
-    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    form = MessageForm(_message_in(request.body))
-    if not form.is_valid():
-        return _problem(form.problem, 413 if form.too_long else 400)
-    message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
-    return _given_in_json(answering.reply(found, conversation.chat, message, request.user.get_username(), sent))
-
-
-@require_POST
-@_refusing_in_json
-def retry_message(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> JsonResponse:
-    """Ask the message of output ``turn`` again, which has no answer. Answers as :func:`messages` does."""
-    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
-    if unanswered is None:
-        return _problem("This message has been answered or erased meanwhile. Reload the page.", 404)
-    return _given_in_json(answering.retry(found, conversation.chat, unanswered))
-
-
-def _given_in_json(given: answering.Reply) -> JsonResponse:
-    output = given.output
-    if given.error:
-        return JsonResponse({"error": given.error, "message": output.question, "output": output.pk}, status=502)
-    return JsonResponse(
-        {
-            "answer": given.answer,
-            "prompt": given.prompt.messages,
-            "memory": given.prompt.memory.block.text,
-            "memory_tokens": given.prompt.memory.block.tokens,
-            "recalled": given.prompt.memory.recalled.text,
-            "recalled_tokens": given.prompt.memory.recalled.tokens,
-            "prompt_tokens": given.prompt.tokens,
-            "output": output.pk,
-            "title": output.chat.title,
-        }
-    )
-
-
-def _message_in(body: bytes) -> dict[str, str]:
-    """The message of a JSON body; :class:`InvalidInput` in one line if there is none."""
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"This is not JSON: {error}."[:300]) from None
-    if not isinstance(data, dict) or not isinstance(data.get("message"), str):
-        raise InvalidInput('Send {"message": "…"} with the text as a string.')
-    return {"message": data["message"], "key": str(data.get("key") or "")}
-
-
-def _problem(line: str, status: int) -> JsonResponse:
-    return JsonResponse({"error": line}, status=status)
 
 
 def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:

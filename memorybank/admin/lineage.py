@@ -3,14 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.formats import date_format
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.timezone import localtime
 
 from .. import services
-from ..models import Fact, Granularity, Output
+from ..models import Fact, Granularity
 
 WITHHELD = "(rests on a chat that is private now)"
 
@@ -28,49 +26,25 @@ def marked(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def explained(explanation: services.Explanation) -> SafeString:
-    """The facts a digest's line rests on, and every turn, as they were said."""
-    turns = joined("{}", [(_turn(output),) for output in explanation.outputs])
-    if explanation.fact.entry.granularity == Granularity.CONVERSATION:
-        return format_html('<div class="memory-why">{}</div>', turns)
-    facts = joined("<li>{}</li>", [(line_of(fact),) for fact in marked(explanation.facts)])
-    return format_html(
-        '<div class="memory-why"><p>It rests on these facts:</p><ul class="memory-list">{}</ul>'
-        "<p>which rest on these turns:</p>{}</div>",
-        facts,
-        turns,
-    )
-
-
-def _turn(output: Output) -> SafeString:
-    """One turn as it was said; not, if its chat has been made private."""
-    if output.chat.private:
-        return format_html("<article><p>{}</p></article>", WITHHELD)
-    said = ((output.author, output.question), ("assistant", output.answer))
-    return format_html(
-        '<article><p>Turn {} of “{}”, <time datetime="{}">{}</time></p><dl>{}</dl></article>',
-        output.pk,
-        output.chat,
-        output.created_at.isoformat(),
-        date_format(localtime(output.created_at), "j M Y, H:i"),
-        joined("<dt>{}</dt><dd>{}</dd>", [(speaker, text) for speaker, text in said if text]),
-    )
-
-
-def line_of(fact: Any) -> SafeString:
-    text = WITHHELD if fact.withheld else fact.text
-    held = format_html(' <strong class="held-back">held back: {}</strong>', fact.quarantine) if fact.quarantine else ""
-    return format_html("<em>{}</em> {}{}", fact.get_kind_display(), link(fact, text), held)
+    """The facts a digest's line rests on, and every turn as it was said; not those of a chat that is private now."""
+    leaf = explanation.fact.entry.granularity == Granularity.CONVERSATION
+    return shown("why", facts=None if leaf else marked(explanation.facts), outputs=explanation.outputs)
 
 
 def link(obj: Any, text: str) -> SafeString:
-    address = reverse(f"admin:memorybank_{obj._meta.model_name}_change", args=[obj.pk])
-    return format_html('<a href="{}">{}</a>', address, text)
+    """To the page of an object in this admin."""
+    return shown("link", address=_address(obj), text=text)
 
 
-def fact_links(pks: Iterable[int]) -> SafeString:
-    addresses = ((reverse("admin:memorybank_fact_change", args=[pk]), pk) for pk in pks)
-    return format_html_join(", ", '<a href="{}">fact {}</a>', addresses)
+def links(objects: Iterable[Any], between: str) -> SafeString:
+    """To the pages of several."""
+    return shown("links", links=[(_address(each), str(each)) for each in objects], between=between)
 
 
-def joined(template: str, rows: Iterable[tuple[Any, ...]]) -> SafeString:
-    return format_html_join("", template, rows)
+def _address(obj: Any) -> str:
+    return reverse(f"admin:memorybank_{obj._meta.model_name}_change", args=[obj.pk])
+
+
+def shown(template: str, **context: Any) -> SafeString:
+    """One of this admin's templates, filled."""
+    return render_to_string(f"memorybank/admin/{template}.html", {**context, "withheld": WITHHELD})

@@ -7,12 +7,11 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from .. import services
 from ..models import Bank, Entry, Fact, StoredBlock
-from .lineage import WITHHELD, explained, fact_links, joined, line_of, link, marked
+from .lineage import WITHHELD, explained, link, links, marked, shown
 from .scoping import BankFilter, BankScoped, SetFilter, banks_for
 
 
@@ -44,23 +43,21 @@ class BankAdmin(BankScoped):
         return f"{used:,} of {bank.max_tokens:,} ({used / bank.max_tokens:.0%})"
 
     @admin.display(description="What the model is told")
-    def told(self, bank: Bank) -> SafeString:
+    def told(self, bank: Bank) -> SafeString | str:
         block = services.prompt_memory(bank).block
         if not block.text:
-            return format_html("{}", "Nothing yet." if bank.enabled else "Nothing: memory is off.")
-        return format_html('<pre class="memory-block" tabindex="0">{}</pre>', block.text)
+            return "Nothing yet." if bank.enabled else "Nothing: memory is off."
+        return shown("block", text=block.text)
 
     @admin.display(description="Where each line comes from")
     def origins(self, bank: Bank) -> SafeString | str:
         lines = services.prompt_memory(bank).block.lines
-        rows = ((line.period, line.text, fact_links(line.facts), len(line.citations)) for line in lines)
-        listed = format_html_join("", "<li><em>{}</em> {} <span>({}; turns cited: {})</span></li>", rows)
-        return format_html('<ul class="memory-list">{}</ul>', listed) if lines else "–"
+        return shown("origins", lines=lines) if lines else "–"
 
     @admin.display(description="In numbers")
     def figures(self, bank: Bank) -> SafeString:
-        rows = ((name.replace("_", " "), value) for name, value in _flat(asdict(services.statistics(bank))))
-        return format_html('<dl class="memory-figures">{}</dl>', joined("<div><dt>{}</dt><dd>{}</dd></div>", rows))
+        figures = _flat(asdict(services.statistics(bank)))
+        return shown("figures", rows=[(name.replace("_", " "), value) for name, value in figures])
 
     @admin.display(description="Trouble")
     def trouble(self, bank: Bank) -> str:
@@ -115,7 +112,7 @@ class EntryAdmin(BankScoped):
     @admin.display(description="Made from")
     def children_links(self, entry: Entry) -> SafeString | str:
         children = entry.children.exclude(chat__private=True).in_order()
-        return joined("{} ", [(link(child, str(child)),) for child in children]) or "the turns of one chat"
+        return links(children, between=" ") or "the turns of one chat"
 
     @admin.display(description="Facts")
     def facts_list(self, entry: Entry) -> SafeString | str:
@@ -123,7 +120,7 @@ class EntryAdmin(BankScoped):
         own = entry.facts.select_related("entry").order_by("position")
         kept = Fact.objects.filter(entry__bank=entry.bank_id).select_related("entry").in_bulk(entry.kept)
         facts = marked([*own, *(kept[pk] for pk in entry.kept if pk in kept)])
-        return format_html('<ul class="memory-list">{}</ul>', joined("<li>{}</li>", [(line_of(f),) for f in facts]))
+        return shown("facts", facts=facts)
 
 
 @admin.register(Fact)
@@ -161,7 +158,7 @@ class FactAdmin(BankScoped):
     @admin.display(description="state")
     def state(self, fact: Fact) -> SafeString | str:
         if fact.quarantine:
-            return format_html('<strong class="held-back">held back: {}</strong>', fact.quarantine)
+            return shown("held_back", fact=fact)
         marks = {"pinned": fact.pinned, "hidden": fact.hidden, "replaced": fact.superseded_by_id}
         return ", ".join(name for name, holds in marks.items() if holds) or "in memory"
 

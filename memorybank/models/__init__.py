@@ -2,10 +2,11 @@
 
 from .bank import Bank, Event
 from .block import StoredBlock
-from .chat import Chat, Output
+from .chat import Chat
 from .entry import CARRIED, EXTRACTIVE, Entry, Granularity
 from .fact import Fact, Standing
 from .ledger import LLMCall, LLMEndpoint, ledgered
+from .output import Output
 from .search import Embedding, SearchDocument
 
 __all__ = [

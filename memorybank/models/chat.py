@@ -1,4 +1,4 @@
-"""Chats and their outputs: the source of truth that memory is made from."""
+"""Chats: what waits in each to be summarised and indexed, and since when."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from .. import conf
 from .bank import Bank
 from .block import StoredBlock
 from .leasing import Leased, LeasedQuerySet
-
-#: Places looked up in one query: the index is asked for each of their chats with each of their keys.
-PLACES = 50
 
 
 class ChatQuerySet(LeasedQuerySet["Chat"]):
@@ -179,78 +176,3 @@ class Chat(Leased):
         if self.pending_outputs >= conf.current().due_after_turns:
             return self.last_output_at
         return self.last_output_at + timedelta(minutes=bank.idle_minutes)
-
-
-class OutputQuerySet(models.QuerySet["Output"]):
-    """Sets of outputs."""
-
-    def remembered(self) -> OutputQuerySet:
-        """Outputs that were really given to somebody: pending, failed and blocked ones are not memory."""
-        return self.filter(status=Output.Status.OK)
-
-    def unanswered(self) -> OutputQuerySet:
-        """The others: what may be asked again."""
-        return self.exclude(status=Output.Status.OK)
-
-    def with_keys(self, keys: Iterable[str]) -> OutputQuerySet:
-        """Outputs with one of the outer app's ids; those without any are left out, as in the index."""
-        return self.filter(key__in=keys).exclude(key="")
-
-    def known(self, places: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Output]:
-        """Those of these (chat id, key) that are recorded, among others of the same chats; with their status only."""
-        places = sorted(places)
-        known: dict[tuple[int, str], Output] = {}
-        for start in range(0, len(places), PLACES):
-            chats, keys = zip(*places[start : start + PLACES], strict=True)
-            found = self.filter(chat__in=set(chats)).with_keys(set(keys)).order_by()
-            known |= {(output.chat_id, output.key): output for output in found.only("chat", "key", "status")}
-        return known
-
-
-class Output(models.Model):
-    """One inference: what was asked and what was answered. Once it is ok it is never changed, only erased.
-
-    Ids of ok outputs grow within a chat in the order in which they became so, because whoever makes
-    one locks the bank first and gives it a new id; the watermark relies on it.
-    """
-
-    class Status(models.TextChoices):
-        OK = "ok", "OK"
-        ERROR = "error"
-        BLOCKED = "blocked"
-        CANCELLED = "cancelled"
-        STOPPED = "stopped"
-        PENDING = "pending"
-
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="outputs")
-    key = models.CharField(max_length=200, blank=True, help_text="The outer app's id, for idempotence.")
-    author = models.CharField(max_length=200)
-    question = models.TextField(blank=True)
-    answer = models.TextField(blank=True)
-    messages = models.JSONField(default=list, blank=True)
-    status = models.CharField(max_length=10, choices=Status, default=Status.OK)
-    error = models.CharField(max_length=500, blank=True, help_text="Why there is no answer, in the model's words.")
-    created_at = models.DateTimeField(help_text="When it was asked first.")
-    asked_at = models.DateTimeField(
-        null=True, blank=True, help_text="When it was last asked, while it is not ok: tells attempts apart."
-    )
-
-    objects: ClassVar[models.Manager[Output]] = models.Manager.from_queryset(OutputQuerySet)()
-
-    class Meta:
-        ordering = ["pk"]
-        constraints = [
-            # The same import or request twice records once.
-            models.UniqueConstraint(name="output_key_unique_in_chat", fields=["chat", "key"], condition=~Q(key="")),
-        ]
-        indexes = [
-            # Read by summarising: a chat's turns after its watermark, in order.
-            models.Index(name="output_by_chat", fields=["chat", "id"]),
-        ]
-
-    def __str__(self) -> str:
-        return f"output {self.pk}"
-
-    def is_awaited(self, now: datetime, patience: timedelta) -> bool:
-        """Whether somebody may still be answering it; what is pending for longer was given up in silence."""
-        return self.status == self.Status.PENDING and self.asked_at is not None and now < self.asked_at + patience

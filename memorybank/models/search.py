@@ -12,7 +12,8 @@ from django.db import models
 from django.db.models import F, Q
 
 from .bank import Bank
-from .chat import Chat, Output
+from .chat import Chat
+from .output import Output
 
 
 class SearchDocumentQuerySet(models.QuerySet["SearchDocument"]):

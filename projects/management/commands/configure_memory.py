@@ -23,17 +23,7 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
-        switch = parser.add_mutually_exclusive_group()
-        switch.add_argument(
-            "--enable",
-            action="store_true",
-            default=None,
-            help="switch memory on; by this you accept the privacy disclosure: everybody in the project is answered "
-            "with notes made from everybody else's chats",
-        )
-        switch.add_argument(
-            "--disable", dest="enable", action="store_false", help="switch it off; what is remembered stays"
-        )
+        _add_switch(parser)
         parser.add_argument(
             "--budget",
             metavar="TOKENS",
@@ -69,3 +59,17 @@ class Command(MemoryCommand):
             services.disable(bank, actor=ACTOR)
         shown = {"enabled": bank.enabled, **{name: getattr(bank, field) for name, field in OPTIONS.items()}}
         self.print_json(shown) if json else self.print_counts(shown)
+
+
+def _add_switch(parser: CommandParser) -> None:
+    switch = parser.add_mutually_exclusive_group()
+    switch.add_argument(
+        "--enable",
+        action="store_true",
+        default=None,
+        help="switch memory on; by this you accept the privacy disclosure: everybody in the project is answered "
+        "with notes made from everybody else's chats",
+    )
+    switch.add_argument(
+        "--disable", dest="enable", action="store_false", help="switch it off; what is remembered stays"
+    )

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from memorybank import services
 from memorybank.models.bank import MAX_RECALL_TOKENS, MAX_TOKENS
-from memorybank.services import Text
+from memorybank.services import Block, Text
 
 from ..base import MemoryCommand, add_project_argument, between, find_project
 
@@ -28,12 +28,8 @@ class Command(MemoryCommand):
             type=between(1, MAX_TOKENS, "tokens"),
             help=f"render the block for so many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget",
         )
-        parser.add_argument(
-            "--question",
-            metavar="TEXT",
-            default="",
-            help="also print what is recalled for this message; the block stays the same bytes",
-        )
+        asked = "also print what is recalled for this message; the block stays the same bytes"
+        parser.add_argument("--question", metavar="TEXT", default="", help=asked)
         parser.add_argument(
             "--recall",
             metavar="TOKENS",
@@ -47,9 +43,7 @@ class Command(MemoryCommand):
             help="as the chat with this key would get it: without its own lines",
         )
         parser.add_argument(
-            "--json",
-            action="store_true",
-            help="print both as JSON, with each line's period and the outputs it cites",
+            "--json", action="store_true", help="print both as JSON, with each line's period and the outputs it cites"
         )
 
     def handle(self, *, project: str, exclude_chat: str, question: str, json: bool, **options: Any) -> None:
@@ -64,18 +58,7 @@ class Command(MemoryCommand):
             question=question,
         )
         if json:
-            self.print_json(
-                {
-                    "block": block.text,
-                    "tokens": block.tokens,
-                    "budget": block.budget,
-                    "recalled": block.recalled.text,
-                    "recalled_tokens": block.recalled.tokens,
-                    "encoding": block.encoding,
-                    "lines": rows(block),
-                    "recalled_lines": rows(block.recalled),
-                }
-            )
+            self.print_json(as_row(block))
             return
         self.stdout.write(block.text)
         why = "" if bank.enabled else " The bank is off: nothing is shown."
@@ -83,6 +66,20 @@ class Command(MemoryCommand):
         if question:
             self.stdout.write(f"\n{block.recalled.text}" if block.recalled.text else "")
             self.stderr.write(f"{block.recalled.tokens:,} tokens recalled for the question.")
+
+
+def as_row(block: Block) -> dict[str, Any]:
+    """Both texts for ``--json``."""
+    return {
+        "block": block.text,
+        "tokens": block.tokens,
+        "budget": block.budget,
+        "recalled": block.recalled.text,
+        "recalled_tokens": block.recalled.tokens,
+        "encoding": block.encoding,
+        "lines": rows(block),
+        "recalled_lines": rows(block.recalled),
+    }
 
 
 def rows(text: Text) -> list[dict[str, Any]]:
