@@ -9,8 +9,8 @@ from functools import cache
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.ladder import period_start
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity
+from memorybank.periods import period_start
 from memorybank.tokens import count
 from projects import demo
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from django.db.models import ExpressionWrapper, F, QuerySet, Sum, TextField
 from django.db.models.expressions import Combinable
 
-from . import conf, dates, ladder, packing
+from . import conf, dates, packing, periods
 from .models import Bank, Entry, Fact, Granularity
 from .models.fact import FactQuerySet
 from .packing import Candidate
@@ -181,7 +181,7 @@ def _settled_before(bank: Bank, budget: int) -> datetime | None:
 def _period(granularity: str, start: date) -> tuple[int, str, str]:
     """Tier, key and label of a period."""
     rung = Granularity(granularity)
-    return rung.tier, ladder.period_key(rung, start), _period_label(rung, start)
+    return rung.tier, periods.period_key(rung, start), _period_label(rung, start)
 
 
 def _period_label(granularity: Granularity, start: date) -> str:

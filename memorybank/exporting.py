@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from .ladder import period_key
 from .models import Bank, Entry, Granularity, Output
+from .periods import period_key
 
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional", "kept")
 FACT_FIELDS = (

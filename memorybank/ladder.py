@@ -1,8 +1,7 @@
 """Which entries roll up into which period, under which pressure: planning only, no database.
 
-Rungs are conversation → day → ISO week → month; a week belongs to the month of its Thursday (so no
-week is filed twice). Only closed periods roll up, each once; a straggler folds into the digest
-that already stands over its period, by one re-derivation.
+Only closed periods roll up, each once; a straggler folds into the digest that already stands over its
+period, by one re-derivation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from .models import Granularity
+from .periods import Granularity, period_end, period_start
 
 #: How old the newest entry of a closed period must be before the period is digested.
 AGES = {
@@ -47,36 +46,6 @@ class Step:
     period_start: date
     children: tuple[int, ...]
     digest: int | None = None
-
-
-def period_start(granularity: Granularity, day: date) -> date:
-    """The first day of the period of ``granularity`` that ``day`` belongs to."""
-    if granularity is Granularity.WEEK:
-        return day - timedelta(days=day.weekday())
-    if granularity is Granularity.MONTH:
-        thursday = day - timedelta(days=day.weekday()) + timedelta(days=3)
-        return thursday.replace(day=1)
-    return day
-
-
-def period_end(granularity: Granularity, start: date) -> date:
-    """The first day after the period. A month of weeks ends after the week of its last Thursday."""
-    if granularity is Granularity.WEEK:
-        return start + timedelta(days=7)
-    if granularity is Granularity.MONTH:
-        next_month = (start + timedelta(days=31)).replace(day=1)
-        last_day = next_month - timedelta(days=1)
-        last_thursday = last_day - timedelta(days=(last_day.weekday() - 3) % 7)
-        return last_thursday + timedelta(days=4)
-    return start + timedelta(days=1)
-
-
-def period_key(granularity: Granularity, start: date) -> str:
-    """Its name: 2026-05-08, 2026-W19, 2026-05."""
-    if granularity is Granularity.WEEK:
-        year, week, _ = start.isocalendar()
-        return f"{year}-W{week:02}"
-    return f"{start:%Y-%m}" if granularity is Granularity.MONTH else f"{start:%Y-%m-%d}"
 
 
 def digest_tokens(granularity: Granularity, budget: int) -> int:

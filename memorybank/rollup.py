@@ -14,7 +14,7 @@ from itertools import chain
 from django.db import transaction
 from django.db.models import Case, F, Min, Q, Value, When
 
-from . import conf, dates, extractive, ladder, packing, tokens, transcript
+from . import conf, dates, extractive, ladder, packing, periods, tokens, transcript
 from .asking import Prompt, Purpose, Session, session
 from .candidates import leaf_candidate
 from .exceptions import LLMError, Stale
@@ -167,7 +167,7 @@ def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target:
     parts = transcript.chunks(shown, now.input_tokens, encoding=now.encoding)
     lines = max(4, target // TOKENS_PER_LINE // len(parts))
     words = max(60, int(target / TOKENS_PER_WORD) // len(parts))
-    period = f"the {step.granularity.label.lower()} {ladder.period_key(step.granularity, step.period_start)}"
+    period = f"the {step.granularity.label.lower()} {periods.period_key(step.granularity, step.period_start)}"
     prompt = Prompt("digest", lines, words, {"focus": bank.focus, "period": period})
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 

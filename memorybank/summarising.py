@@ -17,10 +17,10 @@ from django.db.models import F
 from . import conf, notetaking, recall, replacing, tokens, transcript
 from .asking import BackingOff, session
 from .exceptions import LLMError, LLMRejected, NotRemembered, Stale
-from .ladder import period_start
 from .models import Bank, Chat, Entry, Fact, Granularity, Output
 from .models.ledger import backoff
 from .notetaking import Notes
+from .periods import period_start
 from .turns import Draft, Turn
 
 logger = logging.getLogger(__name__)

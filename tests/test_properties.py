@@ -12,7 +12,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from memorybank import ladder, llm, services, tokens
+from memorybank import ladder, llm, periods, services, tokens
 from memorybank.models import Bank, Fact, Granularity
 from tests.memorybank.factories import block_of
 
@@ -250,10 +250,10 @@ def test_a_period_is_digested_only_when_it_is_over_where_the_bank_is(
     moment: datetime, rung: Granularity, timezone: str
 ) -> None:
     zone = ZoneInfo(timezone)
-    start = ladder.period_start(rung, moment.astimezone(zone).date())
+    start = periods.period_start(rung, moment.astimezone(zone).date())
     ripe = ladder.ripe_at(rung, start, moment, zone).astimezone(UTC)
 
     assert ripe >= moment + ladder.AGES[rung]
-    assert ripe.astimezone(zone).date() >= ladder.period_end(rung, start)
+    assert ripe.astimezone(zone).date() >= periods.period_end(rung, start)
     just_before = (ripe - timedelta(microseconds=1)).astimezone(zone).date()
-    assert ripe == moment + ladder.AGES[rung] or just_before < ladder.period_end(rung, start)
+    assert ripe == moment + ladder.AGES[rung] or just_before < periods.period_end(rung, start)

@@ -1,9 +1,10 @@
 """The tables of the memory bank."""
 
+from ..periods import Granularity
 from .bank import Bank, Event
 from .block import StoredBlock
 from .chat import Chat
-from .entry import CARRIED, EXTRACTIVE, Entry, Granularity
+from .entry import CARRIED, EXTRACTIVE, Entry
 from .fact import Fact, Standing
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .output import Output

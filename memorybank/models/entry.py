@@ -12,30 +12,12 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Max, Min, Q, Sum
 
+from ..periods import Granularity
 from .bank import Bank
 from .chat import Chat
 
 #: Methods of entries that no model wrote: extracted sentences, and a digest that stands for facts as they are.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
-
-
-class Granularity(models.TextChoices):
-    """The rungs of the ladder, finest first."""
-
-    CONVERSATION = "conversation"
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-
-    @property
-    def rank(self) -> int:
-        """0 for the finest; a parent's rank is always higher than its children's."""
-        return list(Granularity).index(self)
-
-    @property
-    def tier(self) -> int:
-        """Its place in a block, which opens with the coarsest: 0 for months, 3 for conversations."""
-        return len(Granularity) - 1 - self.rank
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
@@ -96,7 +78,7 @@ class Entry(models.Model):
     """A summary: of a range of one chat's turns (a leaf), or of a period (a digest)."""
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="entries")
-    granularity = models.CharField(max_length=12, choices=Granularity)
+    granularity = models.CharField(max_length=12, choices=[(rung.value, rung.label) for rung in Granularity])
     period_start = models.DateField(help_text="First day of its period, in the bank's time zone.")
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="entries", null=True, blank=True)
     parent = models.ForeignKey("self", models.SET_NULL, related_name="children", null=True, blank=True)

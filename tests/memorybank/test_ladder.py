@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank import ladder
+from memorybank import ladder, periods
 from memorybank.ladder import Node, Step
 from memorybank.models import Granularity
 
@@ -26,7 +26,7 @@ _ids = count(1)
 def node(granularity: Granularity, day: date, *, hour: int = 12, size: int = 100) -> Node:
     """A live entry of the period ``day`` belongs to, whose newest turn is of that day."""
     newest = datetime.combine(day, time(hour), tzinfo=UTC)
-    return Node(next(_ids), granularity, ladder.period_start(granularity, day), newest, size)
+    return Node(next(_ids), granularity, periods.period_start(granularity, day), newest, size)
 
 
 def ids(nodes: list[Node]) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ def test_the_conversations_of_a_closed_day_become_one_step() -> None:
 def test_a_period_waits_until_its_newest_entry_is_a_rung_s_age_old(
     finer: Granularity, coarser: Granularity, age: timedelta
 ) -> None:
-    last = ladder.period_end(coarser, ladder.period_start(coarser, TUESDAY)) - timedelta(days=1)
+    last = periods.period_end(coarser, periods.period_start(coarser, TUESDAY)) - timedelta(days=1)
     newest = node(finer, last, hour=23)
     instant = timedelta(microseconds=1)
     assert ladder.ripe([newest], newest.last_at + age - instant, UTC_ZONE) == []
@@ -94,20 +94,20 @@ def test_a_step_never_names_its_own_digest_among_its_children() -> None:
 
 @given(days)
 def test_every_week_is_filed_in_exactly_one_month_that_of_its_thursday(day: date) -> None:
-    monday = ladder.period_start(WEEK, day)
-    months = {ladder.period_start(MONTH, monday + timedelta(days=n)) for n in range(7)}
+    monday = periods.period_start(WEEK, day)
+    months = {periods.period_start(MONTH, monday + timedelta(days=n)) for n in range(7)}
     assert months == {(monday + timedelta(days=3)).replace(day=1)}
 
 
 @given(days, st.sampled_from([DAY, WEEK, MONTH]))
 def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity: Granularity) -> None:
-    start = ladder.period_start(granularity, day)
-    end = ladder.period_end(granularity, start)
+    start = periods.period_start(granularity, day)
+    end = periods.period_end(granularity, start)
     assert day < end
-    assert ladder.period_start(granularity, end - timedelta(days=1)) == start
-    assert ladder.period_start(granularity, end) > start
-    assert ladder.period_key(granularity, start) != ladder.period_key(
-        granularity, ladder.period_start(granularity, end)
+    assert periods.period_start(granularity, end - timedelta(days=1)) == start
+    assert periods.period_start(granularity, end) > start
+    assert periods.period_key(granularity, start) != periods.period_key(
+        granularity, periods.period_start(granularity, end)
     )
 
 
@@ -122,7 +122,7 @@ def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity
     ],
 )
 def test_periods_have_iso_names(granularity: Granularity, day: date, key: str) -> None:
-    assert ladder.period_key(granularity, ladder.period_start(granularity, day)) == key
+    assert periods.period_key(granularity, periods.period_start(granularity, day)) == key
 
 
 def test_a_day_is_over_at_midnight_of_the_bank_s_zone_even_when_the_clocks_change() -> None:
@@ -185,4 +185,4 @@ def test_what_may_get_another_chat_at_once_is_left_and_nothing_else(
     now, waiting = (datetime(2025, 11, 1, tzinfo=UTC) + timedelta(days=days) for days in (passed, waited))
     ripe, left = ladder.ripe(entries, now, UTC_ZONE), ladder.ripe(entries, now, UTC_ZONE, waiting=waiting)
     for step in ripe:
-        assert (step in left) == (waiting.date() >= ladder.period_end(step.granularity, step.period_start))
+        assert (step in left) == (waiting.date() >= periods.period_end(step.granularity, step.period_start))
