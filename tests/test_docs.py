@@ -95,7 +95,7 @@ def test_every_relative_link_resolves(document: str) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_file_named_in_code_exists(document: str) -> None:
-    for path in re.findall(r"`((?:config|docs|memorybank|projects|templates|tests)/[\w./-]*)`", text_of(document)):
+    for path in re.findall(r"`((?:config|docs|memorybank|projects|tests)/[\w./-]*)`", text_of(document)):
         assert (ROOT / path).exists(), f"{document}: {path}"
 
 
