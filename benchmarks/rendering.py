@@ -41,7 +41,7 @@ def _bank(size: int) -> Bank:
 
 def _pack(memory: Memory) -> packing.Block:
     """As for a first block, from a pool of its own."""
-    pool = packing.Pool(memory.candidates, conf.current().encoding, memory.settled_before)
+    pool = packing.Pool(memory.candidates, conf.current().encoding, memory.stable_before)
     return packing.pack(pool, BUDGET)
 
 

@@ -58,13 +58,13 @@ class Memory:
     #: Of each digest fact: the leaf facts it rests on.
     restated: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
-    #: Up to when the settled part is chosen, if these are not all.
-    settled_before: datetime | None = None
+    #: Up to when the stable section is chosen, if these are not all.
+    stable_before: datetime | None = None
 
     @cached_property
     def pool(self) -> packing.Pool:
         """The candidates, made ready for packing once."""
-        return packing.Pool(self.candidates, conf.current().encoding, self.settled_before)
+        return packing.Pool(self.candidates, conf.current().encoding, self.stable_before)
 
     def outputs(self, facts: Iterable[int]) -> tuple[int, ...]:
         """The outputs that the facts were made from."""
@@ -86,7 +86,7 @@ def load(bank: Bank, *, budget: int | None = None) -> Memory:
     shown = bank.facts.shareable()
     rows, complete = _best(shown, max(LEAST, budget))
     above = _above(bank, {parent for *_, parent, _, _ in rows if parent})
-    memory = Memory(settled_before=None if complete else _settled_before(bank, budget))
+    memory = Memory(stable_before=None if complete else _stable_before(bank, budget))
     digested = []
     for entry, cited, *row, at, chat, key, parent, granularity, start in rows:
         place = Place(at, str(chat), key or "", *_period(*_root(above, parent, granularity, start)))
@@ -161,10 +161,10 @@ def growth(bank: Bank) -> QuerySet[Entry, tuple[date, int]]:
     return days.annotate(size=Sum("tokens"))
 
 
-def _settled_before(bank: Bank, budget: int) -> datetime | None:
+def _stable_before(bank: Bank, budget: int) -> datetime | None:
     """The moment at which history had grown to the checkpoint; None while all of it fits.
 
-    Of private chats, too: it says when the settled part was chosen, not from what.
+    Of private chats, too: it says when the stable section was chosen, not from what.
     """
     days = list(growth(bank))
     sizes = [size for _, size in days]

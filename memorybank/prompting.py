@@ -54,7 +54,7 @@ def prompt_memory(
         recalled = rendering.notes(bank, question, shown, given.recall_tokens, exclude_chat=chat_key, now=now)
     if keep and stored and given.chat and given.kept != stored.pk:
         _keep(given.chat, stored)
-    return PromptMemory(rendering.told(shown), recalled, stored.version if stored else 0)
+    return PromptMemory(rendering.as_text(shown), recalled, stored.version if stored else 0)
 
 
 def _given(bank_id: int, chat_key: str) -> Given:

@@ -1,10 +1,11 @@
-"""A candidate made ready to compete: one visible line, what it costs and what it says."""
+"""A candidate as it would be shown: one visible line, what it costs and what it says."""
 
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from memorybank.packing.values import Candidate
+from memorybank.packing.values import Said
 from memorybank.sentences import ended, plain, terms, words
 
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
@@ -14,27 +15,30 @@ ARTICLES = frozenset("a an the der die das ein eine le la les un une el los las 
 SPOKEN_AS = re.compile(r"(?<!\w)(\w++)\s?[:：]")
 
 
-@dataclass(slots=True, eq=False)
-class Item:
-    """A candidate in the running: its text as shown, what that costs and says, every id it stands for."""
+S = TypeVar("S", bound=Said)
 
-    fact: Candidate
+
+@dataclass(slots=True, eq=False)
+class Item(Generic[S]):
+    """A fact or passage as it would be shown: its line, the tokens of that, the facts it stands for, its concepts."""
+
+    candidate: S
     text: str
     cost: int
-    ids: list[int]
-    concepts: tuple[str, ...]
+    ids: list[int] = field(default_factory=list)
+    concepts: tuple[str, ...] = ()
     #: What it shares a paragraph with.
-    paragraph: tuple[int, str, str] = field(init=False)
+    paragraph: tuple[object, ...] = field(init=False)
     _key: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.paragraph = (self.fact.tier, self.fact.period, self.fact.label)
+        self.paragraph = (self.candidate.era, self.candidate.label)
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Equal for items that say the same. Found when asked for: few of those in the running are."""
+        """Equal for items that say the same. Found only when asked for, because few are compared."""
         if not self._key:
-            self._key = sense(self.fact.speaker, self.text)
+            self._key = dedup_key(self.candidate.speaker, self.text)
         return self._key
 
 
@@ -43,7 +47,7 @@ def concepts(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(terms(text))) or (text,)
 
 
-def sense(speaker: str, text: str) -> tuple[str, ...]:
+def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
     """Equal for lines that differ in case, punctuation and articles only."""
     return (speaker, *(word for word in words(text) if word not in ARTICLES))
 

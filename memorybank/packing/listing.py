@@ -1,12 +1,17 @@
-"""Lines that are ranked already → fenced notes within a budget, laid out like a block."""
+"""Passages that are ranked already → fenced notes within a budget, laid out like a block.
+
+Not one function with ``pack``: notes come with their order, and have no tiers, no stable prefix and no reserve.
+Filling, layout and the proof of the budget are the same.
+"""
 
 from collections.abc import Iterable, Sequence
 
 from memorybank import tokens
-from memorybank.packing.choosing import Selection
+from memorybank.packing.assembly import FURTHER, Assembly
+from memorybank.packing.choosing import Openings, fill
 from memorybank.packing.items import Item, as_line, speaking
-from memorybank.packing.layout import Section, Sheet, shown
-from memorybank.packing.values import Block, Candidate
+from memorybank.packing.layout import ordered
+from memorybank.packing.values import Notes, Passage
 
 #: No line can hold it, so no line can end the notes and go on as if somebody else spoke.
 FENCE = "```"
@@ -16,75 +21,62 @@ TRIES = 12
 LEAST = 6
 
 
-def listed(candidates: Sequence[Candidate], budget: int, *, header: str, encoding: str = "o200k_base") -> Block:
-    """As many of the candidates, best first, as fit in ``budget`` tokens with header and fence; "" if none does."""
-    if not candidates or budget <= 0:
-        return Block()
-    notes = Notes(_items(candidates, encoding), budget, Sheet(f"{header}\n{FENCE}", encoding))
-    return notes.filled()
+def listed(passages: Sequence[Passage], budget: int, *, header: str, encoding: str = "o200k_base") -> Notes:
+    """As many of the passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does."""
+    if not passages or budget <= 0:
+        return Notes()
+    items = list(_items(passages, encoding))
+    assembly: Assembly[Passage] = Assembly(f"{header}\n{FENCE}", budget, encoding, footer=FENCE)
+    assembly[FURTHER].extend(fill(items, assembly.room(), AsRanked()))
+    assembly.trim()
+    _top_up(assembly, items)
+    text, size = assembly.finished()
+    return Notes(text, size, tuple(item.candidate._replace(text=item.text) for item in ordered(assembly[FURTHER])))
 
 
-def _items(candidates: Sequence[Candidate], encoding: str) -> Iterable[Item]:
-    """The candidates as they would be shown, each sense once."""
-    names, said = speaking(candidate.speaker for candidate in candidates), set()
-    for candidate in candidates:
-        text = as_line(candidate.text, names)
-        item = Item(candidate, text, tokens.count(text, encoding) + 1, [candidate.id], ())
+def _items(passages: Sequence[Passage], encoding: str) -> Iterable[Item[Passage]]:
+    """The passages as they would be shown, each once that says the same."""
+    names, said = speaking(passage.speaker for passage in passages), set()
+    for passage in passages:
+        text = as_line(passage.text, names)
+        item = Item(passage, text, tokens.count(text, encoding) + 1)
         if text and item.key not in said:
             said.add(item.key)
             yield item
 
 
-class Notes:
-    """The notes while they are chosen."""
+class AsRanked:
+    """The objective of notes: the first before the next, as long as it fits."""
 
-    def __init__(self, items: Iterable[Item], budget: int, sheet: Sheet) -> None:
-        self.items, self.budget, self.sheet = list(items), budget, sheet
-        self.chosen: list[Item] = []
-        self.selection = Selection()
+    def __init__(self) -> None:
+        self.openings = Openings()
 
-    def filled(self) -> Block:
-        """Chosen by estimate, then corrected by exact counts. The text is counted in one piece."""
-        self._choose(self.budget - self.sheet.count(self._frame()))
-        while self.chosen and self._size() > self.budget:
-            self.chosen.pop()
-        self._top_up()
-        text = self._text()
-        while (size := tokens.count(text, self.sheet.encoding)) > self.budget:
-            self.chosen.pop()
-            text = self._text()
-        return Block(text, size, shown(self._sections()))
+    def gain(self, item: Item[Passage]) -> float:
+        """The same for all, so that they are taken in their order."""
+        return 0.0
 
-    def _choose(self, room: int) -> None:
-        for item in self.items:
-            price = item.cost + self.selection.opening(item, "")
-            if price <= room:
-                self.selection.take(item, "")
-                self.chosen.append(item)
-                room -= price
+    def price(self, item: Item[Passage]) -> int:
+        """With its date and speaker."""
+        return self.openings.price(item, FURTHER)
 
-    def _top_up(self) -> None:
-        """Estimates leave a few tokens over: add what fits by an exact count."""
-        left, tries = self.budget - self._size(), 0
-        for item in self.items:
-            if left < LEAST or tries >= TRIES:
-                return
-            if item.cost <= left and item not in self.chosen:
-                tries += 1
-                self.chosen.append(item)
-                if self._size() > self.budget:
-                    self.chosen.pop()
-                left = self.budget - self._size()
+    def is_said(self, item: Item[Passage]) -> bool:
+        """Never: each is given once."""
+        return False
 
-    def _frame(self) -> str:
-        return f"{self.sheet.header}\n{FENCE}"
+    def take(self, item: Item[Passage]) -> None:
+        """Choose it."""
+        self.openings.add(item, FURTHER)
 
-    def _text(self) -> str:
-        text = self.sheet.written(self._sections())
-        return f"{text}\n{FENCE}" if text else ""
 
-    def _size(self) -> int:
-        return self.sheet.count(self._text()) if self.chosen else 0
-
-    def _sections(self) -> list[Section]:
-        return [Section("", "", self.chosen)]
+def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]]) -> None:
+    """Estimates leave a few tokens over: add what fits by an exact count."""
+    left, tries = assembly.room(), 0
+    for item in items:
+        if left < LEAST or tries >= TRIES:
+            return
+        if item.cost <= left and item not in assembly[FURTHER]:
+            tries += 1
+            assembly[FURTHER].append(item)
+            if assembly.room() < 0:
+                assembly[FURTHER].pop()
+            left = assembly.room()

@@ -2,9 +2,35 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+class Said(Protocol):
+    """What laying out needs to know of whatever is shown: its words, and where they stand."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def label(self) -> str:
+        """What opens its paragraph, such as "8 May 2023"."""
+
+    @property
+    def speaker(self) -> str: ...
+
+    @property
+    def era(self) -> tuple[object, ...]:
+        """Paragraphs stand in this order."""
+
+    @property
+    def strand(self) -> object:
+        """What has this in common stands together in a paragraph."""
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Whatever else is equal, this order holds."""
 
 
 class Candidate(NamedTuple):
@@ -28,6 +54,58 @@ class Candidate(NamedTuple):
     tokens: int = 0
     pinned: bool = False
     restates: frozenset[int] = frozenset()
+
+    @property
+    def era(self) -> tuple[int, str]:
+        """Coarsest tier first, then by period."""
+        return self.tier, self.period
+
+    @property
+    def strand(self) -> str:
+        """A chat stays together."""
+        return self.chat
+
+    @property
+    def order(self) -> tuple[datetime, int]:
+        """By time."""
+        return self.at, self.id
+
+
+class Passage(NamedTuple):
+    """A sentence of a turn that was recalled: not a fact, so it has no id, no worth and no tier.
+
+    ``output`` is the turn, by id, and ``place`` the sentence's place in it; ``chat`` is the chat's id,
+    ``chat_key`` its key. ``at`` is when the turn was recorded and must be aware; ``label`` opens the paragraph.
+    """
+
+    output: int
+    place: int
+    text: str
+    at: datetime
+    chat: int = 0
+    chat_key: str = ""
+    label: str = ""
+    speaker: str = ""
+
+    @property
+    def day(self) -> str:
+        """The day of the turn, as 2023-05-08."""
+        return f"{self.at:%Y-%m-%d}"
+
+    @property
+    def era(self) -> tuple[str, int]:
+        """By day; the chats of a day stand apart."""
+        return self.day, self.chat
+
+    @property
+    def strand(self) -> int:
+        """A turn stays together."""
+        return self.output
+
+    @property
+    def order(self) -> tuple[datetime, int, int]:
+        """As it was said."""
+        return self.at, self.output, self.place
 
 
 class Line(NamedTuple):
@@ -60,3 +138,12 @@ class Block:
     tokens: int = 0
     lines: tuple[Line, ...] = ()
     reserve: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Recalled notes for the prompt, their exact length, and every passage in the order shown."""
+
+    text: str = ""
+    tokens: int = 0
+    passages: tuple[Passage, ...] = ()

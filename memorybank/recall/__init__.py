@@ -10,12 +10,11 @@ from memorybank.recall.embedding import is_due as embedding_is_due
 from memorybank.recall.hits import Hit, recall
 from memorybank.recall.indexing import catch_up, due, follow, index_chat, prepare, write
 from memorybank.recall.searching import mentioning
-from memorybank.recall.tail import Recalled, answering
+from memorybank.recall.tail import answering
 
 __all__ = [
     "Document",
     "Hit",
-    "Recalled",
     "answering",
     "catch_up",
     "due",

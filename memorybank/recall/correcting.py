@@ -1,4 +1,4 @@
-"""A turn's sentences as they may be told now: without what was hidden, held back or replaced since; as corrected.
+"""The visible lines of a turn: without what was hidden, held back or replaced since; as corrected.
 
 The index keeps what was said. What people decided about it, and what overtook it, is known of the facts. Pure.
 """
@@ -17,8 +17,8 @@ SAME = 0.6
 Line = Sequence[Any]
 
 
-def told(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[Line]]:
-    """What to tell of each turn, given its lines and what became of the facts that cite it. Pure."""
+def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[Line]]:
+    """Those of each turn, given all its lines and what became of the facts that cite it. Pure."""
     changes: dict[int, list[tuple[frozenset[str], str]]] = defaultdict(list)
     for fact in facts:
         if fact.is_edited or not fact.is_visible:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ..models import Bank, Chat, Entry, Fact, SearchDocument, Standing
-from .correcting import told
+from .correcting import visible_lines
 from .embedding import shown
 from .searching import Found, search, understood
 from .words import content
@@ -44,7 +44,7 @@ def recall(
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
     facts = _facts(turns)
-    lines = told({row[0]: row[2] for row in turns}, facts)
+    lines = visible_lines({row[0]: row[2] for row in turns}, facts)
     hits = {
         pk: Hit("output", pk, key, shown(lines[pk]), round(scores[pk], 4), said_at, (pk,))
         for pk, key, _, said_at, _ in turns

@@ -1,14 +1,14 @@
-"""What of a bank answers a question, as candidates for a block: the best sentences of the best turns."""
+"""What of a bank answers a question: passages for notes, the best sentences of the best turns."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from .. import conf, dates, tokens
 from ..models import Bank, Chat, Entry, Fact, SearchDocument
-from ..packing import Candidate
-from .correcting import Line, told
+from ..packing import Passage
+from .correcting import Line, visible_lines
 from .searching import search, understood
 from .words import content
 
@@ -19,19 +19,8 @@ POWER, ASKED, NAMED, WORTH, THRIFT = 2.5, 4.0, 3.0, 0.5, 0.5
 OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
 MOST_TURNS, SPARE = 120, 0.3
-#: Ids of what was recalled ascend with turn and place, as blocks show equal times, and stay below those of facts.
-BELOW = 10**18
 # "yesterday (7 May 2023)": facts have the date alone.
 _RELATIVE = re.compile(r"(?:[^\W\d_]+ ){1,2}(?=\([^()]*\d{4}[^()]*\))")
-
-
-@dataclass(slots=True)
-class Recalled:
-    """Candidates for packing, and where each came from: its output and its chat's key, by candidate id."""
-
-    candidates: list[Candidate] = field(default_factory=list)
-    outputs: dict[int, int] = field(default_factory=dict)
-    chats: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +43,10 @@ def answering(
     said: Sequence[str] = (),
     exclude_chat: str = "",
     now: datetime | None = None,
-) -> Recalled:
-    """What answers ``question`` in ``room`` tokens, and a little more, without what the lines ``said`` say.
+) -> list[Passage]:
+    """What answers ``question`` in ``room`` tokens, best first, and a little more, without what the lines ``said`` say.
 
-    Ids are negative, so that they are no fact's. Reads the index and the turns it names; writes nothing.
+    Reads the index and the turns it names; writes nothing.
     """
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
     found = search(bank, understood(bank, question, now), without=without, most=MOST_TURNS)
@@ -66,7 +55,7 @@ def answering(
     facts = Fact.objects.filter(
         entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
     )
-    lines = told({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
+    lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
     known = [frozenset(content(line)) for line in said]
     sentences: list[Sentence] = []
     budget = room * 4  # more than enough to choose from; the rest of a long list is not read
@@ -75,7 +64,7 @@ def answering(
             new = list(_sentences(pk, lines[pk], score / found.ranked[0][1], found.rarities, known))
             sentences += new
             budget -= sum(sentence.tokens for sentence in new)
-    return _recalled(choose(sentences, room), rows)
+    return [_passage(sentence, rows[sentence.turn]) for sentence in choose(sentences, room)]
 
 
 def _sentences(
@@ -112,21 +101,14 @@ def choose(sentences: Iterable[Sentence], room: int) -> list[Sentence]:
     return chosen
 
 
-def _recalled(chosen: Sequence[Sentence], rows: Mapping[int, SearchDocument]) -> Recalled:
-    """As candidates, best first."""
-    recalled = Recalled()
-    for sentence in chosen:
-        row = rows[sentence.turn]
-        candidate = Candidate(
-            id=row.pk * 1000 + sentence.place - BELOW,
-            text=sentence.text,
-            at=row.said_at,
-            period=f"{row.said_at:%Y-%m-%d} {row.chat_id:012}",
-            label=dates.spell(row.said_at.date()),
-            chat=f"turn {row.pk}",
-            speaker=sentence.speaker,
-            tokens=sentence.tokens,
-        )
-        recalled.candidates.append(candidate)
-        recalled.outputs[candidate.id], recalled.chats[candidate.id] = row.pk, row.chat.key
-    return recalled
+def _passage(sentence: Sentence, row: SearchDocument) -> Passage:
+    return Passage(
+        output=row.pk,
+        place=sentence.place,
+        text=sentence.text,
+        at=row.said_at,
+        chat=row.chat_id,
+        chat_key=row.chat.key,
+        label=dates.spell(row.said_at.date()),
+        speaker=sentence.speaker,
+    )

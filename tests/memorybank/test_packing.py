@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank import tokens
-from memorybank.packing import HEADER, Block, Candidate, Pool, Source, Sourced, listed, pack
+from memorybank.packing import HEADER, Block, Candidate, Notes, Passage, Pool, Source, Sourced, listed, pack
 from memorybank.packing.layout import Sheet
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -44,6 +44,18 @@ def fact(number: int, *, chat: int = 0, tier: int = 3, day: int = 0, text: str =
 def history(chats: int, each: int = 12) -> list[Candidate]:
     """One chat every second day, all in the same tier."""
     return [fact(c * 1000 + n, chat=c, day=2 * c) for c in range(chats) for n in range(each)]
+
+
+def passage(number: int, *, place: int = 0, **more: object) -> Passage:
+    """A sentence of a recalled turn."""
+    like = fact(number + 1000 * place)
+    known = Passage(number, place, like.text, like.at, chat=number, label=like.label, speaker=like.speaker)
+    return known._replace(**more)  # type: ignore[arg-type]
+
+
+def outputs(notes: Notes) -> set[int]:
+    """The turns that the notes show."""
+    return {each.output for each in notes.passages}
 
 
 def ids(block: Block) -> set[int]:
@@ -87,6 +99,17 @@ CANDIDATES = st.lists(
     unique_by=lambda candidate: candidate.id,
 )
 
+PASSAGES = st.builds(
+    Passage,
+    output=st.integers(1, 20),
+    place=st.integers(0, 9),
+    text=TEXTS,
+    at=st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+    chat=st.integers(1, 3),
+    label=st.one_of(st.just("8 May 2023"), st.text(max_size=12)),
+    speaker=st.one_of(st.sampled_from(["", "anna"]), st.text(max_size=12)),
+)
+
 
 @settings(max_examples=2 * settings.default.max_examples)
 @given(CANDIDATES, st.integers(0, 300), st.sampled_from(tokens.ENCODINGS))
@@ -114,7 +137,7 @@ def test_blocks_from_one_pool_are_those_from_the_candidates(candidates: list[Can
 @given(st.lists(st.one_of(TEXTS, st.text(alphabet=" \n/.2aé中'", max_size=9))), st.sampled_from(tokens.ENCODINGS))
 def test_lines_counted_one_by_one_add_up_to_the_text(lines: list[str], encoding: str) -> None:
     text = "\n".join(lines)
-    assert Sheet(HEADER, encoding).count(text) == tokens.count(text, encoding)
+    assert Sheet(encoding).count(text) == tokens.count(text, encoding)
 
 
 @settings(deadline=None)
@@ -237,13 +260,13 @@ def test_nobody_speaks_in_anothers_name() -> None:
     assert pack(facts, 300).text.count("bob:") == 1
 
 
-def test_who_knows_a_longer_history_says_what_the_settled_part_is_chosen_from() -> None:
+def test_who_knows_a_longer_history_says_what_the_stable_section_is_chosen_from() -> None:
     """Else every chat that drives others out of the candidates would move it."""
     before, after = history(60), [fact(90_000 + n, chat=900 + n, day=200 + n, weight=0.4) for n in range(3)]
     checkpoint = START + timedelta(days=100)
     one, two = (pack(Pool(facts, "o200k_base", checkpoint), 1000) for facts in (before, before + after))
-    settled = [line for line in one.lines if line.period < f"{checkpoint:%Y-%m-%d}"]
-    assert len(settled) > 20 and two.lines[:20] == one.lines[:20]
+    stable = [line for line in one.lines if line.period < f"{checkpoint:%Y-%m-%d}"]
+    assert len(stable) > 20 and two.lines[:20] == one.lines[:20]
 
 
 # --- without somebody's lines -------------------------------------------------------------------------
@@ -288,6 +311,12 @@ def test_the_lines_before_the_first_that_goes_are_the_same_bytes() -> None:
     assert left.block.tokens >= 0.95 * 800
 
 
+def test_who_wants_no_reserve_gets_the_same_block_without() -> None:
+    whole, alone = pack(history(30), 600), pack(history(30), 600, reserve=False)
+    assert whole.reserve and not alone.reserve
+    assert (alone.text, alone.lines) == (whole.text, whole.lines)
+
+
 def test_the_reserve_is_enough_for_whoever_has_most_of_the_block() -> None:
     loud = [fact(n, chat=1) for n in range(40)]
     rest = [fact(100 + n, chat=2 + n, day=n) for n in range(40)]
@@ -300,19 +329,30 @@ def test_the_reserve_is_enough_for_whoever_has_most_of_the_block() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(CANDIDATES, st.integers(0, 400))
-def test_notes_never_exceed_their_budget_and_cannot_be_broken_out_of(ranked: list[Candidate], budget: int) -> None:
+@given(st.lists(PASSAGES, max_size=14), st.integers(0, 400))
+def test_notes_never_exceed_their_budget_and_cannot_be_broken_out_of(ranked: list[Passage], budget: int) -> None:
     notes = listed(ranked, budget, header="Notes:")
     assert notes.tokens == tokens.count(notes.text) <= budget
     assert notes.text.count("```") == (2 if notes.text else 0)
-    assert bool(notes.text) == bool(notes.lines)
+    assert bool(notes.text) == bool(notes.passages)
+    assert all(passage.text in notes.text for passage in notes.passages)
 
 
-def test_notes_are_the_best_that_fit_each_sense_once() -> None:
-    ranked = [fact(n, chat=n) for n in (7, 3, 9, 7, 5)]
-    assert ids(listed(ranked, 4000, header="Notes:")) == {3, 5, 7, 9}
+def test_notes_are_the_best_that_fit_each_once_that_says_the_same() -> None:
+    ranked = [passage(n) for n in (7, 3, 9, 7, 5)]
+    assert outputs(listed(ranked, 4000, header="Notes:")) == {3, 5, 7, 9}
     few = listed(ranked, 60, header="Notes:")
-    assert ids(few) == {7, 3}
+    assert outputs(few) == {7, 3}
+
+
+def test_notes_stand_by_day_and_chat_each_turn_together_in_its_order() -> None:
+    ranked = [
+        passage(n, chat=chat, place=place, at=START, label="5 January", speaker="anna")
+        for chat, n, place in [(1, 8, 0), (2, 5, 0), (1, 4, 1), (1, 4, 0), (2, 3, 0)]
+    ]
+    shown = listed(ranked, 4000, header="Notes:").passages
+    assert [(each.chat, each.output) for each in shown] == [(1, 4), (1, 4), (1, 8), (2, 3), (2, 5)]
+    assert [each.place for each in shown] == [0, 1, 0, 0, 0]
 
 
 # --- what changes ---------------------------------------------------------------------------------------
