@@ -155,7 +155,7 @@ def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact
 
 def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
     """The facts worth most under ``target`` tokens, in their order."""
-    block = packing.pack([leaf_candidate(fact) for fact in facts], target)
+    block = packing.pack([leaf_candidate(fact) for fact in facts], target, reserve=False)
     chosen = {line.ids[0] for line in block.lines}
     return [fact for fact in facts if fact.pk in chosen]
 
