@@ -12,7 +12,7 @@ from .asking import Prompt, Purpose, Session
 from .exceptions import LLMError
 from .lines import Line
 from .models import Bank
-from .sentences.vocabulary import ARTICLES
+from .sentences import ARTICLES
 from .transcript import Item
 
 logger = logging.getLogger(__name__)

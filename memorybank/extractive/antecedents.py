@@ -4,17 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from memorybank.extractive.kinds import is_question
+from memorybank.language import whole
 from memorybank.sentences import joined, length, tells
 
-# Joining costs nothing when a word here is misread, so the list may be generous.
-LEANING = re.compile(
-    r"(?:(?:it|this|that|these|those|they|he|she|them|his|her|their|its|it['’]\w+|that['’]\w+|they['’]\w+|(?:s?he)['’]\w+"
-    r"|es|das|dies|diese[rs]?|er|sie|deshalb|deswegen|darum|dafür|damit|dadurch"
-    r"|il|elle|ils|elles|ça|cela|ceci|celui-ci|celle-ci|c['’](?:est|était)"
-    r"|eso|esto|ello|él|ella|ellos|ellas|isso|isto|ele|ela|eles|elas)\b"
-    r"|[它他她]|这(?!个)|那(?!个)|それ|これ|あれ|彼)",
-    re.IGNORECASE,
-)
+LEANING = re.compile(whole(lambda pack: pack.talk.leaning), re.IGNORECASE)
 MOST_WORDS = 20
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from memorybank import tokens
 from memorybank.extractive.kinds import is_question, is_request, kind_of
-from memorybank.sentences import is_cjk, plain, words
-from memorybank.sentences.vocabulary import FUNCTION, PRAISE
+from memorybank.sentences import FUNCTION, PRAISE, is_cjk, plain, words
 from memorybank.turns import Role
 
 CAPITAL = re.compile(r"(?<=[^\W_][ ,;])(?:[A-Z]|[^\W\d_a-z])[\w'’-]+")

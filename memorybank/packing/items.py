@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memorybank.packing.values import Said
-from memorybank.sentences import ended, plain, terms, words
+from memorybank.sentences import ARTICLES, ended, plain, terms, words
 
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
 LABEL = 3
 
-ARTICLES = frozenset("a an the der die das ein eine le la les un une el los las uno una o os um uma".split())
 SPOKEN_AS = re.compile(r"(?<!\w)(\w++)\s?[:：]")
 
 

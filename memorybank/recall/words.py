@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from ..dates.spans import MONTHS
-from ..sentences import is_cjk, words
-from ..sentences.vocabulary import CJK_OPENERS, FUNCTION, OPENERS, PRAISE
+from ..language import every
+from ..sentences import FUNCTION, PRAISE, is_cjk, words
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MOST_WORDS = 8_000
@@ -23,7 +23,7 @@ MOST_ASKED = 32
 
 LONGEST_WORD, STEM = 60, 6
 
-SMALL_TALK = PRAISE.union(*map(words, (*OPENERS, *CJK_OPENERS)))
+SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
 
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 _MONTH = "|".join(MONTHS)

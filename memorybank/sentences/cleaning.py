@@ -1,29 +1,21 @@
 """Cutting what only the moment needed: greetings, thanks, address by name, lead-ins."""
 
 import re
-from collections.abc import Collection
 
-from memorybank.sentences.vocabulary import CJK_OPENERS, LEAD_INS, OPENERS
+from memorybank.language import either, every, spelt
 
-
-def alternation(phrases: Collection[str]) -> str:
-    """Longest first, apostrophes of both kinds."""
-    longest = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
-    return "|".join(re.escape(phrase).replace("'", "['’]") for phrase in longest)
-
+OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=True))
+CJK_OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=False))
 
 # Names are looked up, never compiled into a pattern: patterns are cached, and people can be forgotten.
 STOP = r"\s?(?:[,!.…]+|\s[–—-])\s*"
-OPENER = re.compile(rf"(?:{alternation(OPENERS)})(?:,? (?P<name>[^\W\d_][\w'’-]*))?{STOP}", re.IGNORECASE)
+OPENER = re.compile(rf"(?:{OPENERS})(?:,? (?P<name>[^\W\d_][\w'’-]*))?{STOP}", re.IGNORECASE)
 CALLED = re.compile(rf"(?P<name>[^\W\d_][\w'’-]*){STOP}")
-CJK_OPENER = re.compile(rf"(?:{alternation(CJK_OPENERS)})[，。！、,!～~]+\s*")
-LEAD_IN = re.compile(rf"(?:{alternation(LEAD_INS)})\b,?\s+", re.IGNORECASE)
+CJK_OPENER = re.compile(rf"(?:{CJK_OPENERS})[，。！、,!～~]+\s*")
+LEAD_IN = re.compile(rf"(?:{spelt(every(lambda pack: pack.talk.lead_ins))})\b,?\s+", re.IGNORECASE)
 ADDRESS = re.compile(r",\s(?P<last>[^\W\d_][\w'’-]*)(?=[!?.]*$)|,\s(?P<inner>[^\W\d_][\w'’-]*)(?=,)")
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
-INTENSIFIER = re.compile(
-    r"\b(?:really|actually|basically|literally|super|so so|honestly|just|definitely|totally|absolutely|truly|very)"
-    r"\s+(?=\w)"
-)
+INTENSIFIER = re.compile(rf"\b(?:{either(every(lambda pack: pack.talk.intensifiers))})\s+(?=\w)")
 SMILEYS = re.compile(
     "[\U0001f000-\U0001faff\u2600-\u27bf\U0001f1e6-\U0001f1ff\u2b50\u200d]+|(?<!\\w)[:;]-?[)(DPp](?!\\w)"
 )

@@ -3,20 +3,29 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from memorybank.sentences.vocabulary import ABBREVIATIONS, PRAISE
-from memorybank.sentences.wording import is_cjk, length, terms
+from memorybank.language import Pack, either, every, packs
+from memorybank.sentences.wording import PRAISE, is_cjk, length, terms
 
 # A clause of its own has this many content words; a fact has at most so many words.
 LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 20, 45, 400
 
 END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)")
-# A dash or semicolon in any language; a comma only before a word that begins a clause of its own.
-CLAUSE = re.compile(
-    r"[;；]\s*|\s[–—-]+\s|,\s+(?=(?:and|but|so|plus) (?:i|i['’]\w+|we|we['’]\w+|he|she|they|it|the|my|our)\b)"
-    r"|,\s+(?=(?:but|so|aber|und|mais|et|pero|mas) )|，(?=但|而且|所以|不过|不過|另外)|、(?=しかし|また|でも|なので)",
-    re.IGNORECASE,
-)
-CONJUNCTION = re.compile(r"(?:and|but|so|plus|aber|und|mais|et|pero|mas)\s+|(?:但是?|而且|不过|不過)", re.IGNORECASE)
+ABBREVIATIONS = frozenset(every(lambda pack: pack.words.abbreviations))
+
+
+def comma(pack: Pack) -> str:
+    """The comma of a language, where a word follows that begins a clause of its own."""
+    words, (mark,) = pack.clauses, pack.clauses.comma
+    if not pack.spaced:
+        return rf"{mark}(?={either(words.opening)})"
+    before = rf"|(?:{either(words.before_subject)}) (?:{either(words.subjects)})\b" if words.subjects else ""
+    return rf"{mark}\s+(?=(?:{either(words.opening)}) {before})"
+
+
+# A dash or semicolon in any language.
+CLAUSE = re.compile("|".join([r"[;；]\s*", r"\s[–—-]+\s", *map(comma, packs())]), re.IGNORECASE)
+DROPPED, CJK_DROPPED = (either(every(lambda pack: pack.clauses.dropped, spaced=spaced)) for spaced in (True, False))
+CONJUNCTION = re.compile(rf"(?:{DROPPED})\s+|{CJK_DROPPED}", re.IGNORECASE)
 BREATH = re.compile(r"[,，、;；]\s*")
 
 

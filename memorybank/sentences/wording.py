@@ -3,9 +3,13 @@
 import re
 import unicodedata
 
-from memorybank.sentences.vocabulary import FUNCTION
+from memorybank.language import every
 
 LONGEST_WORD = 60
+
+FUNCTION = frozenset(every(lambda pack: pack.words.function))
+PRAISE = frozenset(every(lambda pack: pack.words.praise))
+ARTICLES = frozenset(every(lambda pack: pack.words.articles))
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 # Latin, Cyrillic, Arabic … words; or one run of a script that is written without spaces.

@@ -1,0 +1,23 @@
+"""Words of the packs → parts of regular expressions."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from memorybank.language.pack import Pack, Words
+from memorybank.language.reading import every
+
+
+def either(patterns: Iterable[str]) -> str:
+    """Any of them, the longest first, so that none hides another that begins like it; without parentheses."""
+    return "|".join(sorted(set(patterns), key=lambda pattern: (-len(pattern), pattern)))
+
+
+def spelt(words: Iterable[str]) -> str:
+    """Any of these words or phrases to the letter, with apostrophes of both kinds."""
+    return either(re.escape(word).replace("'", "['’]") for word in words)
+
+
+def whole(of: Callable[[Pack], Words]) -> str:
+    """Any of the patterns that ``of`` takes from the packs: whole words where words are parted, else anywhere."""
+    parted, joined = either(every(of, spaced=True)), either(every(of, spaced=False))
+    return "|".join([*([rf"\b(?:{parted})(?!\w)"] if parted else []), *([joined] if joined else [])])

@@ -1,0 +1,50 @@
+"""The packs, read from their files when somebody asks, and no more than once."""
+
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from memorybank.language.pack import Pack, Words
+
+PACKS = Path(__file__).parent / "packs"
+
+
+@cache
+def packs() -> tuple[Pack, ...]:
+    """Every language, in the order of their codes."""
+    return tuple(read(path) for path in sorted(PACKS.glob("*.toml")))
+
+
+def pack(code: str) -> Pack:
+    """One language; StopIteration if there is no such file."""
+    return next(each for each in packs() if each.code == code)
+
+
+def every(of: Callable[[Pack], Words], *, spaced: bool | None = None) -> Words:
+    """What ``of`` takes from each language, each word once; ``spaced`` asks for one kind of script only."""
+    taken = (word for each in packs() if spaced in (None, each.spaced) for word in of(each))
+    return tuple(dict.fromkeys(taken))
+
+
+def read(path: Path) -> Pack:
+    """One file. ValueError says what in it is missing or unknown."""
+    with path.open("rb") as file:
+        raw = tomllib.load(file)
+    try:
+        return Pack(code=path.stem, **{name: _section(name, value) for name, value in raw.items()})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{path.name}: {error}") from error
+
+
+def _section(name: str, raw: Any) -> Any:
+    kind = get_type_hints(Pack)[name]
+    return raw if kind is bool else kind(**{key: _value(value) for key, value in raw.items()})
+
+
+def _value(raw: Any) -> Any:
+    """A string is words, an array phrases, a table words by meaning."""
+    if isinstance(raw, dict):
+        return {key: _value(value) for key, value in raw.items()}
+    return tuple(raw.split()) if isinstance(raw, str) else tuple(raw)
