@@ -6,38 +6,44 @@ from datetime import date
 
 from memorybank.dates.phrases import Phrases, Writing
 from memorybank.dates.spans import MONTHS, Span, Unit, on_weekday, shifted, spell
+from memorybank.language import either, filled, meaning, pack
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-NUMBERS = {
-    word: number
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-} | {"a": 1, "an": 1, "a couple of": 2, "fifteen": 15, "twenty": 20, "thirty": 30}
-TURN = {"last": -1, "this past": -1, "next": 1, "this": 0, "this coming": 1}
+WORDS = pack("en").dates
+WEEKDAYS = tuple(names.split()[0].capitalize() for names in WORDS.weekdays)
+NUMBERS = {word: int(number) for word, number in meaning([WORDS.numbers]).items()}
+NEAR = {phrase: int(offset.split()[0]) for phrase, offset in meaning([WORDS.phrases]).items()}
+TURN = {word: int(by) for word, by in meaning([WORDS.turns]).items()}
+SEASONS = {name: int(month) for name, month in meaning([WORDS.seasons]).items()}
+PREPOSITIONS = frozenset(WORDS.grammar["preposition"])
 
 # Not inside an identifier, path or address. What is glued to another phrase stays glued to it when that has its date.
 OPEN = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
 CLOSE = r"(?![\w/@=-]|\.\w)"
 POSSESSIVE = r"(?P<own>['’]s)?+"
-PREPOSITIONS = frozenset(
-    "since from until till by for of before after during in on around about to through over between".split()
-)
 
 PREPOSITION = re.compile(r"^(?:on|in) ")
 LEADING = re.compile(r"^(?:on|in|around)(?: the)? ")
-SUBJECT = re.compile(r" (?:was|is|were|will|would|has|had|works?|sounds|looks|feels)\b")
 
-number = r"(?P<n>\d{1,3}|a couple of|" + "|".join(w for w in NUMBERS if " " not in w) + ")"
-units = r"(?P<unit>day|week|month|year)s?"
-part = r"(?: (?P<part>morning|afternoon|evening|night))?+"
-# "the last week", "the next day": relative to something else in the story, not to today.
-told = r"(?<!the )(?<!\bat )(?<!every )(?<!each )(?<!that )"
-weekday = "|".join(WEEKDAYS) + "|Mon|Tues?|Wed|Thurs?|Thu|Fri|Sat|Sun"
-future = r"(?:will|'ll|’ll|gonna|going to|due|starts?|launches|is|are|'s|’s|'re|’re)\b"
+PARTS = {
+    "number": rf"(?P<n>\d{{1,3}}|{either(NUMBERS)})",
+    "units": rf"(?P<unit>{either(WORDS.units)})s?",
+    "turn": rf"(?P<turn>{either(TURN)})",
+    "days": either(NEAR),
+    "full": either(WEEKDAYS),
+    "weekday": either(name for names in WORDS.weekdays for name in names.split()),
+    "month": either(MONTHS),
+    "season": either(SEASONS),
+} | {name: either(WORDS.grammar[name]) for name in ("told", "part")}
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern between its guards, in any case."""
-    return re.compile(OPEN + pattern + POSSESSIVE + CLOSE, re.IGNORECASE)
+def pattern(name: str) -> str:
+    """What the pack says of this reading, with its parts."""
+    return filled(either(WORDS.grammar[name]), PARTS)
+
+
+def compiled(name: str) -> re.Pattern[str]:
+    """That pattern between its guards, in any case."""
+    return re.compile(OPEN + pattern(name) + POSSESSIVE + CLOSE, re.IGNORECASE)
 
 
 def counted(match: re.Match[str]) -> int:
@@ -54,8 +60,7 @@ def unit_of(match: re.Match[str]) -> Unit:
 
 def near_day(match: re.Match[str], said_on: date) -> str | None:
     """yesterday, tomorrow and the days beyond them."""
-    offsets = {"yesterday": -1, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}
-    day = shifted(said_on, "day", offsets[match["day"].lower()])
+    day = shifted(said_on, "day", NEAR[match["day"].lower()])
     if day is None:
         return None
     return f"on the {match['part'].lower()} of {spell(day)}" if match["part"] else f"on {spell(day)}"
@@ -115,7 +120,7 @@ def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
 def turned_season(match: re.Match[str], said_on: date) -> str | None:
     """last summer, next spring: never the one we are in. Winter straddles two years and is left as said."""
     turn, season = TURN[match["turn"].lower()], match["season"].lower()
-    first = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9}[season]
+    first = SEASONS[season]
     begun, over = said_on.month >= first, said_on.month > first + 2
     if turn < 0:
         return f"in {season} {said_on.year - int(not over)}"
@@ -171,29 +176,15 @@ def written(span: Span) -> str:
     return " ".join(words[{"day": 0, "week": 0, "month": 1, "year": 2}[span.unit] :])
 
 
-turn = r"(?P<turn>last|this past|next|this coming|this) "
 Reading = Callable[[re.Match[str], date], str | None]
-RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
-    (
-        compiled(rf"(?P<day>the day before yesterday|the day after tomorrow|yesterday|tomorrow){part}"),
-        near_day,
-    ),
-    (compiled(r"the (?P<unit>week|month|year) (?P<way>before last|after next)"), before_last),
-    (compiled(rf"{told}last night"), last_night),
-    (
-        compiled(rf"(?P<weekday>{'|'.join(WEEKDAYS)}),? (?:of )?(?P<turn>last|next|this) week"),
-        weekday_of_week,
-    ),
-    (compiled(rf"{told}{turn}(?P<weekday>{weekday})(?! of\b| in\b(?! {number} {units}))"), turned_weekday),
-    (compiled(rf"{told}{turn}weekend"), turned_weekend),
-    (compiled(rf"{told}{turn}(?P<season>spring|summer|autumn|fall)"), turned_season),
-    (compiled(rf"{told}(?P<turn>last|next) (?P<month>{'|'.join(MONTHS)})"), turned_month),
-    (compiled(rf"{told}(?P<turn>last|next|this) (?P<unit>week|month|year)"), turned_unit),
-    (compiled(rf"(?:(?:about|around|roughly|some) )?{number} {units} (?:ago|back)"), ago),
-    (compiled(rf"{number} {units} from (?:now|today)"), ahead),
-)
-IN_FUTURE = compiled(rf"in {number} {units}(?! of\b)")
-LEAD = re.compile(rf"{OPEN}{future}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
+READINGS: tuple[Reading, ...] = (
+    near_day, before_last, last_night, weekday_of_week, turned_weekday, turned_weekend, turned_season, turned_month,
+    turned_unit, ago, ahead,
+)  # fmt: skip
+RULES = tuple((compiled(read.__name__), read) for read in READINGS)
+IN_FUTURE = compiled("in_future")
+LEAD = re.compile(rf"{OPEN}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
+SUBJECT = re.compile(pattern("verb"))
 
 
 def put(match: re.Match[str], date_words: str, before: str, replace: bool) -> str:
@@ -221,6 +212,6 @@ def claim(phrases: Phrases, said_on: date, *, replace: bool) -> None:
 
         return writing
 
-    for pattern, read in RULES:
-        phrases.claim(pattern, reader(read))
+    for phrase, read in RULES:
+        phrases.claim(phrase, reader(read))
     phrases.claim(IN_FUTURE, reader(ahead, LEAD))  # "is due in three days", never "we built it in three days"

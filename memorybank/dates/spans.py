@@ -6,12 +6,11 @@ from typing import Literal
 
 from dateutil.relativedelta import relativedelta
 
+from memorybank.language import pack
+
 Unit = Literal["day", "week", "month", "year"]
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
+MONTHS = tuple(names.split()[0].capitalize() for names in pack("en").dates.months)
 
 
 def spell(day: date) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from memorybank import tokens
 from memorybank.extractive.kinds import is_question, is_request, kind_of
+from memorybank.language import whole
 from memorybank.sentences import FUNCTION, PRAISE, is_cjk, plain, words
 from memorybank.turns import Role
 
@@ -15,15 +16,7 @@ CAPITAL = re.compile(r"(?<=[^\W_][ ,;])(?:[A-Z]|[^\W\d_a-z])[\w'’-]+")
 NUMBER = re.compile(r"\d")
 DATE = re.compile(r"(?:\b\d{1,2} )?(?:\b[A-Z][a-z]+ )?\b(?:19|20)\d\d\b(?:[-/]\d\d){0,4}")
 QUOTED = re.compile(r"[\"“„«「『][^\"”“»」』]{2,80}[\"”“»」』]")
-TIMED = re.compile(
-    r"\b(?:(?:19|20)\d\d|january|february|march|april|june|july|august|september|october|november|december|"
-    r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend|week|month|year|years|ago|since|"
-    r"montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|januar|februar|märz|mai|juni|juli|oktober|dezember|"
-    r"woche|monat|jahr|seit|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|semaine|mois|année|depuis|"
-    r"lunes|martes|miércoles|jueves|viernes|sábado|domingo|semana|mes|año|desde|segunda|terça|quarta|quinta|sexta|"
-    r"mês|ano)\b|[年月日週周]",
-    re.IGNORECASE,
-)
+TIMED = re.compile(rf"\b(?:19|20)\d\d\b|{whole(lambda pack: pack.dates.signs)}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,62 @@ class Clauses:
 
 
 @dataclass(frozen=True, slots=True)
+class Dates:
+    """Dates in words. A phrase is filed under what it means: ``"-1 week"`` is the week before that of the speaker."""
+
+    #: Twelve, each with all its names, the full one first; seven, from Monday.
+    months: Words
+    weekdays: Words
+    #: Words that show that a sentence speaks of time.
+    signs: Words
+    #: Between day, month and year ("3 de mayo"); between month and day; behind the day ("3rd").
+    of: Words
+    before_day: Words
+    ordinals: Words
+    #: Words for day, week, month, year, and those for the numbers before them.
+    units: Table
+    numbers: Table
+    #: Phrases that are never anything else, and patterns with the neighbours that make others sure.
+    phrases: Table
+    patterns: Table
+    #: Around a number with its unit: "vor", "前"; and patterns of what must not follow then.
+    ago_before: Words
+    ago_after: Words
+    not_ago: Words
+    #: Around the weekday that was last, and patterns of what may hang on its name.
+    last_before: Words
+    last_after: Words
+    weekday_tail: Words
+    #: Patterns before the weekday of another calendar week, by how many weeks from now.
+    week_and_day: Table
+    #: Where words are not parted: characters that make another word of the phrase behind them or of a number, and
+    #: patterns that do so behind the phrase.
+    not_behind: Words
+    not_counted: Words
+    not_before: Words
+    #: Patterns for a module of the language's own, by the name it knows them by; then no other reads its phrases.
+    grammar: Table
+    turns: Table
+    seasons: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers in words, and what they scale."""
+
+    #: By their value; the first of several is what compounds are made of.
+    words: Table
+    #: How tens and ones are put together: "{tens}-{ones}".
+    compounds: Words
+    #: They mean other things, too: they prove a number, but claim none.
+    ambiguous: Words
+    #: By their value: "k", "million".
+    scales: Table
+    #: What may be glued to a number without being its unit: "th", "s".
+    endings: Words
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """One language. ``code`` is ISO 639-1; ``spaced`` says whether it parts its words by spaces."""
 
@@ -63,3 +119,5 @@ class Pack:
     words: Vocabulary
     talk: Talk
     clauses: Clauses
+    dates: Dates
+    numbers: Numbers

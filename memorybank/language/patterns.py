@@ -1,7 +1,7 @@
 """Words of the packs → parts of regular expressions."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from memorybank.language.pack import Pack, Words
 from memorybank.language.reading import every
@@ -21,3 +21,10 @@ def whole(of: Callable[[Pack], Words]) -> str:
     """Any of the patterns that ``of`` takes from the packs: whole words where words are parted, else anywhere."""
     parted, joined = either(every(of, spaced=True)), either(every(of, spaced=False))
     return "|".join([*([rf"\b(?:{parted})(?!\w)"] if parted else []), *([joined] if joined else [])])
+
+
+def filled(pattern: str, parts: Mapping[str, str]) -> str:
+    """The pattern with ``{{name}}`` replaced by the part of that name."""
+    for name, part in parts.items():
+        pattern = pattern.replace("{{" + name + "}}", part)
+    return pattern

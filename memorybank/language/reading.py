@@ -1,12 +1,12 @@
 """The packs, read from their files when somebody asks, and no more than once."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from memorybank.language.pack import Pack, Words
+from memorybank.language.pack import Pack, Table, Words
 
 PACKS = Path(__file__).parent / "packs"
 
@@ -26,6 +26,16 @@ def every(of: Callable[[Pack], Words], *, spaced: bool | None = None) -> Words:
     """What ``of`` takes from each language, each word once; ``spaced`` asks for one kind of script only."""
     taken = (word for each in packs() if spaced in (None, each.spaced) for word in of(each))
     return tuple(dict.fromkeys(taken))
+
+
+def meaning(tables: Iterable[Table]) -> dict[str, str]:
+    """Each word of the tables → what it means; the first table that knows it decides."""
+    known: dict[str, str] = {}
+    for table in tables:
+        for means, words in table.items():
+            for word in words:
+                known.setdefault(word, means)
+    return known
 
 
 def read(path: Path) -> Pack:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from memorybank.language import either, every
 from memorybank.lines import dates
 from memorybank.lines.dates import Date
 from memorybank.lines.evidence import EMAIL, TIME, URL, Evidence, link, normal, times
@@ -17,7 +18,7 @@ _TICKET = re.compile(r"[A-Z][A-Z0-9]+-\d+")
 _NUMERIC = re.compile(r"[\d.,:/'’&+#-]+")
 _VERSION = re.compile(r"(?:v|ver\.?)(\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,})", re.I)
 _UNIT = re.compile(rf"({NUMBER.pattern.replace(chr(92) + '1', '[,.]')})([{_LETTER}]+)")
-_ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|ème|eme|o|a|s|x|ter|te|ten|ster|ste|sten)", re.I)
+_ORDINAL = re.compile(either(every(lambda pack: pack.numbers.endings)), re.I)
 _PIECES = re.compile(rf"[{_LETTER}]+|\d+|[^{_LETTER}\d]+")
 _ABBREVIATION = re.compile(rf"[{_LETTER}]{{1,2}}(?:\.[{_LETTER}]{{1,2}})+")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")

@@ -3,34 +3,30 @@
 import re
 from typing import NamedTuple
 
-_MONTHS = (
-    "january jan januar jänner janvier janv enero ene janeiro",
-    "february feb februar feber février févr fevr febrero fevereiro fev",
-    "march mar märz mär mrz mars marzo março",
-    "april apr avril avr abril abr",
-    "may mai mayo maio",
-    "june jun juni juin junio junho",
-    "july jul juli juillet juil julio julho",
-    "august aug août aout agosto",
-    "september sep sept septembre septiembre setiembre setembro",
-    "october oct oktober okt octobre octubre outubro",
-    "november nov novembre noviembre novembro",
-    "december dec dezember dez décembre déc diciembre dic dezembro",
-)
-MONTH_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
+from memorybank.language import either, every, pack, packs
 
-_M = r"(?P<m>" + "|".join(sorted(MONTH_OF, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
+MONTH_OF = {
+    name: number
+    for each in packs()
+    for number, names in enumerate(each.dates.months, start=1)
+    for name in names.split()
+}
+
+_M = rf"(?P<m>{either(MONTH_OF)})(?![^\W\d_])\.?"
 _D = r"(?P<d>0?[1-9]|[12]\d|3[01])(?!\d)"
 _Y = r"(?P<y>(?:1[5-9]|20|21)\d\d)(?!\d)"
-_ORDINAL = r"(?:st|nd|rd|th|er|º|ª|o|a|\.)?"
-_OF = r"(?:[\s,-]+(?:of|de|del|do|des)(?=\s))?"
+_ORDINAL = rf"(?:{either(every(lambda pack: pack.dates.ordinals))}|\.)?"
+_OF_WORD = rf"(?:{either(every(lambda pack: pack.dates.of))})"
+_OF = rf"(?:[\s,-]+{_OF_WORD}(?=\s))?"
+_THE = rf"(?:(?:{either(every(lambda pack: pack.dates.before_day))})\s+)?"
+_TH = rf"(?:{either(pack('en').dates.ordinals)})?"  # behind a month other endings are words
 _FORMS = (
     rf"(?<!\d){_Y}\s*年\s*(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*{_D}\s*[日号號])?)?",
     rf"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*{_D}\s*[日号號]",
     rf"(?<![\d.]){_Y}([-/.])(?P<m>1[0-2]|0?[1-9])(?:\2{_D})(?![-/]?\d)",
     rf"(?<![\d.-]){_Y}-(?P<m>1[0-2]|0[1-9])(?![-\d])",
     rf"(?<!\d){_D}{_ORDINAL}{_OF}[\s,-]+{_M}(?:{_OF}[\s,-]+{_Y})?",
-    rf"(?<![^\W\d_]){_M}[\s-]+(?:the\s+)?{_D}(?:st|nd|rd|th)?(?![^\W\d_])(?!:\d)(?:[\s,-]+(?:(?:of|de)\s+)?{_Y})?",
+    rf"(?<![^\W\d_]){_M}[\s-]+{_THE}{_D}{_TH}(?![^\W\d_])(?!:\d)(?:[\s,-]+(?:{_OF_WORD}\s+)?{_Y})?",
     rf"(?<![^\W\d_]){_M}{_OF}[\s,-]+{_Y}",
 )  # fmt: skip
 _WRITTEN = tuple(re.compile(form) for form in _FORMS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from ..dates.spans import MONTHS
-from ..language import every
+from ..language import either, every, pack
 from ..sentences import FUNCTION, PRAISE, is_cjk, words
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
@@ -27,9 +27,10 @@ SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
 
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 _MONTH = "|".join(MONTHS)
+_TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
 _SPELT = re.compile(
-    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? )?(?P<month>{_MONTH})"
-    r"(?: (?P<after>\d{1,2})(?:st|nd|rd|th)?\b)?(?:,? (?P<year>(?:19|20)\d\d)\b)?"
+    rf"\b(?:(?P<day>\d{{1,2}})(?:{_TH})?(?: {_OF})? )?(?P<month>{_MONTH})"
+    rf"(?: (?P<after>\d{{1,2}})(?:{_TH})?\b)?(?:,? (?P<year>(?:19|20)\d\d)\b)?"
 )
 _ISO = re.compile(r"(?<![\w-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\w-])")
 _YEAR = re.compile(r"(?<![\w.,-])(?P<year>(?:19|20)\d\d)(?![\w-]|[.,]\d)")
