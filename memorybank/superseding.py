@@ -5,79 +5,58 @@ newer fact then names what it replaced by itself, and an older one disappears on
 about the same thing.
 """
 
-# ruff: noqa: E501  (one pattern, one line: broken up they cannot be read at all)
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from .language import either, every, packs, whole
 from .sentences import plain, sentences, terms
 from .turns import Draft, Turn
 
 # A value is short: up to six words, no clause. It ends at punctuation or where the sentence goes on.
-_WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){{1,40}}"  # also "3. Mai"
-_VALUE = rf"(?P<{{0}}>{_WORDS}(?: (?!{{1}}\b){_WORDS}){{{{0,5}}}}?)"
-_STOP = (
-    "because|since|due|and|but|so|as|for|with|after|in|by|if|when|while|where|which|that|who|now|again|today|yesterday|"
-    "is|are|was|were|will|has|have|had|weil|und|aber|da|wegen|ab|ist|wird|parce|car|et|mais|est|porque|y|pero|es|por|e|mas"
-)
+_WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
+_STOP = either(every(lambda pack: pack.changes.stop))
 _END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
-_MOVED = (
-    r"\b(?:mov\w+|chang\w+|shift\w*|postpon\w+|push\w*|delay\w+|rais\w+|lower\w*|increas\w+|reduc\w+|extend\w*|switch\w*|"
-    r"renam\w+|go(?:es)?|went|drop\w*|brought forward|mov(?:e|es) again|handed|verschoben|verschiebt|geändert|wechseln?|"
-    r"reporté\w*|déplacé\w*|pass(?:e|é|er)|change\w*|aplaz\w+|cambi\w+|pasa\w*|adiad\w+|mud\w+|alterad\w+)\b"
-)
+_VERB = whole(lambda pack: pack.changes.verbs)
+_WAS = either(every(lambda pack: pack.changes.was))
 
 
-def _value(name: str) -> str:
-    return _VALUE.format(name, f"(?:{_STOP})")
+def _value(name: str, *, spaced: bool) -> str:
+    """A value as a group of that name."""
+    if spaced:
+        return rf"(?P<{name}>{_WORDS}(?: (?!(?:{_STOP})\b){_WORDS}){{0,5}}?)"
+    return rf"(?P<{name}>[^，。；、\s]{{1,20}}?)"
 
 
-_PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        # from OLD to NEW, near a word of moving
-        rf"{_MOVED}[^.!?\n]{{0,80}}?\bfrom {_value('old')} to {_value('new')}{_END}",
-        rf"\bfrom {_value('old')} to {_value('new')}{_END}[^.!?\n]{{0,60}}?{_MOVED}",
-        rf"\bvon {_value('old')} auf {_value('new')}{_END}",
-        rf"{_MOVED}[^.!?\n]{{0,60}}?\b(?:de|du|del|do) {_value('old')} (?:à|au|a|al|para) {_value('new')}{_END}",
-        # NEW instead of OLD
-        rf"\b(?:instead of|rather than|in place of|no longer|replac(?:es|ed|ing)(?: the (?:earlier|old|previous)[^.,;]{{0,30}}? of)?)"
-        rf" {_value('old')}{_END}",
-        rf"\b(?:statt|anstatt|anstelle von|ersetzt|nicht mehr)(?: (?:der|die|das|den|dem|des))? {_value('old')}{_END}",
-        rf"\b(?:au lieu (?:de |du |d['’])|remplace |en lugar de(?:l)? |en vez de(?:l)? |em vez d[aeo] |reemplaza (?:a )?|substitui )"
-        rf"{_value('old')}{_END}",
-        # NEW (was OLD), NEW, not OLD
-        rf"\((?:was|were|before|previously|formerly|originally|vorher|bisher|avant|antes|antes era)[:,]? {_value('old')}\s*[,);]",
-        rf"(?<=\w), not {_value('old')}{_END}",
-        rf"\b(?:the old|the previous|the former) {_value('old')} is gone",
-        # an arrow between two numbers or dates; between words it may mean anything
-        rf"(?:^|\s)(?=[^→>]{{0,60}}\d[^→>]{{0,40}}(?:→|->|=>)[^.;!?]{{0,40}}\d){_value('old')} ?(?:→|->|=>) ?{_value('new')}{_END}",
-        # no spaces between words
-        r"(?:从|由|從)(?P<old>[^，。；、\s]{1,20}?)(?:改为|改成|改到|推迟到|提前到|換成|换成|改為)(?P<new>[^，。；\s]{1,20})",
-        r"(?:而不是|不再是|代替|取代)(?P<old>[^，。；、\s]{1,20})",
-        r"(?P<old>[^、。，\s]{1,20}?)から(?P<new>[^、。，\s]{1,20}?)(?:に|へ)(?:変更|延期|移行|変わ|切り替え)",
-        r"(?P<old>[^、。，\s]{1,20}?)(?:ではなく|の代わりに|に代えて)",
-    )
-)
-_HEDGED = re.compile(
-    r"\b(?:if|would|could|should|might|maybe|perhaps|consider|suggest|propose|wenn|könnte|sollte|vielleicht|si|pourrait|"
-    r"peut-être|podría|quizás|talvez|poderia)\b|[?？]\s*$",
-    re.IGNORECASE,
-)
-# Said of any change; sharing one of these does not make two facts be about the same thing.
-_GENERIC = frozenset(
-    "move moves moved moving change changes changed new old now again decision decided decide start starts started stay stays "
-    "date dates day days week weeks month months year years time first last final update updated corrected correction instead "
-    "replace replaces replaced replacing previously originally before after today yesterday tomorrow will per about need".split()
-)
-_MONTHS = frozenset("january february march april may june july august september october november december".split())
+def _phrase(template: str, *, spaced: bool) -> str:
+    """A template of a pack, its values as groups. One that ends it reaches as far as a value can."""
+    pattern = template.replace("OLD", _value("old", spaced=spaced)).replace("NEW", _value("new", spaced=spaced))
+    if spaced:
+        return rf"\b{pattern}{_END}" if template.endswith(("OLD", "NEW")) else rf"\b{pattern}"
+    return pattern.removesuffix("?)") + ")" if template.endswith(("OLD", "NEW")) else pattern
+
+
+def _patterns() -> Iterator[str]:
+    for pack in packs():
+        phrase = partial(_phrase, spaced=pack.spaced)
+        yield from (rf"{_VERB}[^.!?\n]{{0,80}}?{phrase(template)}" for template in pack.changes.after_verb)
+        yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{_VERB}" for template in pack.changes.before_verb)
+        yield from map(phrase, pack.changes.alone)
+    old, new = _value("old", spaced=True), _value("new", spaced=True)
+    yield rf"\((?:{_WAS})[:,]? {old}\s*[,);]"
+    # an arrow between two numbers or dates; between words it may mean anything
+    yield rf"(?:^|\s)(?=[^→>]{{0,60}}\d[^→>]{{0,40}}(?:→|->|=>)[^.;!?]{{0,40}}\d){old} ?(?:→|->|=>) ?{new}{_END}"
+
+
+_PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
+_HEDGED = re.compile(rf"{whole(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
 #: Content words that make the rest of a replaced fact worth keeping.
 ENOUGH = 4
-_IGNORED = frozenset(terms(" ".join(sorted(_GENERIC | _MONTHS))))
+_IGNORED = frozenset(terms(" ".join(every(lambda pack: pack.changes.generic))))
 _WORD = re.compile(r"\w")
 #: With the value, its reason is over.
-_REASON = re.compile(r"(?:because|since|as|weil|denn|da|parce|car|puisque|porque|ya|pois|因为|由于)\b", re.IGNORECASE)
+_REASON = re.compile(whole(lambda pack: pack.changes.reason), re.IGNORECASE)
 _CLAUSE = re.compile(r"(?<=[.,;!?])\s|[()\n、。，；：]| – | — ")
 
 

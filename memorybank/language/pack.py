@@ -111,6 +111,41 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
+class Kinds:
+    """Patterns of what a sentence is; whole words, where words are parted."""
+
+    decided: Words
+    #: With one of these nothing is decided after all.
+    undecided: Words
+    preferred: Words
+    #: How a sentence begins that asks for something to be made; these bring their own ends.
+    requested: Words
+    #: How a model names the kinds of lines when it answers in this language.
+    labels: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How a sentence says that one value replaces another. OLD and NEW stand for the values."""
+
+    #: Patterns of verbs of change, and of what counts behind one, before one, and by itself.
+    verbs: Words
+    after_verb: Words
+    before_verb: Words
+    alone: Words
+    #: They open a parenthesis with the old value: "(was 3 May)".
+    was: Words
+    #: A value ends before these.
+    stop: Words
+    #: With one of these nothing is replaced: it is only supposed.
+    hedged: Words
+    #: They begin the reason of a value, which is over with it.
+    reason: Words
+    #: Said of any change; two facts that share these alone are not about the same thing.
+    generic: Words
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """One language. ``code`` is ISO 639-1; ``spaced`` says whether it parts its words by spaces."""
 
@@ -121,3 +156,5 @@ class Pack:
     clauses: Clauses
     dates: Dates
     numbers: Numbers
+    kinds: Kinds
+    changes: Changes

@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 from memorybank.language.pack import Pack, Table, Words
 
+KINDS = get_type_hints(Pack)
 PACKS = Path(__file__).parent / "packs"
 
 
@@ -49,7 +50,7 @@ def read(path: Path) -> Pack:
 
 
 def _section(name: str, raw: Any) -> Any:
-    kind = get_type_hints(Pack)[name]
+    kind = KINDS[name]
     return raw if kind is bool else kind(**{key: _value(value) for key, value in raw.items()})
 
 

@@ -3,24 +3,15 @@
 import re
 from dataclasses import dataclass
 
+from memorybank.language import either, meaning, packs
+
 KINDS = ("fact", "decision", "preference", "question")
 
 # Models asked in another language answer the kind in it.
-_WORDS = {
-    "fact": "facts fakt tatsache fait hecho fato facto 事实 事實 事実",
-    "decision": "decisions entscheidung décision decisión decisão 决定 決定",
-    "preference": "preferences präferenz vorliebe préférence preferencia preferência 偏好 好み 希望",
-    "question": "questions frage pregunta questão pergunta 问题 問題 質問",
-}
-_KIND_OF = {word: kind for kind, words in _WORDS.items() for word in (kind, *words.split())}
+_KIND_OF = meaning(pack.kinds.labels for pack in packs())
 
 _BULLET = re.compile(r"^(?:[-*+•‣◦·・–—](?!\d)|\(?\d{1,3}[.)、．](?=\s|\*))\s*")
-_KIND = re.compile(
-    r"^[*_\[(【]{0,3}\s*("
-    + "|".join(sorted(_KIND_OF, key=len, reverse=True))
-    + r")\s*[*_\])】]{0,3}\s*[:：]\s*[*_]{0,2}\s*",
-    re.I,
-)
+_KIND = re.compile(rf"^[*_\[(【]{{0,3}}\s*({either(_KIND_OF)})\s*[*_\])】]{{0,3}}\s*[:：]\s*[*_]{{0,2}}\s*", re.I)
 _LABEL = r"(?:(?:turns?|facts?|#)\s*)?[Ff]?\d{1,6}"
 _ITEM = rf"{_LABEL}(?:\s*[-–—‒~]\s*{_LABEL})?"
 _GROUP = rf"[\[［【〔]\s*{_ITEM}(?:(?:\s*[,;，、；&/]\s*|\s+){_ITEM})*\s*[,;]?\s*[\]］】〕]"
