@@ -6,24 +6,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from . import (
-    asking,
-    banking,
-    conf,
-    counting,
-    exporting,
-    invariants,
-    lineage,
-    prompting,
-    recording,
-    rendering,
-    sweeping,
-    tokens,
-)
+from . import banking, conf, counting, exporting, invariants, lineage, prompting, recording, rendering, tokens
 from . import recall as recalling
 from .counting import Statistics
-from .extractive import explaining
-from .extractive.explaining import ExplainedLine
 from .invariants import Violation
 from .lineage import Explanation
 from .models import Bank, Event, LLMEndpoint, Output
@@ -31,7 +16,9 @@ from .outputs import NewOutput, Outcome
 from .prompting import PromptMemory
 from .recall import Hit
 from .rendering import Block, Text
-from .sweeping import Report
+from .reports import ExplainedLine, Report
+
+# Whatever writes memory is imported where it is called: no prompt needs its rules, which take a third of a second.
 
 __all__ = [
     "Block",
@@ -170,7 +157,9 @@ def recall(
 
 def reindex(bank: Bank) -> int:
     """Index now what waits in a bank, rather than at the next sweep; how many turns that were."""
-    return recalling.catch_up(bank)
+    from .recall import indexing
+
+    return indexing.catch_up(bank)
 
 
 def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime | None = None) -> None:
@@ -195,6 +184,8 @@ def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: da
 
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Report:
     """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
+    from . import sweeping
+
     return sweeping.summarise_now(bank, chat_key=chat_key, now=now or timezone.now())
 
 
@@ -216,11 +207,15 @@ def run(
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """What beat and worker do, in the foreground, for one bank or all."""
+    from . import sweeping
+
     return sweeping.run(now=now or timezone.now(), bank=bank, until_idle=until_idle, progress=progress)
 
 
 def outage(*, now: datetime | None = None) -> LLMEndpoint | None:
     """The summary model's endpoint while it backs off, with ``retry_at`` and ``last_error``; else None."""
+    from . import asking
+
     return asking.outage(now or timezone.now())
 
 
@@ -250,6 +245,8 @@ def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime | None = None
 
 def explain_line(text: str, *, assistant: bool = False, now: datetime | None = None) -> list[ExplainedLine]:
     """Why extraction would keep a sentence of ``text``, and why not, as if it were a message of its own."""
+    from .extractive import explaining
+
     encoding = conf.current().encoding
     return list(explaining.explain(text, assistant=assistant, at=now or timezone.now(), encoding=encoding))
 

@@ -14,13 +14,15 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from . import conf, notetaking, recall, replacing, tokens, transcript
+from . import conf, notetaking, replacing, tokens, transcript
 from .asking import BackingOff, session
 from .exceptions import LLMError, LLMRejected, NotRemembered, Stale
 from .models import Bank, Chat, Entry, Fact, Granularity, Output
 from .models.ledger import backoff
 from .notetaking import Notes
 from .periods import period_start
+from .recall import indexing
+from .recall.documents import Document
 from .turns import Draft, Turn
 
 logger = logging.getLogger(__name__)
@@ -67,7 +69,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     finally:
         chat.release()  # of no effect where the commit or the failure has released it already
     if not indexed:
-        recall.follow(chat_id)
+        indexing.follow(chat_id)
     return leaf
 
 
@@ -81,7 +83,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
     bank = chat.bank
     turns = transcript.read(batch.outputs, tz=bank.tz, redact_personal=bank.redact_personal)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
-        documents = pool.submit(recall.prepare, chat, turns)
+        documents = pool.submit(indexing.prepare, chat, turns)
         notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
     return _commit(chat, batch, notes, documents.result(), now)
 
@@ -127,7 +129,7 @@ def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
 
 
 def _commit(
-    chat: Chat, batch: Batch, notes: Notes, documents: list[recall.Document] | None, now: datetime
+    chat: Chat, batch: Batch, notes: Notes, documents: list[Document] | None, now: datetime
 ) -> tuple[Entry | None, bool]:
     """One short write, or :class:`Stale` if anything it rests on has moved."""
     with transaction.atomic():
@@ -140,7 +142,7 @@ def _commit(
             raise Stale("the lease was lost, or the chat was made private")
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
         _settle(fresh, bank, batch.through)
-        indexed = documents is not None and recall.write(chat, bank, documents, batch.through)
+        indexed = documents is not None and indexing.write(chat, bank, documents, batch.through)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
     chat.lease_token = ""  # given back by what was written
     return leaf, indexed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from traceback import format_tb
 
@@ -14,36 +14,14 @@ from django.db.models import Sum
 from . import queueing, recall, rendering, rollup, summarising
 from .exceptions import LLMError, LLMRejected
 from .models import Bank, Chat, LLMCall
+from .recall import indexing
+from .reports import Report
 
 logger = logging.getLogger(__name__)
 
 #: A worker that has chats to do settles a bank in between no oftener than this, however many have changed: else
 #: with many busy banks it would do little else.
 EVERY = timedelta(seconds=2)
-
-
-@dataclass(slots=True)
-class Report:
-    """What a run did. Counts; ``seconds`` of wall clock."""
-
-    summarised: int = 0
-    rolled_up: int = 0
-    failed: int = 0
-    parked: int = 0
-    due: int = 0
-    llm_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-
-    def as_dict(self) -> dict[str, int | float]:
-        """For ``--json``."""
-        return {**asdict(self), "seconds": round(self.seconds, 3)}
-
-    def __add__(self, other: Report) -> Report:
-        """Both runs together; what is parked and due is what was at the end of the second."""
-        added = {name: value + getattr(other, name) for name, value in self.as_dict().items()}
-        return Report(**{**added, "parked": other.parked, "due": other.due})
 
 
 def settle(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
@@ -141,9 +119,9 @@ def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[
 def index(bank: Bank | None = None, *, now: datetime, report: Report | None = None) -> int:
     """Index waiting turns and embed them if there is a model; how many of either. Never raises for one chat."""
     done = 0
-    for chat_id in recall.due(bank):
+    for chat_id in indexing.due(bank):
         try:
-            done += recall.index_chat(chat_id)
+            done += indexing.index_chat(chat_id)
         except Exception as error:
             _log_fault(f"chat {chat_id}: indexing", error)
     try:

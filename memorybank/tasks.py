@@ -12,6 +12,7 @@ from celery.utils.time import maybe_iso8601
 from django.utils import timezone
 
 from . import conf, llm, queueing, recall, sweeping, tokens
+from .recall import indexing
 from .redaction import redact
 
 # No retries here: a failure backs off in the database, and is due again when that is over.
@@ -44,7 +45,7 @@ def sweep(self: "Task[Any, Any]") -> None:
     """Start a worker if anything is due. Harmless when run twice at once: leases decide who does the work."""
     now = timezone.now()
     expires = max(_expiry(self), now + _until_the_next())
-    if recall.due() or recall.embedding_is_due():
+    if indexing.due() or recall.embedding_is_due():
         index.apply_async((), expires=expires)
     if queueing.waits(now):
         work.apply_async((), expires=expires)

@@ -1,6 +1,7 @@
 """The house rules that a machine can check."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -27,6 +28,26 @@ def test_imports_point_down_and_every_module_has_its_layer() -> None:
     command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     done = subprocess.run([sys.executable, "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_showing_memory_loads_neither_what_writes_it_nor_the_pages_nor_a_client() -> None:
+    """A command begins in half the time that way."""
+    code = """if True:
+        import sys
+        from django.core.management import execute_from_command_line
+        try:
+            execute_from_command_line(["manage.py", "show_memory", "--help"])
+        except SystemExit:
+            print(*sys.modules)
+    """
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "memorybank.rendering" in loaded
+    ours = {"memorybank.summarising", "memorybank.quarantine", "memorybank.admin", "projects.views"}
+    assert not loaded & {*ours, "celery", "openai", "kingfisher_sdk", "phonenumbers", "stdnum", "tiktoken", "numpy"}
 
 
 @pytest.mark.parametrize("path", OURS, ids=name_of)

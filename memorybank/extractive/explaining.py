@@ -1,40 +1,14 @@
 """Why extraction would keep a sentence, and why not: the features behind its worth, as plain values."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from memorybank import quarantine
 from memorybank.extractive import Sentence, candidates
 from memorybank.extractive.kinds import kind_of
 from memorybank.extractive.prior import BIAS, DISCOUNTS, FEATURES, Prior, worth
+from memorybank.reports import ExplainedLine, Measured
 from memorybank.turns import Turn, Utterance
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One feature of a sentence: ``measure`` × ``weight`` is what it adds to the log odds."""
-
-    name: str
-    measure: float
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedLine:
-    """What extraction makes of one sentence. ``held_back`` says why no prompt would get it ("": one would).
-
-    ``worth`` is 0…1: the log odds of ``bias`` and ``features`` as a probability, times the share of each discount.
-    """
-
-    text: str
-    kind: str
-    too_short: bool
-    held_back: str
-    bias: float
-    features: tuple[Measured, ...]
-    discounts: tuple[tuple[str, float], ...]
-    worth: float
 
 
 def explain(text: str, *, assistant: bool, at: datetime, encoding: str) -> Iterator[ExplainedLine]:

@@ -2,28 +2,20 @@
 
 Turns are searched (measured: better than searching what was extracted from them), over the database's own
 full-text index. Facts are found through the turns they cite, so hiding, editing or erasing one needs no index.
+Writing the index is the business of :mod:`memorybank.recall.indexing`, whose rules no question needs.
 """
 
-from memorybank.recall.documents import Document
 from memorybank.recall.embedding import embed_due
 from memorybank.recall.embedding import is_due as embedding_is_due
 from memorybank.recall.hits import Hit, recall
-from memorybank.recall.indexing import catch_up, due, follow, index_chat, prepare, write
 from memorybank.recall.searching import mentioning
 from memorybank.recall.tail import answering
 
 __all__ = [
-    "Document",
     "Hit",
     "answering",
-    "catch_up",
-    "due",
     "embed_due",
     "embedding_is_due",
-    "follow",
-    "index_chat",
     "mentioning",
-    "prepare",
     "recall",
-    "write",
 ]

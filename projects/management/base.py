@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
+from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
@@ -36,6 +37,8 @@ class OneLineParser(CommandParser):
 class MemoryCommand(BaseCommand):
     """A command that exits with 2 for what the caller got wrong and 1 for what failed, in one line."""
 
+    # What the addresses and the admin may have wrong is for those who serve them; looking would load all pages.
+    requires_system_checks = [Tags.models, "memorybank"]
     # They work as everywhere in Django; --help shows what is ours.
     suppressed_base_arguments = {
         *("--version", "--verbosity", "--settings", "--pythonpath"),

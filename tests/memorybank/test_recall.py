@@ -9,7 +9,7 @@ from django.db import connection
 from memorybank import services, tokens
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Fact, Output, SearchDocument
-from memorybank.recall import documents, index, ranking, words
+from memorybank.recall import documents, index, indexing, ranking, words
 from memorybank.recall.indexing import BATCH
 from memorybank.recall.words import When, asked, date_words, hashed, whens
 from memorybank.services import Text
@@ -250,10 +250,8 @@ def test_a_sweep_indexes_what_it_summarises_and_a_settled_system_costs_it_one_qu
         say(bank, f"c{number}", "The crane is orange.", at=MONDAY)
     run(MONDAY + HOUR)
     assert SearchDocument.objects.count() == 30
-    from memorybank import recall
-
     with django_assert_num_queries(1):
-        assert recall.due() == []
+        assert indexing.due() == []
 
 
 def test_what_was_said_while_the_bank_was_off_is_indexed_when_it_is_on() -> None:
@@ -367,10 +365,8 @@ def test_what_fails_to_be_indexed_is_summarised_all_the_same_and_indexed_by_the_
 def test_two_workers_index_a_turn_once() -> None:
     bank = make_bank()
     add_leaf(bank, "a", ["The crane is orange."], at=MONDAY)
-    from memorybank import recall
-
     chat = chat_of(bank, "a").pk
-    assert (recall.index_chat(chat), recall.index_chat(chat)) == (1, 0)
+    assert (indexing.index_chat(chat), indexing.index_chat(chat)) == (1, 0)
     assert rows_in_index(bank.pk, "crane") == 1
 
 

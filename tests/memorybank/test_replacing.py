@@ -6,8 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memorybank import recall, replacing
+from memorybank import replacing
 from memorybank.models import Bank, Chat, Fact, SearchDocument
+from memorybank.recall import indexing
 
 from .factories import DAY, HOUR, MONDAY, add_leaf, make_bank, sentence
 
@@ -19,7 +20,7 @@ OLD, NEW = "The launch of the portal is on 3 May.", "The launch of the portal is
 def fact_of(bank: Bank, chat: str, text: str, **more: Any) -> Fact:
     """The one fact of a chat that is summarised and indexed."""
     fact = add_leaf(bank, chat, [text], at=more.pop("at", MONDAY), **more).facts.get()
-    recall.catch_up(bank)
+    indexing.catch_up(bank)
     return fact
 
 
