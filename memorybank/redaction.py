@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from memorybank.language import either, every, spelt, whole
+
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
 
@@ -115,22 +117,17 @@ _SK = re.compile(r"(?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{32,}")
 _BEARER = re.compile(r"\b(?:bearer|basic)\s{1,4}(?P<value>[A-Za-z0-9._~+/-]{16,4096}={0,2})", re.I)
 _IN_LINK = re.compile(r"://[^\s:/@?#\[\]]{0,128}:(?P<value>[^\s/@\[\]]{1,256})@(?=[\w\[])")
 
-_PASSWORD = (
-    r"password|passwort|passwd|passphrase|passcode|pwd|kennwort|mot de passe|contraseña|clave secreta|senha"
-    r"|密码|密碼|口令|パスワード"
-)
-_SECRET = (
-    r"(?:api|secret|access|private|client|auth|signing|encryption)[_ -]?(?:access[_ -]?)?(?:key|token|secret)"
-    r"|secret|token"
-)
+_PASSWORD = spelt(every(lambda pack: pack.secrets.passwords))
+_KEY = either(every(lambda pack: pack.secrets.keys))
+_SAYS, _CJK_SAYS = (either(every(lambda pack: pack.secrets.says, spaced=spaced)) for spaced in (True, False))
 _ASSIGNED = re.compile(
-    rf"(?:(?P<password>{_PASSWORD})|(?P<secret>{_SECRET}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
-    r"(?P<sign>:=|=>|=|:|：|\s(?:is|ist|lautet|est|es|é|is now)\s|是|为|為|は)"
+    rf"(?:(?P<password>{_PASSWORD})|(?P<secret>{_KEY}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
+    rf"(?P<sign>:=|=>|=|:|：|\s(?:{_SAYS})\s|{_CJK_SAYS})"
     r"\s{0,4}(?P<quote>[\"'`“«]?)(?P<value>[^\s\"'`“”«»,;<>()\[\]{}，。；]{4,512})(?P<closed>[\"'`”»]?)",
     re.I,
 )
 # One of these is in whatever _ASSIGNED finds. Looking for them is a hundred times faster than looking for it.
-_ASSIGNABLE = (*_PASSWORD.split("|"), "key", "token", "secret")
+_ASSIGNABLE = every(lambda pack: (*pack.secrets.passwords, *pack.secrets.key_words))
 _HOLLOW = re.compile(
     r"(?:[*x•.…_-]+|\$.*|%.*|os\.|env\.|process\.|get|config\.|settings\.|https?:.*|none|null|true|false|undefined)",
     re.I,
@@ -199,10 +196,11 @@ _CARD = re.compile(
 )
 _INTERNATIONAL = re.compile(r"(?<![\w+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")
 _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-]|\.\d)")
+_NUMBER_IS = either(
+    [*every(lambda pack: pack.secrets.phone_number), *every(lambda pack: pack.secrets.says, spaced=True)]
+)
 _CUED = re.compile(
-    r"(?:\b(?:tel|telephone|phone|mobile|cell|fax|whatsapp|telefon|telefonnummer|handy|handynummer|mobilnummer"
-    r"|téléphone|portable|teléfono|móvil|celular|telefone|telemóvel)\b|电话|電話|手机|手機|携帯)"
-    r"(?:\s(?:number|nummer|no|nr|is|ist|est|es|é)\b){0,2}[\s.:：#]{0,4}"
+    rf"(?:{whole(lambda pack: pack.secrets.phones)})(?:\s(?:{_NUMBER_IS})\b){{0,2}}[\s.:：#]{{0,4}}"
     r"(?P<value>\(?0?\d(?:[ ()\-/.]{0,2}\d){6,13})(?![\d-]|[.,]\d)",
     re.I,
 )

@@ -146,6 +146,40 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
+class Secrets:
+    """What people type around passwords and telephone numbers."""
+
+    #: Words and phrases for a password.
+    passwords: Words
+    #: Patterns of names for a key or token, and words of which one is in all of them.
+    keys: Words
+    key_words: Words
+    #: Between a password and its value: "is".
+    says: Words
+    #: Patterns that announce a telephone number, and what may follow them.
+    phones: Words
+    phone_number: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Patterns of lines that command a model, by what they command; matched against case-folded text.
+
+    ``{{name}}`` in a pattern is any of ``parts["name"]``.
+    """
+
+    role: Words
+    tool: Words
+    exfiltration: Words
+    override: Words
+    persona: Words
+    standing: Words
+    reveal: Words
+    concealment: Words
+    parts: Table
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """One language. ``code`` is ISO 639-1; ``spaced`` says whether it parts its words by spaces."""
 
@@ -158,3 +192,5 @@ class Pack:
     numbers: Numbers
     kinds: Kinds
     changes: Changes
+    secrets: Secrets
+    instructions: Instructions
