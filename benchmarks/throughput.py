@@ -29,7 +29,7 @@ from .measuring import Measurement, show
 
 CHATS, TURNS, WORKERS, DELAY = 1_000, 2, 4, 0.2
 IDEAL = CHATS * DELAY / WORKERS
-SWEEP = "import time; from memorybank.tasks import sweep; sweep.delay(); print(time.monotonic())"
+SWEEP = "import time; import config.celery; from memorybank.tasks import sweep; sweep.delay(); print(time.monotonic())"
 PATIENCE = 20 * 60  # seconds
 
 NAMES = ("files and SQLite", "Redis and PostgreSQL", "RabbitMQ and PostgreSQL")

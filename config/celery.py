@@ -1,4 +1,8 @@
-"""The Celery application. Everything about it is in the settings, named CELERY_…"""
+"""The Celery application. Everything about it is in the settings, named CELERY_…
+
+Workers and beat load it (``celery -A config``). No page or command sends a task, so nothing else does: whoever sends
+one from elsewhere imports this module first.
+"""
 
 import os
 from typing import Any

@@ -25,7 +25,7 @@ for chats in ({chats}):
         said = f"We decided everything about apple jam number {{number}} today."
         services.record(bank, chat_key=f"c{{number}}", author="Ann", question=said, created_at=before)
 """
-SWEEP = "from memorybank.tasks import sweep; sweep.delay()"
+SWEEP = "import config.celery; from memorybank.tasks import sweep; sweep.delay()"
 
 
 @pytest.fixture
