@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOG ?= projects/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint run worker bench bench-quality
+.PHONY: help demo test lint picture run worker bench bench-quality
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,9 @@ test: $(VENV)/dev ## run the whole test suite, on SQLite and on PostgreSQL if th
 
 lint: $(VENV)/dev ## style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+picture: $(VENV)/dev ## draw docs/architecture.svg anew, from the imports and their contracts
+	$(BIN)/python -m docs.picture
 
 run: $(VENV)/runtime ## serve the site alone
 	$(BIN)/python manage.py runserver

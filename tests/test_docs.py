@@ -10,6 +10,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import CommandParser
 
+from docs import picture
 from memorybank import conf
 from memorybank.models.bank import MAX_IDLE_MINUTES, MAX_TOKENS, MIN_TOKENS
 from tests.commands import ROOT
@@ -99,6 +100,21 @@ def test_every_file_named_in_code_exists(document: str) -> None:
         assert (ROOT / path).exists(), f"{document}: {path}"
 
 
+# --- the picture ---------------------------------------------------------------------------------
+
+
+def test_the_picture_shows_the_imports_and_layers_as_they_are() -> None:
+    assert picture.TARGET.read_text(encoding="utf-8") == picture.draw(), "Run: make picture"
+
+
+def test_the_ten_steps_and_the_words_name_functions_that_exist() -> None:
+    steps = text_of("docs/architecture.md")
+    assert re.findall(r"^(\d+)\. ", steps, re.M) == [str(number) for number in range(1, 11)]
+    for function, path in re.findall(r"`([\w.]+)` \(`([\w/]+\.py)`\)", steps):
+        source = text_of(path)
+        assert all(re.search(rf"^ *(?:def|class) {name}\b", source, re.M) for name in function.split(".")), function
+
+
 # --- the map -------------------------------------------------------------------------------------
 
 
@@ -122,7 +138,7 @@ def module_map(package: str) -> list[str]:
 def test_the_map_of_the_readme_says_what_the_files_say(package: str) -> None:
     listed = [line for line in README.splitlines() if line.startswith(f"| `{package}/")]
     expected = module_map(package)
-    assert listed == expected, "The map should read:\n" + "\n".join(expected)
+    assert sorted(listed) == sorted(expected), "The map should hold:\n" + "\n".join(expected)
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -1,0 +1,107 @@
+"""Draws docs/architecture.svg from what is proved: the layers in pyproject.toml, and the imports in the code.
+
+Run it with ``make picture`` when a module or a layer comes or goes.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+
+import grimp  # import-linter's own graph of imports
+
+ROOT = Path(__file__).parent.parent
+TARGET = ROOT / "docs/architecture.svg"
+APPS = ("config", "projects", "memorybank")
+BOX, GAP, ROW, TEXT = 96, 8, 58, 24  # pixels: a box, the space beside it, a layer, the height of a box
+#: A layer in pyproject.toml: the comment above it, and its modules.
+LAYER = re.compile(r'^    # (.+)\n    "(.+)",$', re.M)
+
+Layers = list[tuple[str, list[str]]]
+
+
+def layers() -> Layers:
+    """From the top: what a layer is for, and the modules in it."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    inside = [(why, [f"memorybank.{name}" for name in names.split(" | ")]) for why, names in LAYER.findall(text)]
+    site = [("The site: settings, Celery, addresses.", ["config"]), ("Tenants, people and pages.", ["projects"])]
+    return site + inside
+
+
+def core() -> set[str]:
+    """The modules that are proved to know no framework."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = text.partition('id = "core"')[2].partition("forbidden_modules")[0]
+    return set(re.findall(r'"(memorybank\.\w+)"', listed))
+
+
+def imports() -> dict[str, set[str]]:
+    """Module → the modules it imports, with packages as one, and without what it also reaches through others."""
+    graph = grimp.build_graph(*APPS, cache_dir=None)
+    direct: dict[str, set[str]] = {}
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            if _box(module) != _box(imported):
+                direct.setdefault(_box(module), set()).add(_box(imported))
+    return {module: found - {far for near in found for far in _below(near, direct)} for module, found in direct.items()}
+
+
+def _box(module: str) -> str:
+    """What stands for a module in the picture: an app, or one part of memorybank."""
+    return ".".join(module.split(".")[: 2 if module.startswith("memorybank") else 1])
+
+
+def _below(module: str, direct: Mapping[str, set[str]]) -> set[str]:
+    """All that a module reaches."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        new = direct.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def draw() -> str:
+    """The picture, as SVG."""
+    rows = layers()
+    width = max(len(names) for _, names in rows) * (BOX + GAP) + GAP
+    places = {
+        name: (GAP + at * (BOX + GAP), row * ROW + 20)
+        for row, (_, names) in enumerate(rows)
+        for at, name in enumerate(names)
+    }
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {len(rows) * ROW}" font-family="sans-serif">',
+        "<style>.why { font-size: 10px; paint-order: stroke; stroke: #fff; stroke-width: 4px }</style>",
+        '<rect width="100%" height="100%" fill="#fff"/>',
+        *_arrows(places),
+        *_boxes(places),
+        *(
+            f'<text x="{GAP}" y="{row * ROW + 14}" font-size="10">{escape(why)}</text>'
+            for row, (why, _) in enumerate(rows)
+        ),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _arrows(places: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    for module, found in sorted(imports().items()):
+        for imported in sorted(found & set(places)):
+            (x, y), (to_x, to_y) = places[module], places[imported]
+            ends = f'x1="{x + BOX // 2}" y1="{y + TEXT}" x2="{to_x + BOX // 2}" y2="{to_y}"'
+            yield f'<line {ends} stroke="#9ab" stroke-width="0.7"/>'
+
+
+def _boxes(places: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    pure = core()
+    for name, (x, y) in places.items():
+        fill = "#d8f0d8" if name in pure else "#e8ecf4"
+        yield f'<rect x="{x}" y="{y}" width="{BOX}" height="{TEXT}" rx="4" fill="{fill}" stroke="#678"/>'
+        middle = f'x="{x + BOX // 2}" y="{y + 16}" text-anchor="middle" font-size="12"'
+        yield f"<text {middle}>{name.removeprefix('memorybank.')}</text>"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(draw(), encoding="utf-8")
