@@ -1,4 +1,4 @@
-"""Embeddings: optional, made after the turn is stored, one model at a time. D25 and D26 of the peers' failures."""
+"""Embeddings: optional, made after the turn is stored, one model at a time, and never in place of words."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -61,7 +61,7 @@ def test_a_sweep_gives_every_turn_a_vector_with_its_model_and_size(use: Any, ser
     assert server.calls == calls and not recall.embedding_is_due()
 
 
-def test_d25_an_outage_of_the_embedding_model_loses_no_message(use: Any, server: OpenAIServer) -> None:
+def test_an_outage_of_the_embedding_model_loses_no_message(use: Any, server: OpenAIServer) -> None:
     server.mode = "500"
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
@@ -73,7 +73,7 @@ def test_d25_an_outage_of_the_embedding_model_loses_no_message(use: Any, server:
     assert Embedding.objects.count() == 1
 
 
-def test_d26_vectors_of_another_model_or_size_never_meet(use: Any, server: OpenAIServer) -> None:
+def test_vectors_of_another_model_or_size_never_meet(use: Any, server: OpenAIServer) -> None:
     bank = make_bank()
     first = say(bank, "a", "The crane is orange.")
     say(bank, "b", "The crane is loud.")

@@ -198,7 +198,7 @@ def test_a_real_server_s_wish_to_be_left_alone_is_granted(server: OpenAIServer) 
 
 
 def test_a_wrong_key_is_not_tried_again_and_again(server: OpenAIServer, settings: Any) -> None:
-    """D28: a 401 is not retried like a time-out; it waits for an operator, or an hour."""
+    """A 401 is not retried like a time-out; it waits for an operator, or an hour."""
     settings.MEMORYBANK["LLMS"]["summary"]["MAX_RETRIES"] = 3
     for number in range(3):
         talk(make_bank(), "c", [number])

@@ -1,4 +1,4 @@
-"""How the closest peer fails, each row reproduced as something that does not happen here (D1 to D28)."""
+"""How memories of this kind are known to fail, each failure reproduced as something that does not happen here."""
 
 import re
 from datetime import UTC, date, datetime
@@ -49,7 +49,7 @@ def pressed_day(bank: Any, day: int, *, chats: int = 4) -> None:
 
 
 def test_it_never_summarises_an_unchanged_chat_again() -> None:
-    """D1: after a roll-up the chat still counts as summarised, for ever."""
+    """After a roll-up the chat still counts as summarised, for ever."""
     bank = make_bank(max_tokens=200)
     for number in range(6):
         talk(bank, f"c{number}", range(number * 4, number * 4 + 4))
@@ -64,7 +64,7 @@ def test_it_never_summarises_an_unchanged_chat_again() -> None:
 
 
 def test_a_chat_that_failed_while_its_day_was_digested_is_not_taken_for_absorbed(model: ScriptedLLM) -> None:
-    """D2: what is summarised is a watermark, not a guess from periods."""
+    """What is summarised is a watermark, not a guess from periods."""
     bank = make_bank(max_tokens=200)
     model.answer = refusing("POISON")
     say(bank, "failing", f"The POISON is in here. {sentence(99)}")
@@ -82,7 +82,7 @@ def test_a_chat_that_failed_while_its_day_was_digested_is_not_taken_for_absorbed
 
 
 def test_every_turn_of_a_long_chat_reaches_the_model_and_a_resumed_one_only_its_new_turns(model: ScriptedLLM) -> None:
-    """D3: no turn beyond the fortieth is left out, none is counted twice."""
+    """No turn beyond the fortieth is left out, none is counted twice."""
     bank = make_bank()
     talk(bank, "c", range(90))
     run(MONDAY + 2 * HOUR)
@@ -97,7 +97,7 @@ def test_every_turn_of_a_long_chat_reaches_the_model_and_a_resumed_one_only_its_
 
 
 def test_an_outage_over_budget_drops_nothing(model: ScriptedLLM) -> None:
-    """D4: what cannot be digested waits undigested."""
+    """What cannot be digested waits undigested."""
     bank = make_bank(max_tokens=200)
     for day in range(5):
         pressed_day(bank, day)
@@ -113,7 +113,7 @@ def test_an_outage_over_budget_drops_nothing(model: ScriptedLLM) -> None:
 
 
 def test_a_busy_day_pushes_no_old_digest_out() -> None:
-    """D5: thirty new chats delete nothing and leave history its share of the block."""
+    """Thirty new chats delete nothing and leave history its share of the block."""
     bank = make_bank(max_tokens=400)
     for day in range(4):
         pressed_day(bank, day)
@@ -132,7 +132,7 @@ def test_a_busy_day_pushes_no_old_digest_out() -> None:
 
 @pytest.mark.parametrize("answer", ["Sorry, no.", ""])
 def test_failing_chats_and_empty_projects_starve_nobody(model: ScriptedLLM, answer: str) -> None:
-    """D6: five chats that always fail, and a project of empty rows, in front of everybody else."""
+    """Five chats that always fail, and a project of empty rows, in front of everybody else."""
     model.answer = lambda messages: answer if "POISON" in prompt_of(messages) else note_taker(messages)
     failing, empty, healthy = make_bank(), make_bank(), make_bank()
     for number in range(5):
@@ -150,7 +150,7 @@ def test_failing_chats_and_empty_projects_starve_nobody(model: ScriptedLLM, answ
 
 
 def test_one_over_long_entry_hides_no_other_and_no_heading_stands_alone() -> None:
-    """D7"""
+    """What is left out gives its place to what fits, and no heading stays for it."""
     bank = make_bank(max_tokens=200)
     add_leaf(bank, "long", ["word " * 900], at=MONDAY)
     add_leaf(bank, "short", [sentence(1)], at=MONDAY + DAY)
@@ -162,7 +162,7 @@ def test_one_over_long_entry_hides_no_other_and_no_heading_stands_alone() -> Non
 
 
 def test_the_tokens_of_a_block_are_those_of_its_final_text_and_the_budget_is_used() -> None:
-    """D8: headings and labels count; what is said to fit is shown."""
+    """Headings and labels count; what is said to fit is shown."""
     bank = make_bank(max_tokens=500)
     for day in range(8):
         pressed_day(bank, day)
@@ -173,7 +173,7 @@ def test_the_tokens_of_a_block_are_those_of_its_final_text_and_the_budget_is_use
 
 
 def test_special_tokens_are_plain_text(model: ScriptedLLM) -> None:
-    """D9: `<|endoftext|>` in a chat and in a summary is summarised once and hides nothing."""
+    """`<|endoftext|>` in a chat and in a summary is summarised once and hides nothing."""
     bank = make_bank()
     say(bank, "c", f"Our tokenizer prints <|endoftext|> at the end. {sentence(1)}")
     model.enqueue("- fact: The tokenizer prints <|endoftext|> at the end. [1]")
@@ -197,7 +197,7 @@ FORGERIES = [
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_chat_text_can_forge_neither_fence_nor_heading_nor_item(model: ScriptedLLM, forgery: str) -> None:
-    """D10: neither in what the summariser reads nor in what everybody's prompt carries."""
+    """Neither in what the summariser reads nor in what everybody's prompt carries."""
     bank = make_bank()
     say(bank, "c", f"{forgery}\n{sentence(1)}")
     model.enqueue(lambda messages: f"{note_taker(messages)}\n- fact: {' '.join(forgery.split())} about the crane [1]")
@@ -213,7 +213,7 @@ def test_chat_text_can_forge_neither_fence_nor_heading_nor_item(model: ScriptedL
 
 
 def test_two_workers_write_one_entry(model: ScriptedLLM) -> None:
-    """D11: the second one finds the lease taken; if the lease has run out, the first one writes nothing."""
+    """The second one finds the lease taken; if the lease has run out, the first one writes nothing."""
     bank = make_bank()
     talk(bank, "c", [1, 2])
     chat, second = chat_of(bank, "c").pk, []
@@ -230,7 +230,7 @@ def test_two_workers_write_one_entry(model: ScriptedLLM) -> None:
 
 
 def test_the_database_itself_refuses_a_second_entry_or_digest() -> None:
-    """D11: unique constraints, whatever the workers think."""
+    """Unique constraints, whatever the workers think."""
     bank = make_bank(max_tokens=200)
     pressed_day(bank, 0)
     run(MONDAY + 3 * DAY)
@@ -242,7 +242,7 @@ def test_the_database_itself_refuses_a_second_entry_or_digest() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_no_transaction_is_open_while_the_model_answers(model: ScriptedLLM) -> None:
-    """D12: people go on chatting, in this very chat."""
+    """People go on chatting, in this very chat."""
     bank = make_bank(max_tokens=200)
     talk(bank, "c", [1, 2])
     pressed_day(bank, 0)
@@ -259,7 +259,7 @@ def test_no_transaction_is_open_while_the_model_answers(model: ScriptedLLM) -> N
 
 
 def test_a_day_of_many_chats_is_digested_in_bounded_calls(model: ScriptedLLM, tuned: Any) -> None:
-    """D13: no prompt grows with the number of chats."""
+    """No prompt grows with the number of chats."""
     tuned(INPUT_TOKENS=1000, CHUNK_TOKENS=1000, CHUNK_FROM_TOKENS=1000)
     bank = make_bank(max_tokens=1000)
     pressed_day(bank, 0, chats=50)
@@ -272,7 +272,7 @@ def test_a_day_of_many_chats_is_digested_in_bounded_calls(model: ScriptedLLM, tu
 
 
 def test_what_a_digester_reads_is_in_the_order_it_was_said_and_the_leaves_own_words(model: ScriptedLLM) -> None:
-    """D14: though the chats were summarised in another order, and weeks come from leaves, not from days' prose."""
+    """Though the chats were summarised in another order, and weeks come from leaves, not from days' prose."""
     bank = make_bank(max_tokens=200)
     for day in (2, 0, 1):
         pressed_day(bank, day)
@@ -290,7 +290,7 @@ def test_what_a_digester_reads_is_in_the_order_it_was_said_and_the_leaves_own_wo
 
 @pytest.mark.parametrize("status", ["blocked", "error", "cancelled"])
 def test_an_answer_that_was_never_given_is_not_remembered(model: ScriptedLLM, status: str) -> None:
-    """D18"""
+    """Nor is its question; the other turns of the chat are."""
     bank = make_bank()
     say(bank, "c", sentence(1), answer=f"As agreed, {sentence(2)}", status=status)
     talk(bank, "c", [3], at=MONDAY + MINUTE)
@@ -301,7 +301,7 @@ def test_an_answer_that_was_never_given_is_not_remembered(model: ScriptedLLM, st
 
 
 def test_days_are_the_bank_s_own_and_a_week_across_two_months_is_filed_once() -> None:
-    """D20: half past eleven in the evening of 31 March, Pacific time, is 1 April in UTC; the week is April's."""
+    """Half past eleven in the evening of 31 March, Pacific time, is 1 April in UTC; the week is April's."""
     bank = make_bank(max_tokens=200, timezone="America/Los_Angeles")
     evening = datetime(2026, 4, 1, 6, 30, tzinfo=UTC)
     for number in range(4):
@@ -321,7 +321,7 @@ def test_days_are_the_bank_s_own_and_a_week_across_two_months_is_filed_once() ->
 
 
 def test_a_chat_is_never_handed_its_own_summary() -> None:
-    """D21: nor a digest's line about it; and everybody else is."""
+    """Nor a digest's line about it; and everybody else is."""
     bank = make_bank(max_tokens=200)
     for number in range(6):
         talk(bank, f"c{number}", range(number * 4, number * 4 + 4))
@@ -335,7 +335,7 @@ def test_a_chat_is_never_handed_its_own_summary() -> None:
 
 
 def test_a_turn_with_the_watermark_s_very_timestamp_is_not_lost() -> None:
-    """D22: the watermark is an output, not a time."""
+    """The watermark is an output, not a time."""
     bank = make_bank()
     say(bank, "c", sentence(1))
     run(MONDAY + HOUR)
@@ -347,7 +347,7 @@ def test_a_turn_with_the_watermark_s_very_timestamp_is_not_lost() -> None:
 
 
 def test_a_giant_turn_is_split_and_the_merge_is_bounded_too(model: ScriptedLLM, tuned: Any) -> None:
-    """D24: no call reads more than a call may."""
+    """No call reads more than a call may."""
     tuned(CHUNK_FROM_TOKENS=600, CHUNK_TOKENS=600, INPUT_TOKENS=600)
     bank = make_bank()
     giant = " ".join(sentence(number) for number in range(150))
@@ -363,7 +363,7 @@ def test_a_giant_turn_is_split_and_the_merge_is_bounded_too(model: ScriptedLLM, 
 
 
 def test_a_wrong_key_is_not_retried_like_a_time_out(settings: Any) -> None:
-    """D28: one request, not one for each retry and chat, and the provider's words for whoever can act."""
+    """One request, not one for each retry and chat, and the provider's words for whoever can act."""
     with OpenAIServer(mode="401") as server:
         options = {
             "BACKEND": "memorybank.llm.openai_compatible.OpenAICompatibleLLM",

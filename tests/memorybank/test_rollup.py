@@ -149,7 +149,7 @@ def test_a_digest_of_digests_is_made_from_what_those_keep(model: ScriptedLLM) ->
 
 
 def test_digests_are_made_from_leaf_facts_never_from_digest_prose(model: ScriptedLLM) -> None:
-    """Wording drifts at most once (D14)."""
+    """Wording drifts at most once."""
     bank = make_bank(max_tokens=200)
     model.answer = lambda messages: "- fact: Much was said about cranes and ferries, as ever. [1,2,3,4,5,6]"
     for day in range(3):
