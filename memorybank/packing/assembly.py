@@ -1,9 +1,10 @@
 """A text under construction: its sections, what is left of its budget, and what goes when it is too long."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Generic
 
 from memorybank import tokens
+from memorybank.packing.choosing import Objective, fill
 from memorybank.packing.items import Item, S
 from memorybank.packing.layout import Sheet, line_of, ordered
 from memorybank.packing.values import Candidate, Line
@@ -47,6 +48,13 @@ class Assembly(Generic[S]):
         if text := self.text():
             return self.budget - self.sheet.count(text)
         return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(self.footer)
+
+    def fill(
+        self, section: str, items: Sequence[Item[S]], room: int, to: Objective[Item[S]], *, least: int | None = None
+    ) -> None:
+        """Add to a section what serves the objective best in about ``room`` tokens; ``least``: until that is used."""
+        self.sections[section] += fill(items, room, to, least=least)
+        self.trim()
 
     def trim(self) -> None:
         """Drop the latest choices until the text fits, whatever the estimates said."""

@@ -301,9 +301,10 @@ def test_where_nothing_goes_the_bytes_are_the_same() -> None:
     assert (left.block.text, left.block.lines) == (whole.block.text, whole.block.lines)
 
 
-def test_the_lines_before_the_first_that_goes_are_the_same_bytes() -> None:
+def test_the_stable_lines_before_the_first_that_goes_are_the_same_bytes() -> None:
+    """What comes instead stands in the last section, among its lines by date."""
     whole = sourced(history(30), 800)
-    chat = whole.block.lines[-1].chat
+    chat = [line.chat for line in whole.block.lines if line.section == "stable"][-1]
     left = whole.without(800, encoding="o200k_base", chats=[chat])
     first = next(line for line in whole.block.lines if line.chat == chat)
     until = whole.block.text.index(first.text)
