@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from memorybank import tokens
 from memorybank.packing.assembly import FURTHER, Assembly
-from memorybank.packing.choosing import Openings, fill
+from memorybank.packing.choosing import Openings
 from memorybank.packing.items import Item, as_line, speaking
 from memorybank.packing.layout import ordered
 from memorybank.packing.values import Notes, Passage
@@ -27,8 +27,7 @@ def listed(passages: Sequence[Passage], budget: int, *, header: str, encoding: s
         return Notes()
     items = list(_items(passages, encoding))
     assembly: Assembly[Passage] = Assembly(f"{header}\n{FENCE}", budget, encoding, footer=FENCE)
-    assembly[FURTHER].extend(fill(items, assembly.room(), AsRanked()))
-    assembly.trim()
+    assembly.fill(FURTHER, items, assembly.room(), AsRanked())
     _top_up(assembly, items)
     text, size = assembly.finished()
     return Notes(text, size, tuple(item.candidate._replace(text=item.text) for item in ordered(assembly[FURTHER])))
@@ -69,7 +68,10 @@ class AsRanked:
 
 
 def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]]) -> None:
-    """Estimates leave a few tokens over: add what fits by an exact count."""
+    """Estimates leave a few tokens over: add what fits by an exact count.
+
+    By estimates, as in a block, retention was .865 instead of .870, at the same fill.
+    """
     left, tries = assembly.room(), 0
     for item in items:
         if left < LEAST or tries >= TRIES:
