@@ -82,7 +82,7 @@ def _replay(chats: Sequence[list[ImportLine]], budget: int) -> Iterator[Change]:
     for chat in chats:
         now = chat[-1].output.created_at + IDLE
         for line in chat:
-            record(projects, line, now=now)
+            record(projects, [line], now=now)
         services.run(bank=bank, until_idle=True, now=now)
         block = services.prompt_memory(bank).block
         after, size = block.text, block.tokens
