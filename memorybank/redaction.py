@@ -150,7 +150,7 @@ def _secrets(text: str) -> Iterator[_Span]:
     for match in _BEARER.finditer(text):
         if _has_digit(match["value"]):
             yield _Span(*match.span("value"), "bearer token")
-    folded = text.casefold()
+    folded = text.casefold().replace("’", "'")
     if any(word in folded for word in _ASSIGNABLE):
         yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
 

@@ -18,7 +18,6 @@ from .turns import Draft, Turn
 _WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
 _STOP = either(every(lambda pack: pack.changes.stop))
 _END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
-_VERB = whole(lambda pack: pack.changes.verbs)
 _WAS = either(every(lambda pack: pack.changes.was))
 
 
@@ -39,9 +38,9 @@ def _phrase(template: str, *, spaced: bool) -> str:
 
 def _patterns() -> Iterator[str]:
     for pack in packs():
-        phrase = partial(_phrase, spaced=pack.spaced)
-        yield from (rf"{_VERB}[^.!?\n]{{0,80}}?{phrase(template)}" for template in pack.changes.after_verb)
-        yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{_VERB}" for template in pack.changes.before_verb)
+        phrase, verb = partial(_phrase, spaced=pack.spaced), rf"\b(?:{either(pack.changes.verbs)})\b"
+        yield from (rf"{verb}[^.!?\n]{{0,80}}?{phrase(template)}" for template in pack.changes.after_verb)
+        yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{verb}" for template in pack.changes.before_verb)
         yield from map(phrase, pack.changes.alone)
     old, new = _value("old", spaced=True), _value("new", spaced=True)
     yield rf"\((?:{_WAS})[:,]? {old}\s*[,);]"

@@ -21,9 +21,6 @@ OPEN = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
 CLOSE = r"(?![\w/@=-]|\.\w)"
 POSSESSIVE = r"(?P<own>['’]s)?+"
 
-PREPOSITION = re.compile(r"^(?:on|in) ")
-LEADING = re.compile(r"^(?:on|in|around)(?: the)? ")
-
 PARTS = {
     "number": rf"(?P<n>\d{{1,3}}|{either(NUMBERS)})",
     "units": rf"(?P<unit>{either(WORDS.units)})s?",
@@ -185,6 +182,7 @@ RULES = tuple((compiled(read.__name__), read) for read in READINGS)
 IN_FUTURE = compiled("in_future")
 LEAD = re.compile(rf"{OPEN}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
 SUBJECT = re.compile(pattern("verb"))
+PREPOSITION, LEADING = re.compile(f"^{pattern('adverbial')}"), re.compile(f"^{pattern('leading')}")
 
 
 def put(match: re.Match[str], date_words: str, before: str, replace: bool) -> str:

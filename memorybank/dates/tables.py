@@ -54,11 +54,11 @@ numbers, cjk_numbers = listed(lambda dates: dates.numbers.values())
 units, cjk_units = listed(lambda dates: dates.units.values())
 weekdays, cjk_weekdays = listed(lambda dates: [tuple(names.split()) for names in dates.weekdays])
 known, cjk_known = listed(lambda dates: dates.phrases.values())
-ago_before, not_ago, last_before, last_after, weekday_tail = (
+ago_before, ago_after, not_ago, last_before, last_after, weekday_tail = (
     either(taken(attrgetter(name), spaced=True))
-    for name in ("ago_before", "not_ago", "last_before", "last_after", "weekday_tail")
+    for name in ("ago_before", "ago_after", "not_ago", "last_before", "last_after", "weekday_tail")
 )
-ago_after, not_before = (either(taken(attrgetter(name), spaced=False)) for name in ("ago_after", "not_before"))
+cjk_ago_after, not_before = (either(taken(attrgetter(name), spaced=False)) for name in ("ago_after", "not_before"))
 
 latin_n = rf"(?P<n>\d{{1,3}}|{numbers})"
 latin_unit = rf"(?P<unit>{units})"
@@ -67,10 +67,11 @@ latin_day = rf"(?P<weekday>{weekdays})(?:{weekday_tail})?"
 BESIDE = rf"{GLUED}(?<![{characters(lambda dates: dates.not_behind)}\d])"
 COUNTED = rf"{GLUED}(?<![\d{cjk_numbers.replace('|', '')}{characters(lambda dates: dates.not_counted)}])"
 FIXED = re.compile(rf"{OPEN}(?P<latin>{known}){CLOSE}|{BESIDE}(?P<cjk>{cjk_known})(?!{not_before})", re.IGNORECASE)
-AGO = re.compile(
-    rf"{OPEN}(?:{ago_before}) {latin_n} {latin_unit}{CLOSE}(?! (?:{not_ago}))"
-    rf"|{COUNTED}(?P<cn>\d{{1,3}}|{cjk_numbers}) ?(?P<cunit>{cjk_units})(?:{ago_after})",
-    re.IGNORECASE,
+COUNT = rf"{COUNTED}(?P<n>\d{{1,3}}|{cjk_numbers}) ?(?P<unit>{cjk_units})"
+AGO = (
+    re.compile(rf"{OPEN}(?:{ago_before}) {latin_n} {latin_unit}{CLOSE}(?! (?:{not_ago}))", re.IGNORECASE),
+    re.compile(rf"{OPEN}{latin_n} {latin_unit} (?:{ago_after}){CLOSE}", re.IGNORECASE),
+    re.compile(rf"{COUNT}(?:{cjk_ago_after})", re.IGNORECASE),
 )
 LAST_WEEKDAY = re.compile(
     rf"{OPEN}(?:(?:{last_before}) {latin_day}|{latin_day.replace('weekday', 'after')} (?:{last_after})){CLOSE}",
@@ -85,8 +86,8 @@ def at(said_on: date, unit: Unit, by: int) -> Span | None:
 
 
 def ago(match: re.Match[str], said_on: date) -> Span | None:
-    """vor zwei Wochen, il y a 3 jours, 两年前."""
-    written, unit = match["n"] or match["cn"], UNITS[(match["unit"] or match["cunit"]).lower()]
+    """vor zwei Wochen, il y a 3 jours, due anni fa, 两年前."""
+    written, unit = match["n"], UNITS[match["unit"].lower()]
     count = int(written) if written.isdecimal() else NUMBERS[written.lower()]
     span = at(said_on, unit, -count)
     return Span("day", span.day) if span and unit == "week" else span
@@ -137,7 +138,7 @@ def unsure(dates: Dates) -> Iterator[tuple[re.Pattern[str], Reading]]:
 
 RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
     *(rule for pack in PACKS for rule in of_weeks(pack.dates)),
-    (AGO, ago),
+    *((pattern, ago) for pattern in AGO),
     (LAST_WEEKDAY, last_weekday),
     (FIXED, fixed),
     *(rule for pack in PACKS for rule in unsure(pack.dates)),

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from memorybank.language.pack import Pack, Words
 from memorybank.language.reading import every
 
+NOTHING = "(?!)"  # matches nothing, as an empty alternation should
+
 
 def either(patterns: Iterable[str]) -> str:
     """Any of them, the longest first, so that none hides another that begins like it; without parentheses."""
-    return "|".join(sorted(set(patterns), key=lambda pattern: (-len(pattern), pattern)))
+    return "|".join(sorted(set(patterns), key=lambda pattern: (-len(pattern), pattern))) or NOTHING
 
 
 def spelt(words: Iterable[str]) -> str:
@@ -19,8 +21,7 @@ def spelt(words: Iterable[str]) -> str:
 
 def whole(of: Callable[[Pack], Words]) -> str:
     """Any of the patterns that ``of`` takes from the packs: whole words where words are parted, else anywhere."""
-    parted, joined = either(every(of, spaced=True)), either(every(of, spaced=False))
-    return "|".join([*([rf"\b(?:{parted})(?!\w)"] if parted else []), *([joined] if joined else [])])
+    return rf"\b(?:{either(every(of, spaced=True))})(?!\w)|{either(every(of, spaced=False))}"
 
 
 def filled(pattern: str, parts: Mapping[str, str]) -> str:
