@@ -98,8 +98,9 @@ class Dates:
 class Numbers:
     """Numbers in words, and what they scale."""
 
-    #: By their value; the first of several is what compounds are made of.
-    words: Table
+    #: Those for 1, 2, 3, … and for 10, 20, 30, …, each with all its words; compounds are made of the first.
+    ones: Words
+    tens: Words
     #: How tens and ones are put together: "{tens}-{ones}".
     compounds: Words
     #: They mean other things, too: they prove a number, but claim none.

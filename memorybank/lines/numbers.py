@@ -6,9 +6,9 @@ A value is a string such as "1200" or "3.5". Where writing is ambiguous (``1.200
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from itertools import product
+from itertools import chain, product
 
-from memorybank.language import either, every, meaning, packs
+from memorybank.language import Words, either, every, meaning, packs
 from memorybank.language.pack import Numbers
 
 CJK = "\u3000"  # where the scripts begin that do not part words
@@ -27,19 +27,21 @@ SCALED = re.compile(
 
 def _table() -> dict[str, set[str]]:
     table: dict[str, set[str]] = {}
-    for each in packs():
-        for value, words in each.numbers.words.items():
-            for word in words:
-                table.setdefault(word, set()).add(value)
-        for word, value in _compounds(each.numbers):
-            table.setdefault(word, set()).add(value)
+    for numbers in (pack.numbers for pack in packs()):
+        for word, value in chain(_listed(numbers.ones, 1), _listed(numbers.tens, 10), _compounds(numbers)):
+            table.setdefault(word, set()).add(str(value))
     return table
 
 
-def _compounds(numbers: Numbers) -> Iterator[tuple[str, str]]:
+def _listed(words: Words, step: int) -> Iterator[tuple[str, int]]:
+    return ((word, place * step) for place, names in enumerate(words, start=1) for word in names.split())
+
+
+def _compounds(numbers: Numbers) -> Iterator[tuple[str, int]]:
     """Tens and ones as one word, in languages that put them together so: 21 is "twenty-one" and "twenty one"."""
-    for form, ten, one in product(numbers.compounds, range(20, 100, 10), range(1, 10)):
-        yield form.format(tens=numbers.words[str(ten)][0], ones=numbers.words[str(one)][0]), str(ten + one)
+    for form, ten, one in product(numbers.compounds, range(2, 10), range(1, 10)):
+        tens, ones = numbers.tens[ten - 1].split()[0], numbers.ones[one - 1].split()[0]
+        yield form.format(tens=tens, ones=ones), ten * 10 + one
 
 
 WORDS = _table()
