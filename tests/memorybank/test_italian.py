@@ -194,7 +194,9 @@ def test_an_italian_chat_becomes_facts() -> None:
         "La consegna è in via Garibaldi 12 a Torino. Questa arriva con il corriere Bartolini.",
         "Ottimo, perfetto, benissimo!",
     )
-    drafts = extract([turn(number, text) for number, text in enumerate(said, start=1)], share=0.9)
+    drafts = extract(
+        [turn(number, text) for number, text in enumerate(said, start=1)], share=0.9, encoding="o200k_base"
+    )
     assert [(draft.kind, draft.text) for draft in drafts] == [
         ("decision", "Ieri (2024-05-14) abbiamo deciso di comprare la pompa Harms P-300 a 1.200 euro."),
         (

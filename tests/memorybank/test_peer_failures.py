@@ -123,7 +123,7 @@ def test_a_busy_day_pushes_no_old_digest_out() -> None:
         add_leaf(bank, f"busy {number}", [sentence(500 + number * 2 + n) for n in (0, 1)], at=MONDAY + 60 * DAY + HOUR)
     run(MONDAY + 60 * DAY + 2 * HOUR)
     assert old <= set(Entry.objects.digests().values_list("pk", flat=True))
-    size = dict.fromkeys(Granularity.values, 0)
+    size = dict.fromkeys((rung.value for rung in Granularity), 0)
     for line in services.render(bank).lines:
         size[line.granularity] += tokens.count(line.text)
     assert size["month"] >= 30 and size["conversation"] >= 30
