@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils.module_loading import import_string
 
 from memorybank import services, tokens
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Fact, Output, SearchDocument
-from memorybank.recall import documents, index, indexing, ranking, words
+from memorybank.recall import index, indexing, ranking, words
 from memorybank.recall.indexing import BATCH
 from memorybank.recall.words import When, asked, date_words, hashed, whens
 from memorybank.services import Text
@@ -271,19 +272,24 @@ def test_masking_less_or_more_makes_the_documents_anew() -> None:
     assert "crane@example.org" in told(bank, "write crane")[0]
 
 
-def test_a_turn_erased_while_it_is_indexed_stays_erased(monkeypatch: Any) -> None:
+@pytest.mark.parametrize("step", ["notetaking.take", "recall.indexing.documents"])
+def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: Any) -> None:
+    """With the first summary of its chat, and after a later one."""
     bank = make_bank()
-    output = say(bank, "a", f"The {CANARY} is orange.")
-    read = documents.documents
+    if step != "notetaking.take":
+        say(bank, "a", "The crane is orange.")
+        cover(bank)
+    output = say(bank, "a", f"The {CANARY} is orange.", at=MONDAY + HOUR)
+    real = import_string(f"memorybank.{step}")
 
     def meanwhile(*args: Any, **more: Any) -> Any:
-        made = read(*args, **more)
+        made = real(*args, **more)
         Output.objects.filter(pk=output.pk).delete()
         return made
 
-    monkeypatch.setattr("memorybank.recall.indexing.documents", meanwhile)
+    monkeypatch.setattr(f"memorybank.{step}", meanwhile)
     cover(bank)
-    assert not SearchDocument.objects.exists() and not raw_index(bank.pk, CANARY)
+    assert not SearchDocument.objects.filter(output=output.pk).exists() and not raw_index(bank.pk, CANARY)
 
 
 def doors(bank: Bank) -> str:
