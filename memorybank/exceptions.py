@@ -1,5 +1,7 @@
 """What can go wrong; the class says whether to try again."""
 
+from traceback import format_tb
+
 
 class MemoryBankError(Exception):
     """Anything this app refuses or fails at, with a message fit for a person."""
@@ -51,3 +53,8 @@ class LLMMisconfigured(LLMError):
 
 class LLMRejected(LLMError):
     """This request is at fault (400, an unusable answer): the same request will fail again."""
+
+
+def unexpected(error: Exception) -> str:
+    """For the log: what it is and where it happened, not its own words, which may be chat text."""
+    return f"unexpected {type(error).__name__}\n{''.join(format_tb(error.__traceback__))}"

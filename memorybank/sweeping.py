@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from traceback import format_tb
 
 from django.db.models import Sum
 
 from . import queueing, recall, rendering, rollup, summarising
-from .exceptions import LLMError, LLMRejected
+from .exceptions import LLMError, LLMRejected, unexpected
 from .models import Bank, Chat, LLMCall
 from .recall import indexing
 from .reports import Report
@@ -123,7 +122,7 @@ def index(bank: Bank | None = None, *, now: datetime, report: Report | None = No
         try:
             done += indexing.index_chat(chat_id)
         except Exception as error:
-            _log_fault(f"chat {chat_id}: indexing", error)
+            logger.error("chat %s: indexing: %s", chat_id, unexpected(error))
     try:
         done += recall.embed_due(now=now, bank=bank)
     except LLMError as error:
@@ -149,7 +148,7 @@ def _summarise(report: Report, chat_id: int, now: datetime, futile: set[int]) ->
     except Exception as error:  # one chat's failure never delays another
         report.failed += 1
         futile.add(chat_id)
-        _log_fault(f"chat {chat_id}", error)
+        logger.error("chat %s: %s", chat_id, unexpected(error))
 
 
 def _settle(report: Report, bank_id: int, now: datetime, *, at_once: bool = True) -> None:
@@ -160,12 +159,7 @@ def _settle(report: Report, bank_id: int, now: datetime, *, at_once: bool = True
         logger.warning("bank %s: roll-up waits: %s", bank_id, error)
     except Exception as error:
         report.failed += 1
-        _log_fault(f"bank {bank_id}", error)
-
-
-def _log_fault(what: str, error: Exception) -> None:
-    """Where it happened; not the error's own words, which may be chat text."""
-    logger.error("%s: unexpected %s\n%s", what, type(error).__name__, "".join(format_tb(error.__traceback__)))
+        logger.error("bank %s: %s", bank_id, unexpected(error))
 
 
 def _account(report: Report, ledger_from: int, bank: Bank | None) -> None:

@@ -7,12 +7,12 @@ write that checks epoch, privacy and watermark. So no outage can lose a turn, an
 
 import logging
 from collections.abc import Iterable, Sequence
-from traceback import format_tb
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from .. import conf, transcript
+from ..exceptions import unexpected
 from ..models import Bank, Chat, Output, SearchDocument
 from ..turns import Turn
 from .documents import Document, documents
@@ -54,7 +54,7 @@ def prepare(chat: Chat, turns: Sequence[Turn]) -> list[Document] | None:
     try:
         return documents(turns, after=0, encoding=conf.current().encoding)
     except Exception as error:
-        _log_fault(chat.pk, error)
+        logger.error("chat %s: indexing: %s", chat.pk, unexpected(error))
         return None
 
 
@@ -64,13 +64,7 @@ def follow(chat_id: int) -> None:
         while index_chat(chat_id) == BATCH:
             pass
     except Exception as error:
-        _log_fault(chat_id, error)
-
-
-def _log_fault(chat_id: int, error: Exception) -> None:
-    """Where it happened, not its words, which may be chat text."""
-    where = "".join(format_tb(error.__traceback__))
-    logger.error("chat %s: indexing: unexpected %s\n%s", chat_id, type(error).__name__, where)
+        logger.error("chat %s: indexing: %s", chat_id, unexpected(error))
 
 
 def index_chat(chat_id: int) -> int:
