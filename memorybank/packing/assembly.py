@@ -17,6 +17,8 @@ SECTIONS = (PINNED, STABLE, QUOTA, FURTHER)
 RESERVE = "reserve"
 #: The heading of the last section, where a stable one stands before it.
 MORE = "Further detail:"
+#: About what opening a paragraph, or a section with its heading, costs; and how little room nothing has use for.
+OPENING, SHORTEST = 8, 6
 
 
 class Assembly(Generic[S]):

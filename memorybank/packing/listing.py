@@ -7,7 +7,7 @@ Filling, layout and the proof of the budget are the same.
 from collections.abc import Iterable, Sequence
 
 from memorybank import tokens
-from memorybank.packing.assembly import FURTHER, Assembly
+from memorybank.packing.assembly import FURTHER, SHORTEST, Assembly
 from memorybank.packing.choosing import Openings
 from memorybank.packing.items import Item, as_line, speaking
 from memorybank.packing.layout import ordered
@@ -17,8 +17,6 @@ from memorybank.packing.values import Notes, Passage
 FENCE = "```"
 #: Exact counts that filling the last tokens may take.
 TRIES = 12
-#: Where less is left, nothing is short enough.
-LEAST = 6
 
 
 def listed(passages: Sequence[Passage], budget: int, *, header: str, encoding: str = "o200k_base") -> Notes:
@@ -74,7 +72,7 @@ def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]]) -> None
     """
     left, tries = assembly.room(), 0
     for item in items:
-        if left < LEAST or tries >= TRIES:
+        if left < SHORTEST or tries >= TRIES:
             return
         if item.cost <= left and item not in assembly[FURTHER]:
             tries += 1

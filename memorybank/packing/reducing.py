@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 
-from memorybank.packing.assembly import FURTHER, Assembly, lines_of
+from memorybank.packing.assembly import FURTHER, OPENING, Assembly, lines_of
 from memorybank.packing.layout import item_of
 from memorybank.packing.values import Block, Candidate, Line
 
-#: About what a line needs beside its own tokens when it opens a paragraph.
-OPENING = 8
 #: How often what is still left over is filled again.
 ROUNDS = 2
 
