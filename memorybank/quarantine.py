@@ -9,7 +9,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from memorybank.language import Words, either, filled, packs
+from memorybank.language import Words, either, filled, packs, plain
+from memorybank.language.characters import unjoined
 from memorybank.language.pack import Instructions
 
 OVERRIDE = "tells a model to drop its instructions"
@@ -26,19 +27,17 @@ _TAGS = 0xE0000  # invisible copies of ASCII, used to smuggle text past people
 
 def reason(text: str) -> str:
     """Why ``text`` should not be shown to a model, or "" when it is fine. Linear in its length."""
-    plain = _plain(text)
-    if _SHOUTED.search(plain):
+    shown = as_read(text)
+    if _SHOUTED.search(shown):
         return ROLE
-    folded = plain.casefold()
+    folded = shown.casefold()
     return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "")
 
 
-def _plain(text: str) -> str:
+def as_read(text: str) -> str:
     """What a model would read: one form per character, hidden characters gone, smuggled ASCII shown."""
     text = "".join(chr(ord(c) - _TAGS) if 0xE0020 <= ord(c) <= 0xE007E else c for c in text)
-    text = unicodedata.normalize("NFKC", text)
-    if not text.isascii():
-        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    text = unicodedata.normalize("NFKC", unjoined(plain(text)))
     return " ".join(text.replace("’", "'").split())
 
 

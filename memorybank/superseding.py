@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from .language import either, every, packs, whole
-from .sentences import plain, sentences, terms
+from .language import either, every, packs, plain, whole
+from .language.characters import cjk_length
+from .sentences import sentences, terms
 from .turns import Draft, Turn
 
 # A value is short: up to six words, no clause. It ends at punctuation or where the sentence goes on.
@@ -164,7 +165,7 @@ def _whole(value: str) -> re.Pattern[str]:
         before += r"(?<!\d[.,])"
     if value[-1].isdigit():
         after += r"(?![.,]\d*[1-9])"  # 84 is 84.00, but 7 is not 7.5
-    if any(ord(c) > 0x2E80 for c in value):  # scripts without spaces have no word ends to look for
+    if cjk_length(value):  # scripts without spaces have no word ends to look for
         before = after = ""
     return re.compile(before + re.escape(value) + after, re.IGNORECASE)
 

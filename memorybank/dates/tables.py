@@ -9,7 +9,7 @@ from typing import cast
 
 from memorybank.dates.phrases import Phrases, Writing
 from memorybank.dates.spans import Span, Unit, on_weekday, shifted
-from memorybank.language import Words, either, meaning, packs, spelt
+from memorybank.language import Words, either, is_cjk, meaning, packs, spelt
 from memorybank.language.pack import Dates
 
 PACKS = [pack for pack in packs() if not pack.dates.grammar]
@@ -33,7 +33,6 @@ WEEKDAYS = {
     name: number for pack in PACKS for number, names in enumerate(pack.dates.weekdays) for name in names.split()
 }
 
-CJK = r"\u3040-\u30ff\u3400-\u9fff"
 # What is glued to another phrase stays glued to it when that has its date.
 GLUED = r"(?<!\d\))"
 OPEN, CLOSE = rf"(?<![\w/@#$-]){GLUED}", r"(?![\w/@=-]|\.\w)"
@@ -147,7 +146,7 @@ RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
 
 def beside(phrase: str, span: Span) -> str:
     """The phrase and its date."""
-    gap = "" if re.match(f"[{CJK}]", phrase[-1]) else " "
+    gap = "" if is_cjk(phrase[-1]) else " "
     return f"{phrase}{gap}({span.iso()})"
 
 

@@ -9,6 +9,7 @@ from memorybank.extractive.antecedents import leaning_joined
 from memorybank.extractive.kinds import is_question, kind_of
 from memorybank.extractive.prior import Prior, Said, weigh, worth
 from memorybank.extractive.speakers import named
+from memorybank.lines import escape
 from memorybank.sentences import names_in, readable, sentences, tells, terms, tidy, words
 from memorybank.turns import Draft, Turn, Utterance
 
@@ -74,14 +75,14 @@ def extract(turns: Sequence[Turn], *, encoding: str, share: float = 0.4, most: i
 
 
 def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
-    """Every sentence of users and assistant, tidied, with what was asked before it."""
+    """Every sentence of users and assistant, tidied and escaped, with what was asked before it."""
     names = names_in({u.speaker for turn in turns for u in turn.utterances})
     asked = ""
     for number, turn in enumerate(turns):
         for utterance in turn.utterances:
             if utterance.role == "tool":
                 continue
-            tidied = [text for raw in sentences(utterance.text) if (text := tidy(raw, names))]
+            tidied = [text for raw in sentences(utterance.text) if (text := escape(tidy(raw, names)))]
             texts = list(leaning_joined(tidied))
             answer = next((at for at, text in enumerate(texts) if not is_question(text) and tells(text)), None)
             for at, text in enumerate(texts):

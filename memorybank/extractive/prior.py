@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from memorybank import tokens
 from memorybank.extractive.kinds import is_question, is_request, kind_of
-from memorybank.language import whole
-from memorybank.sentences import FUNCTION, PRAISE, is_cjk, plain, words
+from memorybank.language import is_cjk, plain, whole
+from memorybank.sentences import FUNCTION, PRAISE, words
 from memorybank.turns import Role
 
 CAPITAL = re.compile(r"(?<=[^\W_][ ,;])(?:[A-Z]|[^\W\d_a-z])[\w'’-]+")

@@ -1,7 +1,10 @@
-"""What we know of each language: its words and patterns, one file a language, read once."""
+"""What we know of languages: their characters, and the words and patterns of each in one file, read once."""
 
+from memorybank.language.characters import is_cjk, plain
 from memorybank.language.pack import Pack, Words
 from memorybank.language.patterns import either, filled, spelt, whole
 from memorybank.language.reading import every, meaning, pack, packs
 
-__all__ = ["Pack", "Words", "either", "every", "filled", "meaning", "pack", "packs", "spelt", "whole"]
+__all__ = [
+    "Pack", "Words", "either", "every", "filled", "is_cjk", "meaning", "pack", "packs", "plain", "spelt", "whole",
+]  # fmt: skip

@@ -5,7 +5,6 @@ what the model was shown, is short, and states no number, date, identifier, addr
 its cited sources do not.
 """
 
-import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -14,14 +13,13 @@ from memorybank.lines.claims import claims
 from memorybank.lines.escaping import escape
 from memorybank.lines.evidence import Evidence
 from memorybank.lines.parsing import KINDS, Line, parse, parse_row, rows, says_nothing
+from memorybank.sentences import length
 
 __all__ = ["KINDS", "Accepted", "Line", "accept", "escape", "parse", "unsupported"]
 
 MAX_WORDS = 60
 MAX_SHOWN = 300  # characters of a rejected line
 LETTERS_A_WORD = 20  # longer on average is no sentence but a blob
-
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ def _objection(line: Line, library: _Library, max_words: int, kept: Container[st
         return "cites nothing"
     if any(label not in library.sources for label in line.labels):
         return "cites what was not shown"
-    if words(line.text) > max_words or len(line.text) > max_words * LETTERS_A_WORD:
+    if length(line.text) > max_words or len(line.text) > max_words * LETTERS_A_WORD:
         return f"longer than {max_words} words"
     if _gist(line.text) in kept:
         return "says the same as a line before it"
@@ -100,11 +98,6 @@ def _objection(line: Line, library: _Library, max_words: int, kept: Container[st
 
 def _first_unsupported(text: str, evidence: list[Evidence]) -> str:
     return next((claim.what for claim in claims(text) if not claim.supported(evidence)), "")
-
-
-def words(text: str) -> int:
-    """How many words ``text`` is; two characters of a script without spaces count as one."""
-    return len(_CJK.sub(" ", text).split()) + (len(_CJK.findall(text)) + 1) // 2
 
 
 def _gist(text: str) -> str:

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import chain, product
 
-from memorybank.language import Words, either, every, meaning, packs
+from memorybank.language import Words, either, every, is_cjk, meaning, packs
 from memorybank.language.pack import Numbers
-
-CJK = "\u3000"  # where the scripts begin that do not part words
 
 # Grouped thousands (1,200.50), or digits with an optional fraction.
 NUMBER = re.compile(r"\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?!\d)(?:[.,]\d+(?!\d))?|\d+(?:[.,]\d+)?")
@@ -46,12 +44,12 @@ def _compounds(numbers: Numbers) -> Iterator[tuple[str, int]]:
 
 WORDS = _table()
 _AMBIGUOUS = frozenset(every(lambda pack: pack.numbers.ambiguous))
-CLAIMING_WORDS = {word: values for word, values in WORDS.items() if word[0] < CJK and word not in _AMBIGUOUS}
+CLAIMING_WORDS = {word: values for word, values in WORDS.items() if not is_cjk(word) and word not in _AMBIGUOUS}
 
-_LATIN_WORD = re.compile(rf"(?<!\w)(?:{either(word for word in WORDS if word[0] < CJK)})(?!\w)")
+_LATIN_WORD = re.compile(rf"(?<!\w)(?:{either(word for word in WORDS if not is_cjk(word))})(?!\w)")
 # Digits here name something, they do not count anything.
 _NO_NUMBER = re.compile(r"(?<![a-zà-ÿ0-9_.])(?:[a-zà-ÿͰ-ӿ_]+\d[a-zà-ÿͰ-ӿ0-9_]*(?:\.\d+)*|\d+(?:\.\d+){2,}(?!,?\d))")
-_CJK_NUMERAL = re.compile(either(word for word in WORDS if word[0] >= CJK))
+_CJK_NUMERAL = re.compile(either(word for word in WORDS if is_cjk(word)))
 
 
 def readings(written: str) -> frozenset[str]:

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from memorybank.language import plain
 from memorybank.packing.values import Said
-from memorybank.sentences import ARTICLES, ended, plain, terms, words
+from memorybank.sentences import ARTICLES, ended, terms, words
 
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
 LABEL = 3
@@ -60,8 +61,8 @@ def as_line(text: str, names: Collection[str]) -> str:
 
 
 def inert(text: str) -> str:
-    """On one line, with nothing hidden in it and no fence."""
-    return " ".join(plain(text).split()).replace("```", "'''")
+    """On one line, with nothing hidden in it, no fence and no mark of a model's special tokens."""
+    return " ".join(plain(text).split()).replace("```", "'''").replace("<|", "< |").replace("|>", "| >")
 
 
 def speaking(speakers: Iterable[str]) -> frozenset[str]:

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from .. import dates, quarantine
 from ..extractive.prior import Prior
+from ..language import plain
 from ..lines import escape
-from ..sentences import length, names_in, plain, sentences, tidy
+from ..sentences import length, names_in, sentences, tidy
 from ..turns import Turn, Utterance
 from .words import MOST_WORDS, content, date_words
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from ..dates.spans import MONTHS
-from ..language import either, every, pack
-from ..sentences import FUNCTION, PRAISE, is_cjk, words
+from ..language import either, every, is_cjk, pack
+from ..sentences import FUNCTION, PRAISE, words
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MOST_WORDS = 8_000

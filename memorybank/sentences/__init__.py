@@ -2,15 +2,15 @@
 
 from collections.abc import Collection
 
-from memorybank.sentences.characters import plain
+from memorybank.language import is_cjk, plain
 from memorybank.sentences.cleaning import tidy
 from memorybank.sentences.markdown import prose
 from memorybank.sentences.splitting import bounded, clauses, cut_at, ended, sentence_ends, tells
-from memorybank.sentences.wording import ARTICLES, FUNCTION, PRAISE, is_cjk, length, terms, words
+from memorybank.sentences.wording import ARTICLES, FUNCTION, PRAISE, length, terms, words
 
 __all__ = [
-    "ARTICLES", "FUNCTION", "PRAISE", "ended", "is_cjk", "joined", "length", "names_in", "plain", "readable",
-    "sentences", "tells", "terms", "tidy", "words",
+    "ARTICLES", "FUNCTION", "PRAISE", "ended", "joined", "length", "names_in", "readable", "sentences", "tells",
+    "terms", "tidy", "words",
 ]  # fmt: skip
 
 # Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.

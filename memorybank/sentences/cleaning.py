@@ -3,6 +3,7 @@
 import re
 
 from memorybank.language import either, every, spelt
+from memorybank.language.characters import EMOJI
 
 OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=True))
 CJK_OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=False))
@@ -16,9 +17,7 @@ LEAD_IN = re.compile(rf"(?:{spelt(every(lambda pack: pack.talk.lead_ins))})\b,?\
 ADDRESS = re.compile(r",\s(?P<last>[^\W\d_][\w'’-]*)(?=[!?.]*$)|,\s(?P<inner>[^\W\d_][\w'’-]*)(?=,)")
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
 INTENSIFIER = re.compile(rf"\b(?:{either(every(lambda pack: pack.talk.intensifiers))})\s+(?=\w)")
-SMILEYS = re.compile(
-    "[\U0001f000-\U0001faff\u2600-\u27bf\U0001f1e6-\U0001f1ff\u2b50\u200d]+|(?<!\\w)[:;]-?[)(DPp](?!\\w)"
-)
+SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")
 
 
 def is_called(word: str, names: frozenset[str]) -> bool:

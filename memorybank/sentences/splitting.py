@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from memorybank.language import Pack, either, every, packs
-from memorybank.sentences.wording import PRAISE, is_cjk, length, terms
+from memorybank.language import Pack, either, every, is_cjk, packs
+from memorybank.sentences.wording import PRAISE, length, terms
 
 # A clause of its own has this many content words; a fact has at most so many words.
 LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 20, 45, 400

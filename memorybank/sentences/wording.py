@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from memorybank.language import every
+from memorybank.language.characters import CJK, cjk_length, is_cjk, unjoined
 
 LONGEST_WORD = 60
 
@@ -11,16 +12,14 @@ FUNCTION = frozenset(every(lambda pack: pack.words.function))
 PRAISE = frozenset(every(lambda pack: pack.words.praise))
 ARTICLES = frozenset(every(lambda pack: pack.words.articles))
 
-CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 # Latin, Cyrillic, Arabic … words; or one run of a script that is written without spaces.
 WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*")
-CJK_CHARACTER = re.compile(rf"[{CJK}]")
 
 
 def words(text: str) -> list[str]:
     """Every word in order, case-folded; Chinese and Japanese as overlapping pairs of characters."""
     found: list[str] = []
-    for word in WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
+    for word in WORD.findall(unicodedata.normalize("NFKC", unjoined(text)).casefold()):
         if len(word) == 1 or not is_cjk(word):
             found.append(word)
         else:
@@ -43,11 +42,6 @@ def root(word: str) -> str:
     return word[:6]
 
 
-def is_cjk(word: str) -> bool:
-    """Whether the word begins in a script that is written without spaces."""
-    return CJK_CHARACTER.match(word) is not None
-
-
 def length(text: str) -> int:
     """Length in words; a Chinese or Japanese character is half a word."""
-    return text.count(" ") + 1 + len(CJK_CHARACTER.findall(text)) // 2
+    return text.count(" ") + 1 + cjk_length(text) // 2

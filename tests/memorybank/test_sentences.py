@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank.sentences import plain, sentences, terms, tidy, words
+from memorybank.sentences import sentences, terms, tidy, words
 
 ANSWER = """# Migration plan
 
@@ -86,15 +86,6 @@ def test_it_bounds_speech_that_has_no_punctuation_at_all() -> None:
 )
 def test_it_strips_greeting_thanks_and_address(said: str, kept: str) -> None:
     assert tidy(said, frozenset({"melanie"})) == kept
-
-
-def test_it_strips_what_nobody_can_see() -> None:
-    hidden = "pay\u200b the\u202e bill\x00\ud800\ufeff\U000e0041 now\u2028please\x85soon"
-    assert plain(hidden) == "pay the bill now\nplease\nsoon"
-
-
-def test_it_breaks_the_marks_of_special_tokens() -> None:
-    assert "<|" not in plain("a <|endoftext|> b") and "|>" not in plain("a <|endoftext|> b")
 
 
 def test_it_finds_words_in_scripts_without_spaces() -> None:
