@@ -13,7 +13,7 @@ help: ## show this help
 $(VENV)/runtime: requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	@$(BIN)/python -m memorybank.redaction  # so that no first chat waits for the rules to be compiled
+	@$(BIN)/python -m memorybank.safety.redaction  # so that no first chat waits for the rules to be compiled
 	@touch $@
 
 $(VENV)/dev: requirements-dev.txt $(VENV)/runtime

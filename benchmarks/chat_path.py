@@ -6,8 +6,9 @@ at its first read of a new block: its own lines are dropped and replaced from th
 
 from functools import partial
 
-from memorybank import rendering, services
+from memorybank import services
 from memorybank.models import Bank
+from memorybank.reading import rendering
 
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show

@@ -18,7 +18,8 @@ from django.conf import settings
 from django.utils import timezone
 from tqdm import tqdm
 
-from memorybank import dates, services, tokens
+from memorybank import services
+from memorybank.language import dates, tokens
 from memorybank.models import Bank
 from memorybank.services import Report
 from projects.importing import BadLineError, ImportLine, Reader

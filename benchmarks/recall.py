@@ -15,9 +15,10 @@ from typing import Any
 
 from django.db import connection
 
-from memorybank import recall, services
+from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, SearchDocument
-from memorybank.recall.words import content, date_words, indexed
+from memorybank.reading import recall
+from memorybank.reading.recall.words import content, date_words, indexed
 
 from . import scratch, seeding
 from .measuring import Measurement, queries, seconds, show

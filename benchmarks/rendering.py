@@ -7,9 +7,11 @@ from functools import partial
 
 from django.db import connection
 
-from memorybank import candidates, conf, packing, rendering
-from memorybank.candidates import Memory
+from memorybank import conf
+from memorybank.core import packing
 from memorybank.models import Bank
+from memorybank.reading import candidates, rendering
+from memorybank.reading.candidates import Memory
 
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show

@@ -8,9 +8,9 @@ from functools import partial
 
 from django.db import connection, transaction
 
-from memorybank import replacing
 from memorybank.models import Bank, Chat, Entry, Fact, Output, SearchDocument
-from memorybank.recall.words import content, date_words, indexed
+from memorybank.reading.recall.words import content, date_words, indexed
+from memorybank.writing import entries
 
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show
@@ -44,7 +44,7 @@ def measure() -> list[Measurement]:
 
 def _look(fact: Fact) -> None:
     with transaction.atomic():
-        replacing.supersede(fact.bank, [fact])
+        entries.supersede(fact.bank, [fact])
         transaction.set_rollback(True)
 
 

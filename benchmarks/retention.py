@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from memorybank import tokens
+from memorybank.language import tokens
 
 from .wording import FUNCTION_WORDS, content_words
 

@@ -9,9 +9,9 @@ from functools import cache
 from django.utils import timezone
 
 from memorybank import services
+from memorybank.core.periods import period_start
+from memorybank.language.tokens import count
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity
-from memorybank.periods import period_start
-from memorybank.tokens import count
 from projects import demo
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -11,4 +11,4 @@ class MemoryBankConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from . import checks  # noqa: F401  (registers the system checks)
+        from memorybank import checks  # noqa: F401  (registers the system checks)

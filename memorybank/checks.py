@@ -10,7 +10,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.utils.module_loading import import_string
 
-from . import conf, tokens
+from memorybank import conf
+from memorybank.language import tokens
 
 Values = Mapping[str, Any]
 

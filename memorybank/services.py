@@ -6,17 +6,20 @@ from typing import Any
 
 from django.utils import timezone
 
-from . import banking, conf, counting, exporting, invariants, lineage, prompting, recording, rendering, tokens
-from . import recall as recalling
-from .counting import Statistics
-from .invariants import Violation
-from .lineage import Explanation
-from .models import Bank, Event, LLMEndpoint, Output
-from .outputs import NewOutput, Outcome
-from .prompting import PromptMemory
-from .recall import Hit
-from .rendering import Block, Text
-from .reports import ExplainedLine, Report
+from memorybank import audit, conf
+from memorybank.core.reports import ExplainedLine, Report
+from memorybank.language import tokens
+from memorybank.models import Bank, Event, LLMEndpoint, Output
+from memorybank.reading import counting, exporting, invariants, lineage, prompting, rendering
+from memorybank.reading import recall as recalling
+from memorybank.reading.counting import Statistics
+from memorybank.reading.invariants import Violation
+from memorybank.reading.lineage import Explanation
+from memorybank.reading.prompting import PromptMemory
+from memorybank.reading.recall import Hit
+from memorybank.reading.rendering import Block, Text
+from memorybank.writing import bank_settings, recording
+from memorybank.writing.outputs import NewOutput, Outcome
 
 # Whatever writes memory is imported where it is called: no prompt needs its rules, which take a third of a second.
 
@@ -157,46 +160,46 @@ def recall(
 
 def reindex(bank: Bank) -> int:
     """Index now what waits in a bank, rather than at the next sweep; how many turns that were."""
-    from .recall import indexing
+    from memorybank.reading.recall import indexing
 
     return indexing.catch_up(bank)
 
 
 def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime | None = None) -> None:
-    """Switch memory on; see :func:`banking.enable`."""
-    banking.enable(bank, actor=actor, disclosure_accepted=disclosure_accepted, now=now or timezone.now())
+    """Switch memory on; see :func:`bank_settings.enable`."""
+    bank_settings.enable(bank, actor=actor, disclosure_accepted=disclosure_accepted, now=now or timezone.now())
 
 
 def disable(bank: Bank, *, actor: str, now: datetime | None = None) -> None:
     """Switch memory off; what is remembered stays."""
-    banking.disable(bank, actor=actor, now=now or timezone.now())
+    bank_settings.disable(bank, actor=actor, now=now or timezone.now())
 
 
 def configure(bank: Bank, *, actor: str, now: datetime | None = None, **changes: Any) -> None:
     """Change max_tokens, idle_minutes, timezone, focus or redact_personal."""
-    banking.configure(bank, actor=actor, now=now or timezone.now(), **changes)
+    bank_settings.configure(bank, actor=actor, now=now or timezone.now(), **changes)
 
 
 def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime | None = None) -> None:
     """Keep a chat out of memory at once, or let it in again."""
-    banking.set_private(bank, chat_key=chat_key, private=private, actor=actor, now=now or timezone.now())
+    bank_settings.set_private(bank, chat_key=chat_key, private=private, actor=actor, now=now or timezone.now())
 
 
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Report:
     """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
-    from . import sweeping
+    from memorybank import sweeping
 
     return sweeping.summarise_now(bank, chat_key=chat_key, now=now or timezone.now())
 
 
 def hide(bank: Bank, *, fact_id: int, hidden: bool = True, actor: str, now: datetime | None = None) -> None:
     """Take a fact out of every prompt at once, or let it in again. Raises ``Fact.DoesNotExist``."""
-    banking.hide(bank, fact_id, hidden=hidden, actor=actor, now=now or timezone.now())
+    bank_settings.hide(bank, fact_id, hidden=hidden, actor=actor, now=now or timezone.now())
 
 
 def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | None = None) -> int:
     """Give parked chats (or the one named) another chance; how many there were."""
-    return banking.retry_parked(bank, actor=actor, chat_key=chat_key, now=now or timezone.now())
+    return bank_settings.retry_parked(bank, actor=actor, chat_key=chat_key, now=now or timezone.now())
 
 
 def run(
@@ -207,16 +210,16 @@ def run(
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """What beat and worker do, in the foreground, for one bank or all."""
-    from . import sweeping
+    from memorybank import sweeping
 
     return sweeping.run(now=now or timezone.now(), bank=bank, until_idle=until_idle, progress=progress)
 
 
 def outage(*, now: datetime | None = None) -> LLMEndpoint | None:
     """The summary model's endpoint while it backs off, with ``retry_at`` and ``last_error``; else None."""
-    from . import asking
+    from memorybank.writing import model_session
 
-    return asking.outage(now or timezone.now())
+    return model_session.outage(now or timezone.now())
 
 
 def check(bank: Bank) -> list[Violation]:
@@ -226,7 +229,7 @@ def check(bank: Bank) -> list[Violation]:
 
 def export(bank: Bank, *, actor: str, now: datetime | None = None) -> Iterator[dict[str, Any]]:
     """Everything a bank holds, row by row; that it was exported goes on the audit trail."""
-    banking.log(bank, actor, Event.Action.EXPORT, now or timezone.now())
+    audit.log(bank, actor, Event.Action.EXPORT, now or timezone.now())
     return exporting.rows(bank)
 
 
@@ -245,7 +248,7 @@ def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime | None = None
 
 def explain_line(text: str, *, assistant: bool = False, now: datetime | None = None) -> list[ExplainedLine]:
     """Why extraction would keep a sentence of ``text``, and why not, as if it were a message of its own."""
-    from .extractive import explaining
+    from memorybank.core.extraction import explaining
 
     encoding = conf.current().encoding
     return list(explaining.explain(text, assistant=assistant, at=now or timezone.now(), encoding=encoding))

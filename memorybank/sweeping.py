@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 
 from django.db.models import Sum
 
-from . import queueing, recall, rendering, rollup, summarising
-from .exceptions import LLMError, LLMRejected, unexpected
-from .models import Bank, Chat, LLMCall
-from .recall import indexing
-from .reports import Report
+from memorybank.core.reports import Report
+from memorybank.exceptions import LLMError, LLMRejected, unexpected
+from memorybank.models import Bank, Chat, LLMCall
+from memorybank.reading import recall, rendering
+from memorybank.reading.recall import indexing
+from memorybank.writing import queueing, rollup, summarising
 
 logger = logging.getLogger(__name__)
 

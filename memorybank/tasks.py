@@ -11,9 +11,12 @@ from celery.signals import worker_init, worker_shutting_down
 from celery.utils.time import maybe_iso8601
 from django.utils import timezone
 
-from . import conf, llm, queueing, recall, sweeping, tokens
-from .recall import indexing
-from .redaction import redact
+from memorybank import conf, llm, sweeping
+from memorybank.language import tokens
+from memorybank.reading import recall
+from memorybank.reading.recall import indexing
+from memorybank.safety.redaction import redact
+from memorybank.writing import queueing
 
 # No retries here: a failure backs off in the database, and is due again when that is over.
 #: After so long at work a worker looks whether there are other messages, and goes on if there are none.

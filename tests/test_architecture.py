@@ -45,8 +45,8 @@ def test_showing_memory_loads_neither_what_writes_it_nor_the_pages_nor_a_client(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
-    assert "memorybank.rendering" in loaded
-    ours = {"memorybank.summarising", "memorybank.quarantine", "memorybank.admin", "projects.views"}
+    assert "memorybank.reading.rendering" in loaded
+    ours = {"memorybank.writing.summarising", "memorybank.safety.quarantine", "memorybank.admin", "projects.views"}
     assert not loaded & {*ours, "celery", "openai", "kingfisher_sdk", "phonenumbers", "stdnum", "tiktoken", "numpy"}
 
 

@@ -258,5 +258,5 @@ def test_every_decision_has_context_decision_and_what_was_rejected() -> None:
 
 def test_the_notice_names_every_file_that_is_not_ours() -> None:
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
-    for table in (ROOT / "memorybank/encodings").iterdir():
-        assert f"memorybank/encodings/{table.name}" in notice
+    for table in (ROOT / "memorybank/language/encodings").iterdir():
+        assert f"memorybank/language/encodings/{table.name}" in notice

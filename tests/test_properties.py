@@ -12,7 +12,9 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from memorybank import ladder, llm, periods, services, tokens
+from memorybank import llm, services
+from memorybank.core import ladder, periods
+from memorybank.language import tokens
 from memorybank.models import Bank, Fact, Granularity
 from tests.memorybank.factories import block_of
 

@@ -18,9 +18,10 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from memorybank import ladder, llm, services, sweeping
+from memorybank import llm, services, sweeping
+from memorybank.core import ladder
+from memorybank.core.ladder import Node
 from memorybank.exceptions import InvalidInput, LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
-from memorybank.ladder import Node
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock

@@ -7,8 +7,8 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from .. import services
-from ..models import Fact, Granularity
+from memorybank import services
+from memorybank.models import Fact, Granularity
 
 WITHHELD = "(rests on a chat that is private now)"
 

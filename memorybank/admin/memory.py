@@ -9,8 +9,9 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from .. import services
-from ..models import Bank, Entry, Fact, StoredBlock
+from memorybank import services
+from memorybank.models import Bank, Entry, Fact, StoredBlock
+
 from .lineage import WITHHELD, explained, link, links, marked, shown
 from .scoping import BankFilter, BankScoped, SetFilter, banks_for
 

@@ -8,8 +8,8 @@ from django.db.models.functions import Cast, Concat
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
-from .. import conf
-from ..models import Bank
+from memorybank import conf
+from memorybank.models import Bank
 
 
 def banks_for(request: HttpRequest) -> QuerySet[Bank]:

@@ -6,8 +6,9 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from .. import services
-from ..models import Chat, Event, LLMCall
+from memorybank import services
+from memorybank.models import Chat, Event, LLMCall
+
 from .scoping import BankFilter, BankScoped, SetFilter
 
 

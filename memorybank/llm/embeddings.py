@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memorybank import tokens
 from memorybank.exceptions import LLMUnavailable
+from memorybank.language import tokens
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 
 

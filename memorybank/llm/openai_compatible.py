@@ -7,8 +7,8 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from memorybank import tokens
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message, fingerprint
 
 if TYPE_CHECKING:

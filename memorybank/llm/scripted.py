@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from memorybank import tokens
+from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message
 
 Answer = str | BaseException | Callable[[Sequence[Message]], str]

@@ -1,6 +1,7 @@
 """The tables of the memory bank."""
 
-from ..periods import Granularity
+from memorybank.core.periods import Granularity
+
 from .bank import Bank, Event
 from .block import StoredBlock
 from .chat import Chat

@@ -12,7 +12,8 @@ from django.db.models import F, Q, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
-from .. import conf
+from memorybank import conf
+
 from .leasing import Leased, LeasedQuerySet
 
 MIN_TOKENS, MAX_TOKENS = 200, 32_000

@@ -9,8 +9,10 @@ from typing import ClassVar
 from django.db import models, transaction
 from django.db.models import F
 
-from .. import conf, tokens
-from ..packing import Sourced
+from memorybank import conf
+from memorybank.core.packing import Sourced
+from memorybank.language import tokens
+
 from .bank import Bank
 
 #: Before any time that a sweep may be told: no chat is older.

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from django.db import connection, models, transaction
 from django.db.models import F, Q
 
-from .. import conf
+from memorybank import conf
+
 from .bank import Bank
 from .block import StoredBlock
 from .leasing import Leased, LeasedQuerySet

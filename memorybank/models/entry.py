@@ -12,7 +12,8 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Max, Min, Q, Sum
 
-from ..periods import Granularity
+from memorybank.core.periods import Granularity
+
 from .bank import Bank
 from .chat import Chat
 

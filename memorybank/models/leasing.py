@@ -10,7 +10,7 @@ from uuid import uuid4
 from django.db import models
 from django.db.models import Q
 
-from .. import conf
+from memorybank import conf
 
 LeasedModel = TypeVar("LeasedModel", bound="Leased")
 

@@ -12,8 +12,9 @@ from typing import ClassVar, Protocol
 from django.db import models
 from django.db.models import Q
 
-from .. import conf
-from ..exceptions import LLMError
+from memorybank import conf
+from memorybank.exceptions import LLMError
+
 from .bank import Bank
 
 #: This many different chats answered unusably in a row: it is the endpoint, not the chats.

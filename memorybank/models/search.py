@@ -1,7 +1,7 @@
 """What recall searches: one document for each remembered turn, and its vector if there is an embedding model.
 
 Both are derived. Deleting an output deletes its document by foreign key, and the database takes the
-document out of its full-text index (see the migration and ``memorybank.recall``).
+document out of its full-text index (see the migration and ``memorybank.reading.recall``).
 """
 
 from __future__ import annotations

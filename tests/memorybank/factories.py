@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memorybank import services, tokens
+from memorybank import services
+from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, LLMEndpoint, Output

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank import quarantine
+from memorybank.core.packing.items import inert
+from memorybank.core.validation import escape
 from memorybank.language import is_cjk, plain
-from memorybank.lines import escape
-from memorybank.packing.items import inert
-from memorybank.sentences import words
+from memorybank.language.sentences import words
+from memorybank.safety import quarantine
 
 #: Between any two of these nothing joins, is white space, markup or a digit's unit.
 BESIDE = "\u4e00"

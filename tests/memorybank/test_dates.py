@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memorybank.dates import resolve, spell
+from memorybank.language.dates import resolve, spell
 
 WEDNESDAY = date(2023, 5, 10)
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from memorybank import llm, recall, services
+from memorybank import llm, services
 from memorybank.llm.embeddings import OpenAICompatibleEmbedder
 from memorybank.models import Embedding, LLMCall, Output, SearchDocument
-from memorybank.recall import embedding, vectors
+from memorybank.reading import recall
+from memorybank.reading.recall import embedding, vectors
 from projects.models import Project, Tenant
 from tests.commands import PATIENCE
 from tests.openai_server import DIMENSIONS, OpenAIServer

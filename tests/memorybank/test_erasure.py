@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from memorybank import rendering, services
+from memorybank import services
 from memorybank.models import Bank, Chat, Entry
+from memorybank.reading import rendering
 
 from .factories import (
     DAY,

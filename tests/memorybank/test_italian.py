@@ -4,16 +4,16 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from memorybank import quarantine
-from memorybank.dates import resolve
-from memorybank.extractive import extract
-from memorybank.extractive.kinds import is_request, kind_of
-from memorybank.lines import accept, unsupported
-from memorybank.recall.words import is_small_talk
-from memorybank.redaction import redact
-from memorybank.sentences import FUNCTION, sentences, terms, tidy
-from memorybank.superseding import is_replaced, replacements
-from memorybank.turns import Turn, Utterance
+from memorybank.core.extraction import extract
+from memorybank.core.extraction.kinds import is_request, kind_of
+from memorybank.core.superseding import is_replaced, replacements
+from memorybank.core.turns import Turn, Utterance
+from memorybank.core.validation import accept, unsupported
+from memorybank.language.dates import resolve
+from memorybank.language.sentences import FUNCTION, sentences, terms, tidy
+from memorybank.reading.recall.words import is_small_talk
+from memorybank.safety import quarantine
+from memorybank.safety.redaction import redact
 
 SAID = date(2024, 5, 15)  # a Wednesday
 

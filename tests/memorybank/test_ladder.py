@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank import ladder, periods
-from memorybank.ladder import Node, Step
+from memorybank.core import ladder, periods
+from memorybank.core.ladder import Node, Step
 from memorybank.models import Granularity
 
 CONVERSATION, DAY, WEEK, MONTH = Granularity

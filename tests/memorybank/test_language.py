@@ -20,10 +20,10 @@ FILES = sorted(PACKS.glob("*.toml"))
 #: What reads text by its words.
 USERS = [
     path
-    for name in ("dates", "extractive", "lines", "packing", "recall", "sentences")
-    for path in sorted((ROOT / "memorybank" / name).glob("*.py"))
+    for room in ("core", "language", "safety", "reading/recall", "writing")
+    for path in sorted((ROOT / "memorybank" / room).rglob("*.py"))
     if path.stem not in ("characters", "escaping")  # they are about characters, not words
-] + [ROOT / "memorybank" / f"{name}.py" for name in ("merging", "quarantine", "redaction", "superseding")]
+]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import pytest
 from django.test import override_settings
 
-from memorybank import llm, tokens
+from memorybank import llm
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 from memorybank.llm.scripted import ScriptedLLM

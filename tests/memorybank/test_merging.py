@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank.lines import Line
-from memorybank.merging import united
+from memorybank.core.validation import Line
+from memorybank.writing.merging import united
 
 
 def line(text: str, *labels: int, kind: str = "fact") -> Line:

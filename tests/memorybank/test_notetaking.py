@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from memorybank import notetaking, tokens
-from memorybank.asking import Session
+from memorybank.core.turns import Turn, Utterance
 from memorybank.exceptions import LLMRejected, LLMUnavailable
+from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
-from memorybank.notetaking import Notes, Strategy
-from memorybank.turns import Turn, Utterance
+from memorybank.writing import notetaking
+from memorybank.writing.model_session import Session
+from memorybank.writing.notetaking import Notes, Strategy
 from tests.commands import PATIENCE
 
 from .factories import MONDAY, note_taker, prompt_of, sentence, tag

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank import tokens
-from memorybank.packing import HEADER, Block, Candidate, Notes, Passage, Pool, Source, Sourced, listed, pack
-from memorybank.packing.layout import Sheet
+from memorybank.core.packing import HEADER, Block, Candidate, Notes, Passage, Pool, Source, Sourced, listed, pack
+from memorybank.core.packing.layout import Sheet
+from memorybank.language import tokens
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 NOUNS = ("invoice", "printer", "cluster", "release", "budget", "contract", "server", "sensor", "ledger", "summit")

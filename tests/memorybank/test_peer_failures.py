@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from memorybank import llm, services, tokens
+from memorybank import llm, services
+from memorybank.language import tokens
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Chat, Entry, Fact, Granularity
-from memorybank.summarising import summarise_chat
+from memorybank.writing.summarising import summarise_chat
 from tests.openai_server import OpenAIServer
 
 from .factories import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank import quarantine
+from memorybank.safety import quarantine
 
 CORPUS = Path(__file__).parent / "corpus"
 ATTACKS = (CORPUS / "attacks.txt").read_text(encoding="utf-8").splitlines()

@@ -7,11 +7,12 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import F
 
-from memorybank import rollup, services
+from memorybank import services
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Output
-from memorybank.rollup import compress
-from memorybank.summarising import summarise_chat
+from memorybank.writing import rollup
+from memorybank.writing.rollup import compress
+from memorybank.writing.summarising import summarise_chat
 
 from .factories import (
     DAY,

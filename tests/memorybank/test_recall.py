@@ -7,12 +7,13 @@ import pytest
 from django.db import connection
 from django.utils.module_loading import import_string
 
-from memorybank import services, tokens
+from memorybank import services
 from memorybank.exceptions import InvalidInput
+from memorybank.language import tokens
 from memorybank.models import Bank, Fact, Output, SearchDocument
-from memorybank.recall import index, indexing, ranking, words
-from memorybank.recall.indexing import BATCH
-from memorybank.recall.words import When, asked, date_words, hashed, whens
+from memorybank.reading.recall import index, indexing, ranking, words
+from memorybank.reading.recall.indexing import BATCH
+from memorybank.reading.recall.words import When, asked, date_words, hashed, whens
 from memorybank.services import Text
 from projects.models import Project, Tenant
 
@@ -272,11 +273,11 @@ def test_masking_less_or_more_makes_the_documents_anew() -> None:
     assert "crane@example.org" in told(bank, "write crane")[0]
 
 
-@pytest.mark.parametrize("step", ["notetaking.take", "recall.indexing.documents"])
+@pytest.mark.parametrize("step", ["writing.notetaking.take", "reading.recall.indexing.documents"])
 def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: Any) -> None:
     """With the first summary of its chat, and after a later one."""
     bank = make_bank()
-    if step != "notetaking.take":
+    if step != "writing.notetaking.take":
         say(bank, "a", "The crane is orange.")
         cover(bank)
     output = say(bank, "a", f"The {CANARY} is orange.", at=MONDAY + HOUR)
@@ -361,7 +362,7 @@ def test_what_fails_to_be_indexed_is_summarised_all_the_same_and_indexed_by_the_
     bank = make_bank()
     say(bank, "a", f"The {CANARY} is orange.")
     with monkeypatch.context() as broken:
-        broken.setattr("memorybank.recall.indexing.documents", None)
+        broken.setattr("memorybank.reading.recall.indexing.documents", None)
         cover(bank)
     assert chat_of(bank, "a").pending_outputs == 0 and not raw_index(bank.pk, CANARY)
     run(MONDAY + HOUR)

@@ -7,12 +7,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memorybank import recording, services
+from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Output
-from memorybank.recording import COUNTED
 from memorybank.services import NewOutput
+from memorybank.writing import recording
+from memorybank.writing.recording import COUNTED
 
 from .factories import (
     DAY,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank.redaction import redact
+from memorybank.safety.redaction import redact
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

@@ -6,10 +6,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memorybank import candidates, rendering, services, tokens
+from memorybank import services
+from memorybank.core.packing.pool import worth
+from memorybank.language import tokens
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
-from memorybank.packing.pool import worth
+from memorybank.reading import candidates, rendering
 
 from .factories import (
     DAY,

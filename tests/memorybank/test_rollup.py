@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from memorybank import rollup, services
+from memorybank import services
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity
+from memorybank.writing import rollup
 
 from .factories import (
     DAY,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank.sentences import sentences, terms, tidy, words
+from memorybank.language.sentences import sentences, terms, tidy, words
 
 ANSWER = """# Migration plan
 

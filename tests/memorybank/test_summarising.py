@@ -10,7 +10,7 @@ from memorybank import services
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Chat, Entry, Fact
-from memorybank.summarising import summarise_chat
+from memorybank.writing.summarising import summarise_chat
 
 from .factories import (
     DAY,

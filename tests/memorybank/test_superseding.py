@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memorybank.superseding import Replacement, changes, is_replaced, mark_changes, remainder, replacements
-from memorybank.turns import Draft, Turn, Utterance
+from memorybank.core.superseding import Replacement, changes, is_replaced, mark_changes, remainder, replacements
+from memorybank.core.turns import Draft, Turn, Utterance
 
 NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
 

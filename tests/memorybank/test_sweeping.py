@@ -7,12 +7,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memorybank import queueing, services, tasks
+from memorybank import services, tasks
 from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Granularity, StoredBlock
 from memorybank.services import Report
 from memorybank.sweeping import Shift
+from memorybank.writing import queueing
 
 from .factories import (
     DAY,

@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank import tokens, transcript
-from memorybank.transcript import Item
-from memorybank.turns import Turn
+from memorybank.core import transcript
+from memorybank.core.transcript import Item
+from memorybank.core.turns import Turn
+from memorybank.language import tokens
 
 ENCODING = "o200k_base"
 

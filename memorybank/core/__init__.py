@@ -1,0 +1,1 @@
+"""What memory decides, on plain values: a turn, a fact worth keeping, a proved line, a period, a block. No Django."""

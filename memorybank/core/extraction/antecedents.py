@@ -1,0 +1,28 @@
+"""A sentence that leans on the one before it ("It was cancelled.") is told together with it, or not at all."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memorybank.core.extraction.kinds import is_question
+from memorybank.language import whole
+from memorybank.language.sentences import joined, length, tells
+
+LEANING = re.compile(whole(lambda pack: pack.talk.leaning), re.IGNORECASE)
+MOST_WORDS = 20
+
+
+def leaning_joined(texts: Sequence[str]) -> Iterator[str]:
+    """The sentences of one message; one that leans is joined to its predecessor while that stays short."""
+    before = ""
+    for text in texts:
+        if before and LEANING.match(text) and not is_question(text) and not is_question(before):
+            if not tells(text):
+                continue
+            if length(before) + length(text) <= MOST_WORDS:
+                before = joined(before, text)
+                continue
+        if before:
+            yield before
+        before = text
+    if before:
+        yield before

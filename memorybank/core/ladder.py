@@ -1,0 +1,109 @@
+"""Which entries roll up into which period, under which pressure: planning only, no database.
+
+Only closed periods roll up, each once; a straggler folds into the digest that already stands over its
+period, by one re-derivation.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from memorybank.core.periods import Granularity, period_end, period_start
+
+#: How old the newest entry of a closed period must be before the period is digested.
+AGES = {
+    Granularity.DAY: timedelta(days=1),
+    Granularity.WEEK: timedelta(days=7),
+    Granularity.MONTH: timedelta(days=30),
+}
+FINER = {
+    Granularity.DAY: Granularity.CONVERSATION,
+    Granularity.WEEK: Granularity.DAY,
+    Granularity.MONTH: Granularity.WEEK,
+}
+#: A digest's share of the budget: about as many digests of a rung as can be live fit side by side.
+SHARES = {Granularity.DAY: 1 / 12, Granularity.WEEK: 1 / 8, Granularity.MONTH: 1 / 5}
+MIN_DIGEST_TOKENS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A live entry, as planning sees it. ``last_at`` is the time of its newest turn."""
+
+    id: int
+    granularity: Granularity
+    period_start: date
+    last_at: datetime
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Digest one period: ``children`` are absorbed, into ``digest`` if it stands already."""
+
+    granularity: Granularity
+    period_start: date
+    children: tuple[int, ...]
+    digest: int | None = None
+
+
+def digest_tokens(granularity: Granularity, budget: int) -> int:
+    """How many tokens a digest of this rung may have under ``budget``."""
+    return max(MIN_DIGEST_TOKENS, int(budget * SHARES[granularity]))
+
+
+def ripe_at(granularity: Granularity, start: date, newest: datetime, tz: ZoneInfo) -> datetime:
+    """When a period may be digested: it is over, and its newest turn is old enough."""
+    end = period_end(granularity, start)
+    over = datetime(end.year, end.month, end.day, tzinfo=tz)
+    return max(over, newest + AGES[granularity])
+
+
+def pressed(frontier: Iterable[Node], budget: int, pressure: float) -> bool:
+    """Whether the live frontier has outgrown the budget."""
+    return sum(node.tokens for node in frontier) > budget * pressure
+
+
+def ripe(frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None) -> list[Step]:
+    """What could be rolled up at ``now``, in the order it should be: finest rung first, oldest first.
+
+    Only the first step is sure to be still right after one is carried out. ``waiting`` is the time of the oldest
+    turn that is about to be summarised: a period that it may belong to is not digested just before it comes.
+    """
+    still_open = waiting.astimezone(tz).date() if waiting else date.max
+    due = [step for step, when in _steps(frontier, tz) if when <= now]
+    return [step for step in due if period_end(step.granularity, step.period_start) <= still_open]
+
+
+def next_ripe(frontier: Sequence[Node], now: datetime, tz: ZoneInfo) -> datetime | None:
+    """When something will be ripe that is not yet; None if only new turns can change anything."""
+    return min((when for _, when in _steps(frontier, tz) if when > now), default=None)
+
+
+def _steps(frontier: Sequence[Node], tz: ZoneInfo) -> list[tuple[Step, datetime]]:
+    """Every possible step with the moment it is ripe."""
+    standing = {(n.granularity, n.period_start): n.id for n in frontier}
+    steps = []
+    for coarser, finer in FINER.items():
+        groups: dict[tuple[Granularity, date], list[Node]] = {}
+        for node in sorted(frontier, key=lambda n: (n.period_start, n.last_at, n.id)):
+            if node.granularity is finer:
+                groups.setdefault(_target(node, coarser, standing), []).append(node)
+        for (granularity, start), nodes in groups.items():
+            own = period_start(coarser, nodes[0].period_start)
+            when = ripe_at(coarser, own, max(n.last_at for n in nodes), tz)
+            children = tuple(n.id for n in nodes)
+            steps.append((Step(granularity, start, children, standing.get((granularity, start))), when))
+    return steps
+
+
+def _target(
+    node: Node, coarser: Granularity, standing: dict[tuple[Granularity, date], int]
+) -> tuple[Granularity, date]:
+    """The period a node rolls up into: the coarsest digest already standing over it, else the next rung."""
+    for granularity in (Granularity.MONTH, Granularity.WEEK, Granularity.DAY):
+        place = (granularity, period_start(granularity, node.period_start))
+        if granularity.rank >= coarser.rank and place in standing and standing[place] != node.id:
+            return place
+    return coarser, period_start(coarser, node.period_start)

@@ -1,0 +1,85 @@
+"""A text under construction: its sections, what is left of its budget, and what goes when it is too long."""
+
+from collections.abc import Iterator, Sequence
+from typing import Generic
+
+from memorybank.core.packing.choosing import Objective, fill
+from memorybank.core.packing.items import Item, S
+from memorybank.core.packing.layout import Sheet, line_of, ordered
+from memorybank.core.packing.values import Candidate, Line
+from memorybank.language import tokens
+
+#: The sections of a block in their order, named for what they hold: what people pinned; what stays the same from
+#: chat to chat; what each tier is owed; and the best of all the rest.
+PINNED, STABLE, QUOTA, FURTHER = "pinned", "stable", "quota", "further"
+SECTIONS = (PINNED, STABLE, QUOTA, FURTHER)
+#: Not in the block: what would be said next.
+RESERVE = "reserve"
+#: The heading of the last section, where a stable one stands before it.
+MORE = "Further detail:"
+#: About what opening a paragraph, or a section with its heading, costs; and how little room nothing has use for.
+OPENING, SHORTEST = 8, 6
+
+
+class Assembly(Generic[S]):
+    """Items in their sections, between a header and a footer. Its size is always that of the whole text."""
+
+    def __init__(self, header: str, budget: int, encoding: str, *, footer: str = "") -> None:
+        self.header, self.budget, self.footer = header, budget, footer
+        self.sheet = Sheet(encoding)
+        self.sections: dict[str, list[Item[S]]] = {name: [] for name in SECTIONS}
+
+    def __getitem__(self, section: str) -> list[Item[S]]:
+        return self.sections[section]
+
+    def __iter__(self) -> Iterator[Item[S]]:
+        return (item for items in self.sections.values() for item in items)
+
+    def text(self) -> str:
+        """The whole text as it stands; "" while it has no item."""
+        lines: list[str] = []
+        for name, items in self.sections.items():
+            if items:
+                lines += [MORE] if name == FURTHER and self.sections[STABLE] else []
+                lines += self.sheet.paragraphs(items)
+        frame = [self.header] if self.header else []
+        return "\n".join([*frame, *lines, *([self.footer] if self.footer else [])]) if lines else ""
+
+    def room(self) -> int:
+        """What is left of the budget, in tokens; negative when the text is too long."""
+        if text := self.text():
+            return self.budget - self.sheet.count(text)
+        return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(self.footer)
+
+    def fill(
+        self, section: str, items: Sequence[Item[S]], room: int, to: Objective[Item[S]], *, least: int | None = None
+    ) -> None:
+        """Add to a section what serves the objective best in about ``room`` tokens; ``least``: until that is used."""
+        self.sections[section] += fill(items, room, to, least=least)
+        self.trim()
+
+    def trim(self) -> None:
+        """Drop the latest choices until the text fits, whatever the estimates said."""
+        while self.room() < 0 and self.drop():
+            pass
+
+    def drop(self, excess: int = 1) -> bool:
+        """Drop the latest choices, of about so many tokens; False when there is none."""
+        dropped = False
+        for items in reversed(self.sections.values()):
+            while items and excess > 0:
+                excess -= items.pop().cost
+                dropped = True
+        return dropped
+
+    def finished(self) -> tuple[str, int]:
+        """The text and its tokens, within the budget: it is counted in one piece, and what is too much is dropped."""
+        text = self.text()
+        while (size := tokens.count(text, self.sheet.encoding)) > self.budget and self.drop(size - self.budget):
+            text = self.text()
+        return text, size
+
+
+def lines_of(assembly: Assembly[Candidate]) -> tuple[Line, ...]:
+    """Every fact of a block in the order it stands there."""
+    return tuple(line_of(item, name) for name, items in assembly.sections.items() for item in ordered(items))

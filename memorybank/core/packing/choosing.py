@@ -1,0 +1,174 @@
+"""Filling a room with the choices that gain most, and what has been said by those made so far."""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from memorybank.core.packing import objective
+from memorybank.core.packing.items import Item
+from memorybank.core.packing.values import Candidate
+
+ItemT = TypeVar("ItemT", bound=Item[Any])
+ItemT_contra = TypeVar("ItemT_contra", bound=Item[Any], contravariant=True)
+
+
+class Objective(Protocol[ItemT_contra]):
+    """What filling is for, given all that has been chosen."""
+
+    def gain(self, item: ItemT_contra) -> float:
+        """What it gains a token. It never rises while more is chosen."""
+
+    def price(self, item: ItemT_contra) -> int:
+        """About how many tokens it costs."""
+
+    def is_said(self, item: ItemT_contra) -> bool:
+        """Whether what was chosen says it already."""
+
+    def take(self, item: ItemT_contra) -> None:
+        """Choose it."""
+
+
+def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, least: int | None = None) -> list[ItemT]:
+    """The items that gain most in ``room`` tokens, best first; with ``least``, only until that is used.
+
+    Of equal ones the earlier comes first. Gains only fall as more is chosen, so a stale gain is an upper bound and
+    most are never computed again.
+    """
+    heap = [(-to.gain(item), place) for place, item in enumerate(items)]
+    heapq.heapify(heap)
+    chosen: list[ItemT] = []
+    used = 0
+    while heap and (least is None or used < least):
+        _, place = heapq.heappop(heap)
+        item = items[place]
+        if to.is_said(item) or used + (price := to.price(item)) > room:
+            continue
+        gain = to.gain(item)
+        if heap and -gain > heap[0][0]:
+            heapq.heappush(heap, (-gain, place))
+            continue
+        to.take(item)
+        chosen.append(item)
+        used += price
+    return chosen
+
+
+class Openings:
+    """Which paragraphs have begun, and who speaks in them."""
+
+    def __init__(self) -> None:
+        self._opened: set[tuple[object, ...]] = set()
+
+    def price(self, item: Item[Any], section: str) -> int:
+        """Its tokens, and about how many of date and speaker it would be the first to need."""
+        price, said = item.cost, item.candidate
+        if (section, item.paragraph) not in self._opened:
+            price += 2 + len(said.label) // 3
+        if said.speaker and (section, item.paragraph, said.speaker) not in self._opened:
+            price += 2 + len(said.speaker) // 5
+        return price
+
+    def add(self, item: Item[Any], section: str) -> None:
+        """Its paragraph has begun, and its speaker speaks there."""
+        self._opened |= {(section, item.paragraph), (section, item.paragraph, item.candidate.speaker)}
+
+
+@dataclass(slots=True)
+class Selection:
+    """What a block says so far: which facts and words, who has been heard, which paragraphs have begun."""
+
+    openings: Openings = field(default_factory=Openings)
+    words: Counter[str] = field(default_factory=Counter)
+    heard: Counter[str] = field(default_factory=Counter)
+    taken: set[int] = field(default_factory=set)
+    restated: set[int] = field(default_factory=set)
+    shown: dict[tuple[str, ...], Item[Candidate]] = field(default_factory=dict)
+
+    def take(self, item: Item[Candidate], section: str) -> None:
+        """Choose the item."""
+        self.shown[item.key] = item
+        self.taken.update(item.ids)
+        self.restated |= item.candidate.restates
+        self.words.update(item.concepts)
+        self.heard[item.candidate.chat] += 1
+        self.openings.add(item, section)
+
+    def drop(self, item: Item[Candidate]) -> None:
+        """Take the choice back."""
+        self.shown.pop(item.key, None)
+        self.taken.difference_update(item.ids)
+        self.restated -= item.candidate.restates
+        self.words.subtract(item.concepts)
+        self.heard[item.candidate.chat] -= 1
+
+    def repeats(self, item: Item[Candidate]) -> bool:
+        """Whether the block has one of its facts already."""
+        return self.covers(item.ids, item.candidate.restates)
+
+    def covers(self, ids: Collection[int], restates: frozenset[int]) -> bool:
+        """Whether the block has a fact with these ids: itself, by a digest fact, or by all that it restates."""
+        return (
+            not self.taken.isdisjoint(ids)
+            or not self.restated.isdisjoint(ids)
+            or (bool(restates) and all(fact in self.taken or fact in self.restated for fact in restates))
+        )
+
+    def unites(self, item: Item[Candidate]) -> bool:
+        """Whether a shown item says the same but for case and articles; then it stands for both."""
+        same = self.shown.get(item.key)
+        if same is None or len(item.key) < 2:
+            return False
+        same.ids += [number for number in item.ids if number not in same.ids]
+        self.taken.update(item.ids)
+        return True
+
+
+class InOrder:
+    """A section of facts in the order in which they come."""
+
+    def __init__(self, selection: Selection, section: str) -> None:
+        self.selection, self.section = selection, section
+
+    def gain(self, item: Item[Candidate]) -> float:
+        """The same for all."""
+        return 0.0
+
+    def price(self, item: Item[Candidate]) -> int:
+        """With its date and speaker."""
+        return self.selection.openings.price(item, self.section)
+
+    def is_said(self, item: Item[Candidate]) -> bool:
+        """By its id, or in about the same words."""
+        return self.selection.repeats(item) or self.selection.unites(item)
+
+    def take(self, item: Item[Candidate]) -> None:
+        """Choose it for this section."""
+        self.selection.take(item, self.section)
+
+
+class ByGain(InOrder):
+    """A section of the facts that gain most."""
+
+    def __init__(self, selection: Selection, section: str, items: Sequence[Item[Candidate]]) -> None:
+        super().__init__(selection, section)
+        self.idf = idf(items)
+
+    def gain(self, item: Item[Candidate]) -> float:
+        """What it gains a token, given all that has been chosen."""
+        said, known = self.selection.words, self.idf
+        new = sum([objective.novelty(known[c], said[c]) if c in said else known[c] for c in item.concepts])
+        heard = self.selection.heard[item.candidate.chat]
+        return objective.gain(item.candidate.weight, new, heard, self.price(item))
+
+
+def idf(items: Sequence[Item[Candidate]]) -> Mapping[str, float]:
+    """Of each word, over the chats of the items: what every chat says distinguishes nothing."""
+    chats: dict[str, set[str]] = {}
+    for item in items:
+        for concept in item.concepts:
+            chats.setdefault(concept, set()).add(item.candidate.chat)
+    total = len({item.candidate.chat for item in items}) + 1
+    return {concept: math.log(1 + total / len(where)) for concept, where in chats.items()}

@@ -1,0 +1,115 @@
+"""Chosen lines → text: one paragraph per chat or period, oldest first."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from memorybank.core.packing.items import Item, inert
+from memorybank.core.packing.values import Candidate, Line
+from memorybank.language import tokens
+
+# No token spans a line break before a plain letter or digit, so the counts on either side add up.
+SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
+
+AnyItem = TypeVar("AnyItem", bound=Item[Any])
+
+
+def ordered(items: Sequence[AnyItem]) -> list[AnyItem]:
+    """By era (of facts, the coarsest tier first) and time; in a paragraph a chat and a speaker stay together.
+
+    There are no tier headings: a chat that moves to the next tier would shift them, and with them every
+    byte that a provider has cached (measured: median unchanged prefix .46 with headings, .82 without).
+    """
+    by_time = sorted(items, key=lambda item: item.candidate.order)
+    first: dict[tuple[object, ...], int] = {}
+    for place, item in enumerate(by_time):
+        strand = (*item.paragraph, item.candidate.strand)
+        for group in (item.paragraph, strand, (*strand, item.candidate.speaker)):
+            first.setdefault(group, place)
+
+    def place_of(item: AnyItem) -> tuple[tuple[Any, ...], int, int, int]:
+        strand = (*item.paragraph, item.candidate.strand)
+        speaker = (*strand, item.candidate.speaker)
+        return (item.candidate.era, first[item.paragraph], first[strand], first[speaker])
+
+    return sorted(by_time, key=place_of)
+
+
+class Sheet:
+    """A text that is written again and again: what stays is neither laid out nor counted a second time."""
+
+    def __init__(self, encoding: str) -> None:
+        self.encoding = encoding
+        self._laid: dict[tuple[Item[Any], ...], list[str]] = {}
+        self._counted: dict[str, int] = {}
+
+    def paragraphs(self, items: Sequence[Item[Any]]) -> list[str]:
+        """The lines of these items."""
+        key = tuple(items)
+        if key not in self._laid:
+            self._laid[key] = paragraphs(key)
+        return self._laid[key]
+
+    def count(self, text: str) -> int:
+        """How many tokens ``text`` is."""
+        *lines, last = SEAM.split(text)
+        return sum(map(self._count, [*(line + "\n" for line in lines), last]))
+
+    def _count(self, lines: str) -> int:
+        if lines not in self._counted:
+            self._counted[lines] = tokens.count(lines, self.encoding)
+        return self._counted[lines]
+
+
+def paragraphs(items: Sequence[Item[Any]]) -> list[str]:
+    """Date, then each speaker once with the lines. No line of the text begins with words of a fact."""
+    lines: list[str] = []
+    last: Item[Any] | None = None
+    for item in ordered(items):
+        said = item.candidate
+        if last is None or last.paragraph != item.paragraph:
+            lines.append(inert(said.label) or "-")
+            last = None
+        if said.speaker and (last is None or last.candidate.speaker != said.speaker):
+            lines[-1] += f" {inert(said.speaker)}:"
+        lines[-1] += f" {item.text}"
+        last = item
+    return lines
+
+
+def line_of(item: Item[Candidate], section: str) -> Line:
+    """The item for those who ask what the block says and why."""
+    fact = item.candidate
+    return Line(
+        ids=tuple(item.ids),
+        text=item.text,
+        tier=fact.tier,
+        period=fact.period,
+        label=fact.label,
+        chat=fact.chat,
+        speaker=fact.speaker,
+        restates=fact.restates,
+        at=fact.at,
+        section=section,
+        cost=item.cost,
+    )
+
+
+def item_of(line: Line) -> Item[Candidate]:
+    """The line, ready to be laid out again."""
+    return Item(
+        candidate=Candidate(
+            id=line.ids[0],
+            text=line.text,
+            at=line.at,
+            tier=line.tier,
+            period=line.period,
+            label=line.label,
+            chat=line.chat,
+            speaker=line.speaker,
+            restates=line.restates,
+        ),
+        text=line.text,
+        cost=line.cost,
+        ids=list(line.ids),
+    )

@@ -1,0 +1,82 @@
+"""Passages that are ranked already → fenced notes within a budget, laid out like a block.
+
+Not one function with ``pack``: notes come with their order, and have no tiers, no stable prefix and no reserve.
+Filling, layout and the proof of the budget are the same.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from memorybank.core.packing.assembly import FURTHER, SHORTEST, Assembly
+from memorybank.core.packing.choosing import Openings
+from memorybank.core.packing.items import Item, as_line, speaking
+from memorybank.core.packing.layout import ordered
+from memorybank.core.packing.values import Notes, Passage
+from memorybank.language import tokens
+
+#: No line can hold it, so no line can end the notes and go on as if somebody else spoke.
+FENCE = "```"
+#: Exact counts that filling the last tokens may take.
+TRIES = 12
+
+
+def listed(passages: Sequence[Passage], budget: int, *, header: str, encoding: str = "o200k_base") -> Notes:
+    """As many of the passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does."""
+    if not passages or budget <= 0:
+        return Notes()
+    items = list(_items(passages, encoding))
+    assembly: Assembly[Passage] = Assembly(f"{header}\n{FENCE}", budget, encoding, footer=FENCE)
+    assembly.fill(FURTHER, items, assembly.room(), AsRanked())
+    _top_up(assembly, items)
+    text, size = assembly.finished()
+    return Notes(text, size, tuple(item.candidate._replace(text=item.text) for item in ordered(assembly[FURTHER])))
+
+
+def _items(passages: Sequence[Passage], encoding: str) -> Iterable[Item[Passage]]:
+    """The passages as they would be shown, each once that says the same."""
+    names, said = speaking(passage.speaker for passage in passages), set()
+    for passage in passages:
+        text = as_line(passage.text, names)
+        item = Item(passage, text, tokens.count(text, encoding) + 1)
+        if text and item.key not in said:
+            said.add(item.key)
+            yield item
+
+
+class AsRanked:
+    """The objective of notes: the first before the next, as long as it fits."""
+
+    def __init__(self) -> None:
+        self.openings = Openings()
+
+    def gain(self, item: Item[Passage]) -> float:
+        """The same for all, so that they are taken in their order."""
+        return 0.0
+
+    def price(self, item: Item[Passage]) -> int:
+        """With its date and speaker."""
+        return self.openings.price(item, FURTHER)
+
+    def is_said(self, item: Item[Passage]) -> bool:
+        """Never: each is given once."""
+        return False
+
+    def take(self, item: Item[Passage]) -> None:
+        """Choose it."""
+        self.openings.add(item, FURTHER)
+
+
+def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]]) -> None:
+    """Estimates leave a few tokens over: add what fits by an exact count.
+
+    By estimates, as in a block, retention was .865 instead of .870, at the same fill.
+    """
+    left, tries = assembly.room(), 0
+    for item in items:
+        if left < SHORTEST or tries >= TRIES:
+            return
+        if item.cost <= left and item not in assembly[FURTHER]:
+            tries += 1
+            assembly[FURTHER].append(item)
+            if assembly.room() < 0:
+                assembly[FURTHER].pop()
+            left = assembly.room()

@@ -1,0 +1,224 @@
+"""Outputs → turns → the numbered, fenced transcript a summariser reads. Pure.
+
+Every output is one numbered item; what people wrote is indented, so a line that looks like
+a number, a role or a fence stays inside the item it was said in.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from math import ceil
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+from memorybank.core import extraction
+from memorybank.core.turns import Turn, Utterance
+from memorybank.core.validation import escape
+from memorybank.language import dates, tokens
+from memorybank.safety.redaction import redact
+
+INDENT = "\n    "
+IMAGE = "[image]"
+
+
+class Recorded(Protocol):
+    """What is read of an output; the model satisfies it, and so does any test's plain object."""
+
+    pk: Any
+    author: str
+    question: str
+    answer: str
+    messages: Any
+    created_at: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One numbered piece of a prompt: ``label`` is what a line cites, ``text`` what it is checked against."""
+
+    label: str
+    text: str
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"[{self.label}] {self.text}"
+
+
+def read(outputs: Iterable[Recorded], *, tz: ZoneInfo, redact_personal: bool) -> list[Turn]:
+    """Turns with secrets masked and speakers named, dated in the bank's zone."""
+    turns = [
+        Turn(
+            id=output.pk,
+            at=output.created_at.astimezone(tz),
+            utterances=tuple(_masked(_utterances(output), redact_personal)),
+        )
+        for output in outputs
+    ]
+    return list(extraction.named(turns))
+
+
+def _masked(utterances: Iterable[Utterance], personal: bool) -> Iterator[Utterance]:
+    for utterance in utterances:
+        text = redact(utterance.text, personal=personal).text.strip()
+        if text:
+            yield replace(utterance, text=text)
+
+
+def _utterances(output: Recorded) -> Iterator[Utterance]:
+    """Question, what happened in between, answer."""
+    yield Utterance("user", output.author, output.question)
+    for message in output.messages or []:
+        yield from _between(message, {output.question, output.answer})
+    yield Utterance("assistant", "assistant", output.answer)
+
+
+def _between(message: Any, said: set[str]) -> Iterator[Utterance]:
+    """Tool calls, tool results and images of one message in OpenAI's chat format, as text."""
+    if not isinstance(message, dict):
+        return
+    role = str(message.get("role", ""))
+    content = _content(message.get("content"))
+    if role == "tool":
+        yield Utterance("tool", f"result of {message.get('name') or 'tool'}", content)
+    elif role in ("user", "assistant") and content not in said:
+        leftover = IMAGE if content.replace(IMAGE, "").strip() in said else content
+        yield Utterance("user" if role == "user" else "assistant", role, leftover)
+    for call in message.get("tool_calls") or []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield Utterance("tool", "call", f"{function.get('name')}({function.get('arguments')})")
+
+
+def _content(content: Any) -> str:
+    """The text of a message's content: a string, or parts of which pictures become placeholders."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return "" if content is None else json.dumps(content, ensure_ascii=False)
+    parts = [part for part in content if isinstance(part, dict)]
+    return "\n".join(
+        str(part.get("text", "")) if part.get("type") == "text" else f"[{_placeholder(part)}]" for part in parts
+    )
+
+
+def _placeholder(part: dict[str, Any]) -> str:
+    kind = str(part.get("type", "attachment"))
+    return "image" if "image" in kind else kind.removeprefix("input_")
+
+
+def items(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
+    """The turns, numbered from 1, each with its date; relative dates resolved against it."""
+    return dated(outline(turns, encoding=encoding), turns, encoding=encoding)
+
+
+def outline(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
+    """The same with relative dates as they were said: made in a tenth of the time, and enough to plan with."""
+    numbered = []
+    for number, turn in enumerate(turns, start=1):
+        said = [f"{u.speaker}: {_indented(u.text)}" for u in turn.utterances]
+        text = f"({dates.spell(turn.at.date())}) {INDENT.join(said)}"
+        numbered.append(Item(str(number), text, tokens.count(text, encoding)))
+    return numbered
+
+
+def dated(planned: Iterable[Item], turns: Sequence[Turn], *, encoding: str) -> list[Item]:
+    """Items of an :func:`outline` of ``turns``, or parts of them, with relative dates resolved."""
+    return [_dated(item, turns[int(item.label) - 1], encoding) for item in planned]
+
+
+def _dated(item: Item, turn: Turn, encoding: str) -> Item:
+    text = dates.resolve(item.text, turn.at.date())
+    return item if text == item.text else replace(item, text=text, tokens=tokens.count(text, encoding))
+
+
+def unlabelled(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
+    """Speaker and text of a line that a model copied with its item's date and speaker in front; "" if none."""
+    for day in days:
+        text = text.removeprefix(f"({dates.spell(day)}) ")
+    for speaker in speakers:
+        if speaker and text.startswith(f"{speaker}: "):
+            return speaker, text.removeprefix(f"{speaker}: ")
+    return "", text
+
+
+def _indented(text: str) -> str:
+    return INDENT.join(line for raw in text.splitlines() if (line := escape(raw)))
+
+
+def chunks(numbered: Iterable[Item], limit: int, *, encoding: str) -> list[list[Item]]:
+    """Runs of items of at most ``limit`` tokens each, split on turns; a giant turn is split, too.
+
+    Nothing is left out and nothing is repeated; the parts of a split turn keep its number.
+    """
+    return _runs((piece for item in numbered for piece in _split(item, limit, encoding)), limit)
+
+
+def waves(numbered: Iterable[Item], size: int, *, width: int, limit: int, encoding: str) -> list[list[Item]]:
+    """The same in runs of about ``size`` tokens, even and as many as make whole waves of ``width``.
+
+    A run is up to a tenth longer than ``size`` (never than ``limit``), because one more wave for the rest
+    would take as long as any. None is cut below half of ``size`` only to fill a wave. Where turns are too
+    long to be even, the runs are as few as hold them.
+    """
+    pieces = [piece for item in numbered for piece in _split(item, min(size, limit), encoding)]
+    total = sum(piece.tokens for piece in pieces)
+    longest = min(limit, size + size // 10)
+    fullest = _runs(pieces, longest)
+    fewest = max(ceil(total / size), len(fullest))
+    wanted = max(fewest, min(ceil(fewest / width) * width, 2 * total // size))
+    even = _even(pieces, wanted)
+    return even if all(sum(piece.tokens for piece in run) <= longest for run in even) else fullest
+
+
+def _even(pieces: Sequence[Item], wanted: int) -> list[list[Item]]:
+    """Each piece in the run that its middle falls into, if all were of one length."""
+    total = sum(piece.tokens for piece in pieces)
+    runs: list[list[Item]] = [[] for _ in range(wanted)]
+    before = 0
+    for piece in pieces:
+        runs[min(wanted - 1, (2 * before + piece.tokens) * wanted // (2 * total or 1))].append(piece)
+        before += piece.tokens
+    return [run for run in runs if run]
+
+
+def _runs(pieces: Iterable[Item], limit: int) -> list[list[Item]]:
+    """Each run as full as ``limit`` allows; what is longer stands alone."""
+    runs: list[list[Item]] = [[]]
+    room = limit
+    for piece in pieces:
+        if piece.tokens > room and runs[-1]:
+            runs.append([])
+            room = limit
+        runs[-1].append(piece)
+        room -= piece.tokens
+    return runs
+
+
+def _split(item: Item, limit: int, encoding: str) -> Iterator[Item]:
+    """The item itself, or parts of it of at most ``limit`` tokens, at a space if one is near."""
+    if item.tokens <= limit:
+        yield item
+        return
+    size = max(1, len(item.text) * limit // item.tokens * 19 // 20)
+    start = 0
+    while start < len(item.text):
+        end = _cut(item.text, start, start + size)
+        while (count := tokens.count(item.text[start:end], encoding)) > limit and end - start > 1:
+            end = start + max(1, (end - start) * limit // count)
+        yield Item(item.label, item.text[start:end], count)
+        start = end
+
+
+def _cut(text: str, start: int, end: int) -> int:
+    """``end``, moved back to just after a space in the last tenth of the slice."""
+    if end >= len(text):
+        return len(text)
+    space = max(text.rfind(" ", end - (end - start) // 10, end), text.rfind("\n", end - (end - start) // 10, end))
+    return space + 1 if space > start else end
+
+
+def fence(shown: Iterable[Item], nonce: str) -> str:
+    """The items between fences nobody could have written, because ``nonce`` was drawn just now."""
+    body = "\n".join(str(item) for item in shown)
+    return f"<<<data {nonce}\n{body}\ndata {nonce}>>>"

@@ -1,0 +1,66 @@
+"""What a source states, in a form that claims can be held against."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from memorybank.core.validation.dates import Date, mentions, short_mentions, without
+from memorybank.core.validation.numbers import values
+
+URL = re.compile(r"(?:https?|ftp)://[^\s<>\"'()\[\]{}‹›，。、；]+|(?<![\w.@])www\.[^\s<>\"'()\[\]{}‹›，。、；]+")
+EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+TIME = re.compile(
+    r"(?<![\d:.])(?P<h>[01]?\d|2[0-3])"
+    r"(?:[:h時时点點](?P<m>[0-5]\d)(?::(?P<s>[0-5]\d)|分)?(?:\s?[ap]\.?m\b\.?)?|\s?[ap]\.?m\b\.?)(?!\d)",
+    re.I,
+)
+_OWN_LABEL = re.compile(r"^\s*\[F?\d+\]")
+_SCHEME = re.compile(r"^(?:https?|ftp)://(?:www\.)?|^www\.")
+
+
+def normal(text: str) -> str:
+    """``text`` with one form for each character: full-width, Arabic and Devanagari digits become 0-9."""
+    text = unicodedata.normalize("NFKC", text).replace("\u2044", "/")
+    if text.isascii():
+        return text
+    return "".join(_digit(character) for character in text)
+
+
+def _digit(character: str) -> str:
+    value = None if character.isascii() else unicodedata.decimal(character, None)
+    return character if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One source, read once. ``text`` is normalised and casefolded."""
+
+    text: str
+    numbers: frozenset[str]
+    dates: tuple[Date, ...]
+    links: frozenset[str]
+    times: frozenset[str]
+
+    @classmethod
+    def of(cls, source: str) -> "Evidence":
+        """Read ``source``."""
+        text = normal(_OWN_LABEL.sub("", source)).casefold()
+        said = mentions(text)
+        dates = tuple(date for mention in said + short_mentions(text) for date in mention.readings)
+        links = frozenset(link(match[0]) for pattern in (URL, EMAIL) for match in pattern.finditer(text))
+        clocks = frozenset(time for match in TIME.finditer(text) for time in times(match))
+        years = {str(date.year) for date in dates if date.year}
+        hours = {time.removesuffix(":00") for time in clocks if time.endswith(":00")}
+        return cls(text, values(TIME.sub(" ; ", without(said, text))) | years | hours, dates, links, clocks)
+
+
+def link(written: str) -> str:
+    """A link or address without what people drop: scheme, www, a final slash or full stop."""
+    return _SCHEME.sub("", written.casefold().rstrip(".,;:!?*_`~")).rstrip("/")
+
+
+def times(match: re.Match[str]) -> tuple[str, ...]:
+    """A time of day as written and on the other clock (2:30 is 14:30); the most exact first."""
+    hour, minute, second = int(match["h"]), match["m"] or "00", match["s"]
+    exact = [f"{hour}:{minute}", f"{(hour + 12) % 24}:{minute}"]
+    return (*(f"{time}:{second}" for time in exact if second), *exact)

@@ -1,0 +1,48 @@
+"""Messages → clean single-line sentences and their content words, in any language."""
+
+from collections.abc import Collection
+
+from memorybank.language import is_cjk, plain
+from memorybank.language.sentences.cleaning import tidy
+from memorybank.language.sentences.markdown import prose
+from memorybank.language.sentences.splitting import bounded, clauses, cut_at, ended, sentence_ends, tells
+from memorybank.language.sentences.wording import ARTICLES, FUNCTION, PRAISE, length, terms, words
+
+__all__ = [
+    "ARTICLES", "FUNCTION", "PRAISE", "ended", "joined", "length", "names_in", "readable", "sentences", "tells",
+    "terms", "tidy", "words",
+]  # fmt: skip
+
+# Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.
+LONGEST_MESSAGE = 200_000
+
+
+def readable(text: str) -> str:
+    """What is read of a message: all of it, or the two ends of a very long one, with nothing hidden in it."""
+    if len(text) > LONGEST_MESSAGE:
+        text = f"{text[: LONGEST_MESSAGE // 2]}\n{text[-LONGEST_MESSAGE // 2 :]}"
+    return plain(text)
+
+
+def sentences(text: str) -> list[str]:
+    """The prose sentences of one message, each on one line, in order."""
+    return [
+        clause
+        for line in prose(readable(text))
+        for sentence in cut_at(line, sentence_ends(line))
+        for short in bounded(sentence)
+        for clause in clauses(short)
+    ]
+
+
+def joined(first: str, second: str) -> str:
+    """Two sentences on one line."""
+    first = ended(first)
+    return first + second if is_cjk(first[-2:-1]) else f"{first} {second}"
+
+
+def names_in(speakers: Collection[str]) -> frozenset[str]:
+    """How the people of a chat address each other: full and first names, case-folded."""
+    spoken = {speaker.casefold() for speaker in speakers}
+    spoken |= {speaker.split()[0].casefold() for speaker in speakers if speaker.split()}
+    return frozenset(name for name in spoken if len(name) > 1 and name != "assistant")

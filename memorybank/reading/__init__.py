@@ -1,0 +1,1 @@
+"""All that reads a bank: its block, recall, prompts, exports, counts, proofs and explanations."""

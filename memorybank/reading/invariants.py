@@ -1,0 +1,132 @@
+"""I1 coverage, I2 tree, I3 budget, checked on live data. Reads only."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from memorybank import conf
+from memorybank.language import tokens
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
+from memorybank.reading import rendering
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken invariant, and where; never chat text."""
+
+    invariant: str
+    where: str
+    what: str
+
+
+def check(bank: Bank) -> list[Violation]:
+    """Every violation found in a bank; [] is the proof that there is none now."""
+    return [*_coverage(bank), *_tree(bank), *_places(bank), *_citations(bank), *_budget(bank)]
+
+
+def _coverage(bank: Bank) -> Iterator[Violation]:
+    """I1: every ok output is covered by exactly one leaf, or comes after the watermark and is counted."""
+    leaves: dict[int, list[tuple[int, int, int]]] = {}
+    columns = ("chat_id", "first_output", "last_output", "output_count")
+    for chat_id, first, last, count in bank.entries.leaves().order_by("first_output").values_list(*columns):
+        leaves.setdefault(chat_id, []).append((first, last, count))
+    for chat in bank.chats.all().iterator():
+        ids = list(chat.outputs.remembered().order_by("pk").values_list("pk", flat=True))
+        for what in _chat_coverage(chat, ids, leaves.get(chat.pk, [])):
+            yield Violation("I1", f"chat {chat.pk}", what)
+
+
+def _chat_coverage(chat: Chat, ids: list[int], leaves: list[tuple[int, int, int]]) -> Iterator[str]:
+    waiting = [pk for pk in ids if pk > chat.summarised_through]
+    if len(waiting) != chat.pending_outputs:
+        yield f"{len(waiting)} turns wait, {chat.pending_outputs} are counted"
+    covered: Counter[int] = Counter()
+    for first, last, count in leaves:
+        inside = [pk for pk in ids if first <= pk <= last]
+        covered.update(inside)
+        if len(inside) != count:
+            yield f"the leaf from output {first} counts {count} turns and covers {len(inside)}"
+        if last > chat.summarised_through:
+            yield f"the leaf from output {first} reaches beyond the watermark"
+    for pk in ids:
+        if covered[pk] != (pk <= chat.summarised_through):
+            yield f"output {pk} is covered by {covered[pk]} leaves"
+    if _is_forgotten_by_the_sweep(chat):
+        yield "its turns wait, but no sweep will ever look at it"
+
+
+def _is_forgotten_by_the_sweep(chat: Chat) -> bool:
+    waits = chat.pending_outputs > 0 and chat.bank.enabled
+    return waits and not chat.private and chat.due_at is None and chat.parked_at is None
+
+
+def _tree(bank: Bank) -> Iterator[Violation]:
+    """I2: one coarser parent of the same bank at most, counts add up, no cycle."""
+    entries = {entry.pk: entry for entry in Entry.objects.filter(bank=bank)}
+    sums: Counter[int] = Counter()
+    for entry in entries.values():
+        if entry.parent_id is None:
+            continue
+        parent = entries.get(entry.parent_id)
+        if parent is None:
+            yield Violation("I2", f"entry {entry.pk}", "its parent belongs to another bank")
+        elif Granularity(parent.granularity).rank <= Granularity(entry.granularity).rank:
+            yield Violation("I2", f"entry {entry.pk}", "its parent is not coarser")
+        sums[entry.parent_id] += entry.output_count
+    for entry in entries.values():
+        if entry.granularity != Granularity.CONVERSATION and entry.output_count != sums[entry.pk]:
+            what = f"counts {entry.output_count} turns, its children {sums[entry.pk]}"
+            yield Violation("I2", f"entry {entry.pk}", what)
+
+
+def _places(bank: Bank) -> Iterator[Violation]:
+    """A fact is of its entry's bank, and in the tier of the live entry above; the lines of absorbed digests in none."""
+    entries = {pk: rest for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity")}
+    facts = Fact.objects.filter(Q(bank=bank) | Q(entry__bank=bank)).order_by("pk")
+    for pk, entry, own, tier in facts.values_list("pk", "entry_id", "bank_id", "tier").iterator():
+        if own != bank.pk or entry not in entries:
+            yield Violation("I2", f"fact {pk}", "its entry belongs to another bank")
+        elif tier != (expected := _tier(entries, entry)):
+            yield Violation("I2", f"fact {pk}", f"stands in tier {tier}, its entry in {expected}")
+
+
+def _tier(entries: dict[int, list[Any]], pk: int) -> int | None:
+    parent, rung = entries[pk]
+    if rung != Granularity.CONVERSATION:
+        return None if parent else Granularity(rung).tier
+    for _ in Granularity:  # no chain is longer, and a cycle is somebody else's finding
+        if parent in entries:
+            parent, rung = entries[parent]
+    return Granularity(rung).tier
+
+
+def _citations(bank: Bank) -> Iterator[Violation]:
+    """A fact of a leaf cites turns of its chat; a digest and its facts rest on leaf facts of this bank."""
+    facts = Fact.objects.filter(entry__bank=bank)
+    leaf_facts = set(facts.filter(entry__granularity=Granularity.CONVERSATION).values_list("pk", flat=True))
+    outputs = dict(Output.objects.filter(chat__bank=bank).values_list("pk", "chat_id"))
+    for fact in facts.select_related("entry").iterator():
+        leaf = fact.entry.granularity == Granularity.CONVERSATION
+        for cited in fact.citations:
+            if outputs.get(cited) != fact.entry.chat_id if leaf else cited not in leaf_facts:
+                yield Violation("I2", f"fact {fact.pk}", f"cites {cited}, which is not there")
+    for pk, kept in bank.entries.exclude(kept=[]).values_list("pk", "kept"):
+        for missing in set(kept) - leaf_facts:
+            yield Violation("I2", f"entry {pk}", f"stands for fact {missing}, which is not there")
+
+
+def _budget(bank: Bank) -> Iterator[Violation]:
+    """I3: the block, counted with the real tokenizer, fits: a fresh one, and the stored one as it is given."""
+    stored = StoredBlock.objects.current(bank.pk)
+    blocks = {"fresh": rendering.render(bank).text}
+    if stored:
+        blocks["stored"] = stored.shown_to("", bank.max_tokens).block.text
+    for name, text in blocks.items():
+        size = tokens.count(text, conf.current().encoding)
+        if size > bank.max_tokens:
+            yield Violation("I3", f"{name} block", f"{size} tokens, the budget is {bank.max_tokens}")
+    if stored and (size := tokens.count(stored.text, stored.encoding)) != stored.tokens:
+        yield Violation("I3", "stored block", f"{size} tokens, but {stored.tokens} are noted")

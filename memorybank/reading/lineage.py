@@ -1,0 +1,32 @@
+"""Why memory says something: a fact → the facts and turns it rests on. Whoever reads turns is on the audit trail."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from memorybank.audit import log
+from memorybank.models import Bank, Event, Fact, Granularity, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why memory says something: the leaf facts a digest's fact rests on, and the turns."""
+
+    fact: Fact
+    facts: list[Fact]
+    outputs: list[Output]
+
+
+def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime) -> Explanation:
+    """The lineage of a fact of ``bank``, down to the turns it cites. Raises ``Fact.DoesNotExist``.
+
+    These are people's own words: that ``actor`` has read them goes on the audit trail.
+    """
+    fact = Fact.objects.select_related("entry").get(pk=fact_id, entry__bank=bank)
+    leaf_facts: list[Fact] = []
+    if fact.entry.granularity != Granularity.CONVERSATION:
+        leaf_facts = list(Fact.objects.filter(entry__bank=bank, pk__in=fact.citations).select_related("entry"))
+    cited = {output for each in (leaf_facts or [fact]) for output in each.citations}
+    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("pk")
+    detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs if not output.chat.private]}
+    log(bank, actor, Event.Action.READ, now, **detail)
+    return Explanation(fact, leaf_facts, list(outputs))

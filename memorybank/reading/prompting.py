@@ -1,0 +1,81 @@
+"""What one message of a chat is given: the stored block without the chat's own lines, and notes beside the message.
+
+The chat path: two indexed reads and the laying out of some lines, whatever the bank holds. Nothing is rendered.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import FilteredRelation, Q
+
+from memorybank import conf
+from memorybank.core.packing import Sourced
+from memorybank.models import Bank, Chat, StoredBlock
+from memorybank.reading import rendering
+from memorybank.reading.rendering import NOTHING, Text
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMemory:
+    """The block for the system prompt, and the notes that stand beside the newest message and nowhere else.
+
+    ``version`` names the stored block (0: there is none).
+    """
+
+    block: Text = NOTHING
+    recalled: Text = NOTHING
+    version: int = 0
+
+
+class Given(NamedTuple):
+    """What is known of a bank and a chat before a prompt is made. ``chat`` is None for one that has no turns yet."""
+
+    enabled: bool
+    max_tokens: int
+    recall_tokens: int
+    chat: int | None
+    kept: int | None
+    last_output_at: datetime | None
+
+
+def prompt_memory(
+    bank: Bank, *, chat_key: str = "", question: str = "", now: datetime, keep: bool = False
+) -> PromptMemory:
+    """What a chat's next message is given. The block is the same whatever is asked.
+
+    While a chat is warm it gets the version it had, unless something was withdrawn meanwhile. With ``keep``
+    (a prompt is made, not looked at) the chat remembers which.
+    """
+    given = _given(bank.pk, chat_key)
+    stored = _stored(bank.pk, given, now) if given.enabled else None
+    shown = stored.shown_to(chat_key, given.max_tokens) if stored else Sourced()
+    recalled = NOTHING
+    if given.enabled:
+        recalled = rendering.notes(bank, question, shown, given.recall_tokens, exclude_chat=chat_key, now=now)
+    if keep and stored and given.chat and given.kept != stored.pk:
+        _keep(given.chat, stored)
+    return PromptMemory(rendering.as_text(shown), recalled, stored.version if stored else 0)
+
+
+def _given(bank_id: int, chat_key: str) -> Given:
+    """The bank and the chat, in one query."""
+    own = FilteredRelation("chats", condition=Q(chats__key=chat_key))
+    columns = ("enabled", "max_tokens", "recall_tokens", "own__pk", "own__kept_block", "own__last_output_at")
+    row: tuple[Any, ...] = Bank.objects.annotate(own=own).values_list(*columns).get(pk=bank_id)
+    return Given(*row)
+
+
+def _stored(bank_id: int, given: Given, now: datetime) -> StoredBlock | None:
+    """The block the chat keeps while it is warm; else the current one."""
+    warm = timedelta(minutes=conf.current().block_keep_minutes)
+    if given.kept and given.last_output_at and given.last_output_at > now - warm:
+        kept = StoredBlock.objects.filter(pk=given.kept, bank=bank_id).first()
+        if kept:  # else it was withdrawn since the chat was read
+            return kept
+    return StoredBlock.objects.current(bank_id)
+
+
+def _keep(chat_id: int, stored: StoredBlock) -> None:
+    """Remember what the chat was given, if it is still there."""
+    Chat.objects.filter(pk=chat_id).update(kept_block=StoredBlock.objects.filter(pk=stored.pk).values("pk"))

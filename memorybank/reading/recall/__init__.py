@@ -1,0 +1,21 @@
+"""Recall: a question → ranked facts and turns of one bank, and the part of a prompt block that answers it.
+
+Turns are searched (measured: better than searching what was extracted from them), over the database's own
+full-text index. Facts are found through the turns they cite, so hiding, editing or erasing one needs no index.
+Writing the index is the business of :mod:`memorybank.reading.recall.indexing`, whose rules no question needs.
+"""
+
+from memorybank.reading.recall.embedding import embed_due
+from memorybank.reading.recall.embedding import is_due as embedding_is_due
+from memorybank.reading.recall.hits import Hit, recall
+from memorybank.reading.recall.searching import mentioning
+from memorybank.reading.recall.tail import answering
+
+__all__ = [
+    "Hit",
+    "answering",
+    "embed_due",
+    "embedding_is_due",
+    "mentioning",
+    "recall",
+]

@@ -1,0 +1,48 @@
+"""The visible lines of a turn: without what was hidden, held back or replaced since; as corrected.
+
+The index keeps what was said. What people decided about it, and what overtook it, is known of the facts. Pure.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from memorybank.models import Standing
+from memorybank.reading.recall.words import content
+
+#: A sentence says a fact if they share so much of the shorter one's content words.
+SAME = 0.6
+
+#: Speaker, sentence, worth; as a document stores them.
+Line = Sequence[Any]
+
+
+def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[Line]]:
+    """Those of each turn, given all its lines and what became of the facts that cite it. Pure."""
+    changes: dict[int, list[tuple[frozenset[str], str]]] = defaultdict(list)
+    for fact in facts:
+        if fact.is_edited or not fact.is_visible:
+            for turn in fact.citations:
+                changes[turn].append((frozenset(content(fact.text)), fact.text if fact.is_visible else ""))
+    return {turn: _corrected(own, changes.get(turn, ())) for turn, own in lines.items()}
+
+
+def _corrected(lines: Sequence[Line], facts: Iterable[tuple[frozenset[str], str]]) -> list[Line]:
+    """The lines without those that say a changed fact; the first of them is replaced by its correction."""
+    kept: list[Line] = list(lines)
+    for words, instead in facts:
+        after: list[Line] = []
+        for speaker, text, worth in kept:
+            if not says(frozenset(content(text)), words):
+                after.append((speaker, text, worth))
+            elif instead:
+                after.append((speaker, instead, worth))
+                instead = ""
+        kept = after
+    return kept
+
+
+def says(sentence: frozenset[str], fact: frozenset[str]) -> bool:
+    """Whether the sentence with these content words says the fact with those."""
+    least = min(len(sentence), len(fact))
+    return least > 0 and len(sentence & fact) >= SAME * least

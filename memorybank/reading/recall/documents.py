@@ -1,0 +1,77 @@
+"""A turn → its document: the sentences that memory may show, and the words it is found by. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memorybank.core.extraction.prior import Prior
+from memorybank.core.turns import Turn, Utterance
+from memorybank.core.validation import escape
+from memorybank.language import dates, plain
+from memorybank.language.sentences import length, names_in, sentences, tidy
+from memorybank.reading.recall.words import MOST_WORDS, content, date_words
+from memorybank.safety import quarantine
+
+#: Of a very long turn this many sentences are kept for showing; all its words are indexed.
+MOST_LINES = 200
+#: "[photo: a red bicycle]", "[file: plan.pdf]": what a client writes in place of what was not text.
+_PLACEHOLDER = re.compile(r"\[(\w{2,20}): ([^\[\]\n]{1,400})\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One sentence of a turn. ``worth`` is its prior, 0…1."""
+
+    speaker: str
+    text: str
+    worth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A turn, ready to be stored."""
+
+    id: int
+    previous: int | None
+    said_at: datetime
+    lines: tuple[Said, ...]
+    content: tuple[str, ...]
+    dates: tuple[str, ...]
+
+
+def documents(turns: Sequence[Turn], *, after: int, encoding: str) -> list[Document]:
+    """The documents of the turns with an id above ``after``.
+
+    ``turns`` are of one chat, masked, with their speakers named; the earlier ones are there to be neighbours.
+    """
+    prior = Prior(encoding)
+    names = names_in({utterance.speaker for turn in turns for utterance in turn.utterances})
+    before = [None, *(turn.id for turn in turns)]
+    pairs = zip(turns, before, strict=False)
+    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id > after]
+
+
+def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Prior) -> Document:
+    day = turn.at.date()
+    spoken = [utterance for utterance in turn.utterances if utterance.role != "tool"]
+    lines = [said for utterance in spoken for said in _lines(utterance, turn, names, prior)]
+    resolved = "\n".join(f"{u.speaker} {dates.resolve(plain(u.text), day)}" for u in spoken)
+    return Document(
+        id=turn.id,
+        previous=previous,
+        said_at=turn.at,
+        lines=tuple(lines[:MOST_LINES]),
+        content=tuple(content(resolved)[:MOST_WORDS]),
+        dates=tuple(date_words(day, resolved)[:MOST_WORDS]),
+    )
+
+
+def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[Said]:
+    """Its sentences, tidied, dated, escaped; none that reads like an order to a model."""
+    machine = utterance.role == "assistant" and utterance.speaker == "assistant"
+    text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
+    for raw in sentences(text):
+        shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
+        if length(shown) > 1 and not quarantine.reason(shown):
+            yield Said(utterance.speaker, shown, prior.weigh(shown, assistant=machine))

@@ -1,0 +1,104 @@
+"""A question → the turns of a bank that answer it, best first."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+
+from memorybank.language import dates
+from memorybank.models import Bank, Chat, SearchDocument
+from memorybank.reading.recall import index, ranking, vectors
+from memorybank.reading.recall.ranking import Turn
+from memorybank.reading.recall.words import When, asked, hashed, whens
+
+#: Turns looked at closely, at least. The rest shares too little with the question.
+CLOSELY = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as the index understands it. ``rarities`` go with ``words``; 0…1 of ``dates``: how exact they are."""
+
+    text: str
+    words: tuple[str, ...]
+    dates: tuple[str, ...] = ()
+    exact: tuple[float, ...] = ()
+
+
+@dataclass(slots=True)
+class Found:
+    """Turns with their scores, best first, and how rare each word of the question is in this bank."""
+
+    ranked: list[tuple[int, float]] = field(default_factory=list)
+    rarities: dict[str, float] = field(default_factory=dict)
+
+
+def understood(bank: Bank, question: str, now: datetime | None) -> Question:
+    """The words and dates of a question; "yesterday" is read against ``now`` in the bank's zone."""
+    absolute = dates.resolve(question, now.astimezone(bank.tz).date(), replace=True) if now else question
+    named = sorted(whens(absolute), key=When.word)
+    return Question(
+        question, tuple(asked(absolute)), tuple(when.word() for when in named), tuple(map(_exactness, named))
+    )
+
+
+def _exactness(when: When) -> float:
+    """A day says more than a month, a month more than a year."""
+    return 1.0 if when.day else 0.5 if when.month else 0.25
+
+
+def search(bank: Bank, question: Question, *, without: Chat | None, most: int) -> Found:
+    """The ``most`` best turns. One query for the words, two for the turns, one for vectors if there are any."""
+    hashes = [hashed(bank.pk, word) for word in (*question.words, *question.dates)]
+    postings = index.postings(bank.pk, hashes, without_chat=without.pk if without else None)
+    by_word, by_date = postings[: len(question.words)], postings[len(question.words) :]
+    total = SearchDocument.objects.filter(bank=bank).count() if postings else 0
+    rarities = [ranking.rarity(len(found), total) for found in by_word]
+    dated = _dated(by_date, question.exact)
+    worth = [ranking.rarity(len(found), total) for found in by_date]
+    closely = max(CLOSELY, most)
+    near = ranking.shortlist([*by_word, *by_date], [*rarities, *worth], closely)
+    cosines = vectors.cosines(bank, question.text, without=without)
+    near = list(dict.fromkeys([*near, *sorted(cosines, key=lambda pk: -cosines[pk])[:closely]]))
+    turns = _turns(bank, near, hashes[: len(question.words)])
+    scored = ranking.scores(turns, rarities, dated=dated, cosines=cosines)
+    ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
+    return Found(ranked[:most], dict(zip(question.words, rarities, strict=True)))
+
+
+def mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
+    """Ids of chats with a turn that has all words and dates of one of the texts: of each the ``most`` newest turns.
+
+    A text without a word that is indexed is in no turn that could be found. Two queries.
+    """
+    questions = [understood(bank, text, None) for text in texts]
+    phrases = [[hashed(bank.pk, word) for word in (*each.words, *each.dates)] for each in questions]
+    turns = set(chain.from_iterable(index.newest([phrase for phrase in phrases if phrase], most)))
+    return set(SearchDocument.objects.of(bank).filter(pk__in=turns).values_list("chat_id", flat=True))
+
+
+def _dated(postings: Sequence[Sequence[int]], exact: Sequence[float]) -> dict[int, float]:
+    """How well each turn meets the dates of the question, 0…1."""
+    met: dict[int, float] = {}
+    for found, value in zip(postings, exact, strict=True):
+        for pk in found:
+            met[pk] = max(met.get(pk, 0.0), value)
+    return met
+
+
+def _turns(bank: Bank, near: Sequence[int], hashes: Sequence[str]) -> list[Turn]:
+    """The turns with the turn before and the turn after each."""
+    documents = SearchDocument.objects.of(bank).values_list("pk", "words", "length", "previous")
+    found = [*documents.filter(pk__in=near), *documents.filter(previous__in=near)]  # an "or" would use no index
+    before = {row[3] for row in found if row[3]} - {row[0] for row in found}
+    rows = set(found).union(documents.filter(pk__in=before) if before else ())
+    following = {row[3]: row[0] for row in rows if row[3]}
+    return [
+        Turn(pk, _counts(words, hashes), length, previous, following.get(pk)) for pk, words, length, previous in rows
+    ]
+
+
+def _counts(words: str, hashes: Sequence[str]) -> tuple[int, ...]:
+    """How often each index word is among a document's."""
+    each = words.split(" ")
+    return tuple(map(each.count, hashes))

@@ -1,0 +1,151 @@
+"""Text → the words a turn is found by, the same on every database. Pure.
+
+The index holds no readable word: each is the bank's number and a hash, so that no query of one bank can meet
+a word of another, and what a database keeps of a deleted row for a while (FTS5 segments, dead tuples) says
+nothing. Dates are words, too: a turn is found by the day it was said on and by the days it speaks of.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from memorybank.language import either, every, is_cjk, pack
+from memorybank.language.dates.spans import MONTHS
+from memorybank.language.sentences import FUNCTION, PRAISE, words
+
+#: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
+MOST_WORDS = 8_000
+#: Of a very long question, this many content words are looked for: those of its beginning and of its end.
+MOST_ASKED = 32
+
+LONGEST_WORD, STEM = 60, 6
+
+SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
+
+_PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
+_MONTH = "|".join(MONTHS)
+_TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
+_SPELT = re.compile(
+    rf"\b(?:(?P<day>\d{{1,2}})(?:{_TH})?(?: {_OF})? )?(?P<month>{_MONTH})"
+    rf"(?: (?P<after>\d{{1,2}})(?:{_TH})?\b)?(?:,? (?P<year>(?:19|20)\d\d)\b)?"
+)
+_ISO = re.compile(r"(?<![\w-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\w-])")
+_YEAR = re.compile(r"(?<![\w.,-])(?P<year>(?:19|20)\d\d)(?![\w-]|[.,]\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A day, month or year as far as a text names it; 0 is what it leaves open."""
+
+    year: int = 0
+    month: int = 0
+    day: int = 0
+
+    def word(self) -> str:
+        """As an index word."""
+        return f"@{self.year or ''}-{self.month or ''}-{self.day or ''}"
+
+    def coarser(self) -> Iterator["When"]:
+        """Everything it can be asked for by: itself, its month, its year, and without the year."""
+        yield self
+        if self.day:
+            yield When(self.year, self.month)
+        if self.month and self.year:
+            yield When(self.year)
+            yield When(0, self.month)
+        if self.day and self.year:
+            yield When(0, self.month, self.day)
+
+
+def whens(text: str) -> set[When]:
+    """The dates a text names, in words ("7 May 2023", "May 2023") or as ISO 8601."""
+    found = {_spelt(match) for match in _SPELT.finditer(text)}
+    found |= {When(int(m["year"]), int(m["month"]), int(m["day"] or 0)) for m in _ISO.finditer(text)}
+    bare = _ISO.sub(" ", _SPELT.sub(" ", text))
+    return found | {When(int(match["year"])) for match in _YEAR.finditer(bare)}
+
+
+def _undated(text: str) -> str:
+    """Without its dates, which are looked for as such."""
+    for pattern in (_SPELT, _ISO, _YEAR):
+        text = pattern.sub(" ", text)
+    return text
+
+
+def _spelt(match: re.Match[str]) -> When:
+    day = int(match["day"] or match["after"] or 0)
+    return When(int(match["year"] or 0), MONTHS.index(match["month"]) + 1, day if day <= 31 else 0)
+
+
+def date_words(said_on: date, text: str) -> list[str]:
+    """What a turn said on ``said_on`` is found by when a question names a date."""
+    days = {When(said_on.year, said_on.month, said_on.day), *whens(text)}
+    return sorted({each.word() for day in days for each in day.coarser()})
+
+
+def content(text: str) -> list[str]:
+    """The content words in order, without their endings, so that "camping" is found by "camped"."""
+    return [stem(word) for word in words(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
+
+
+def stem(word: str) -> str:
+    """English endings go (harmless elsewhere, as questions lose them, too); then six letters tell most words apart,
+    in most inflected languages. Identifiers stay whole.
+    """
+    word = word.removesuffix("'s").removesuffix("’s")
+    if not word.isalpha() or is_cjk(word):
+        return word
+    word = _without_participle(_singular(word))
+    return (word[:-1] if len(word) > 4 and word.endswith("e") else word)[:STEM]
+
+
+def _singular(word: str) -> str:
+    for ending, instead in _PLURALS:
+        if len(word) > 3 and word.endswith(ending) and not word.endswith(("ss", "us")):
+            return word.removesuffix(ending) + instead
+    return word
+
+
+def _without_participle(word: str) -> str:
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) >= len(ending) + 3:
+            word = word.removesuffix(ending)
+            doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz"
+            return word[:-1] if doubled else word
+    return word
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether it only greets, thanks or agrees: nobody looks anything up for that."""
+    return all(word in SMALL_TALK or word in FUNCTION for word in words(text))
+
+
+def asked(question: str) -> list[str]:
+    """The distinct content words of a question, without its dates; none of small talk; bounded."""
+    question = _undated(question)
+    found = [] if is_small_talk(question) else list(dict.fromkeys(content(question)))
+    if len(found) <= MOST_ASKED:
+        return found
+    return found[: MOST_ASKED // 2] + found[-MOST_ASKED // 2 :]
+
+
+def hashed(bank_id: int, word: str) -> str:
+    """The index word of ``word`` in a bank: ASCII letters and digits, beginning with a letter."""
+    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=5).digest()
+    return f"b{bank_id}x{base64.b32encode(digest).decode().lower()}"
+
+
+def of_chat(bank_id: int, chat_id: int) -> str:
+    """The index word that every turn of a chat has, so that the index itself can leave the chat out."""
+    return f"b{bank_id}c{chat_id}"
+
+
+def indexed(bank_id: int, chat_id: int, said: Sequence[str], dates: Iterable[str]) -> str:
+    """The index words of a turn, in one string. Content words are repeated as often as they were said."""
+    known = {word: hashed(bank_id, word) for word in set(said)}
+    return " ".join(
+        [of_chat(bank_id, chat_id), *(hashed(bank_id, word) for word in dates), *map(known.__getitem__, said)]
+    )

@@ -1,0 +1,122 @@
+"""What people decide about a bank: its settings, what is private or hidden. Validated, and on the audit trail."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import available_timezones
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from memorybank.audit import log
+from memorybank.exceptions import DisclosureRequired, InvalidInput
+from memorybank.models import Bank, Chat, Event, Fact, SearchDocument, StoredBlock
+from memorybank.reading import rendering
+from memorybank.writing import recording
+
+MAX_FOCUS = 1000
+SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
+#: Settings that change how a turn is masked or dated, and so what recall has made of it.
+REWRITES = {"timezone", "redact_personal"}
+
+
+def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime) -> None:
+    """Switch on. Somebody must have accepted the disclosure, now or before; who and when is kept."""
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        if not (disclosure_accepted or row.disclosure_accepted_at):
+            raise DisclosureRequired("The privacy disclosure must be read and accepted before memory is on.")
+        if disclosure_accepted and not row.disclosure_accepted_at:
+            row.disclosure_accepted_by, row.disclosure_accepted_at = actor[:200], now
+        if not row.enabled:
+            row.enabled, row.compress_at, row.version = True, now, row.version + 1
+            log(row, actor, Event.Action.ENABLE, now)
+        row.save()
+        Chat.objects.schedule(row)
+        Chat.objects.reindex(row)
+    bank.refresh_from_db()
+
+
+def disable(bank: Bank, *, actor: str, now: datetime) -> None:
+    """Switch off: nothing is summarised or shown. What is remembered stays for when it is on again."""
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        if row.enabled:
+            row.enabled = False
+            row.save(update_fields=["enabled"])
+            log(row, actor, Event.Action.DISABLE, now)
+        Chat.objects.schedule(row)
+        Chat.objects.reindex(row)
+    bank.refresh_from_db()
+
+
+def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
+    """Change settings. :class:`InvalidInput` names the field and the limit, and nothing is changed."""
+    unknown = set(changes) - set(SETTINGS)
+    if unknown:
+        raise InvalidInput(f"{', '.join(sorted(unknown))}: no such setting.")
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        changed = {name: value for name, value in changes.items() if getattr(row, name) != value}
+        for name, value in changed.items():
+            setattr(row, name, value)
+        _require_valid(row)
+        if changed:
+            row.version, row.compress_at = row.version + 1, now
+            row.save()
+            Chat.objects.schedule(row)
+            if not REWRITES.isdisjoint(changed):
+                _forget_documents(row)
+            log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed))
+    bank.refresh_from_db()
+    if changed:
+        rendering.refresh(bank.pk, now=now)
+
+
+def hide(bank: Bank, fact_id: int, *, hidden: bool, actor: str, now: datetime) -> None:
+    """Hide a fact, or show it again. Hidden, it leaves the stored block at once."""
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        fact = Fact.objects.get(pk=fact_id, entry__bank=row)
+        if fact.hidden == hidden:
+            return
+        Fact.objects.filter(pk=fact.pk).update(hidden=hidden)
+        StoredBlock.objects.withdraw(row, facts=[fact.pk] if hidden else [])
+        log(row, actor, Event.Action.HIDE if hidden else Event.Action.SHOW, now, fact=fact.pk)
+
+
+def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime) -> None:
+    """Keep a chat out of memory at once, or let it in again; both or neither: the switch and who turned it."""
+    with transaction.atomic():
+        chat = recording.set_private(bank, chat_key=chat_key, private=private)
+        log(bank, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
+
+
+def retry_parked(bank: Bank, *, actor: str, chat_key: str, now: datetime) -> int:
+    """Give parked chats (or the one named) another chance; how many there were."""
+    parked = Chat.objects.filter(bank=bank).parked()
+    parked = parked.filter(key=chat_key) if chat_key else parked
+    with transaction.atomic():
+        Bank.objects.hold(bank.pk)
+        count = parked.update(parked_at=None, attempts=0, due_at=now)
+        if count:
+            log(bank, actor, Event.Action.RETRY, now, chats=count)
+    return count
+
+
+def _forget_documents(bank: Bank) -> None:
+    """Drop what recall has of a bank, and have it made anew."""
+    SearchDocument.objects.filter(bank=bank).delete()
+    Chat.objects.filter(bank=bank).update(indexed_through=0)
+    Chat.objects.reindex(bank)
+
+
+def _require_valid(bank: Bank) -> None:
+    if bank.timezone not in available_timezones():
+        raise InvalidInput(f"timezone: “{bank.timezone[:64]}” is not a known time zone, such as Europe/Berlin.")
+    if len(bank.focus) > MAX_FOCUS:  # Django checks a text field's length in forms only
+        raise InvalidInput(f"focus: {len(bank.focus):,} characters, at most {MAX_FOCUS:,} are allowed.")
+    try:
+        bank.clean_fields(exclude=[f.name for f in bank._meta.fields if f.name not in SETTINGS])
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidInput(f"{field}: {messages[0]}") from error

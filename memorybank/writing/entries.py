@@ -1,0 +1,105 @@
+"""The facts of an entry: written down, and the older facts marked that state a value which is over now.
+
+Recall's index names the turns that speak of a value; the facts of their chats are then looked at closely. So
+it takes no longer when history grows; of a value that everybody speaks of, only the newest turns count.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
+from operator import or_
+
+from django.db.models import F, Q
+
+from memorybank import conf
+from memorybank.core import superseding
+from memorybank.core.superseding import Replacement
+from memorybank.core.turns import Draft
+from memorybank.language import tokens
+from memorybank.models import Bank, Chat, Entry, Fact
+from memorybank.reading import recall
+
+#: Turns looked at for one value, the newest, and chats that are summarised but not yet indexed.
+NEWEST = 100
+
+
+def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> list[Fact]:
+    """Add ``drafts`` to the facts ``kept``, its own or not, without repeating one, and count tokens; the new ones."""
+    encoding = conf.current().encoding
+    said = {fact.text for fact in kept}
+    position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
+    new = []
+    for draft in drafts:
+        if draft.text not in said:
+            said.add(draft.text)
+            position += 1
+            new.append(_fact(entry, position, draft, encoding))
+    Fact.objects.bulk_create(new)
+    entry.tokens = sum(fact.tokens for fact in [*kept, *new])
+    entry.save(update_fields=["tokens"])
+    return new
+
+
+def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
+    return Fact.of(
+        entry,
+        position=position,
+        kind=draft.kind,
+        text=draft.text,
+        speaker=draft.speaker[:200],
+        said_on=draft.said_on,
+        tokens=tokens.count(draft.text, encoding),
+        weight=draft.weight,
+        detail=draft.detail,
+        citations=list(draft.citations),
+        quarantine=draft.quarantine[:200],
+    )
+
+
+def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
+    """Link older facts of the bank to the one of ``facts``, all of one chat, that says it replaces what they state.
+
+    What a person pinned or edited stands. What an older fact says besides stays, as a fact of its own.
+    """
+    said = [(fact, replacement) for fact in facts for replacement in superseding.replacements(fact.text)]
+    if not said:
+        return
+    values = {replacement.old for _, replacement in said}
+    older = _stating(values, _chats(bank, values) | {fact.entry.chat_id for fact in facts})
+    for fact, replacement in said:
+        replaced = [old for old in older if _is_replaced(old, fact, replacement)]
+        for old in replaced:
+            _replace(old, fact, replacement.old)
+        if not fact.quarantine:  # else what it replaces still stands
+            older = [old for old in older if old not in replaced]
+
+
+def _chats(bank: Bank, values: Collection[str]) -> set[int | None]:
+    """Chats with turns that speak of one of the values, and those that the index does not know yet."""
+    # Written as a sum, so that SQLite reads the index of those that wait and not every chat of the bank.
+    waiting = Chat.objects.alias(of_bank=F("bank_id") + 0).filter(of_bank=bank.pk, index_due=True)
+    waiting = waiting.filter(summarised_through__gt=F("indexed_through")).order_by("-pk")
+    return {*recall.mentioning(bank, values, most=NEWEST), *waiting.values_list("pk", flat=True)[:NEWEST]}
+
+
+def _stating(values: Collection[str], chats: Collection[int | None]) -> list[Fact]:
+    """Leaf facts of these chats that may give way and have one of the values in them."""
+    leaves = Entry.objects.leaves().filter(chat__in=chats)
+    facts = Fact.objects.visible().filter(entry__in=leaves, pinned=False, edited_by="")
+    return list(facts.filter(reduce(or_, (Q(text__icontains=value) for value in values))))
+
+
+def _is_replaced(old: Fact, new: Fact, replacement: Replacement) -> bool:
+    if old.pk >= new.pk or old.said_on > new.said_on:
+        return False
+    return superseding.is_replaced(old.text, new.text, replacement, decided=old.kind == Fact.Kind.DECISION)
+
+
+def _replace(old: Fact, new: Fact, value: str) -> None:
+    Fact.objects.filter(pk=old.pk).update(superseded_by=new)
+    rest = superseding.remainder(old.text, value)
+    if rest:
+        size = tokens.count(rest, conf.current().encoding)
+        own = Fact.objects.get(pk=old.pk)
+        own.pk, own.text, own.tokens, own.superseded_by_id, own._state.adding = None, rest, size, None, True
+        own.save()
+        Entry.objects.filter(pk=old.entry_id).update(tokens=F("tokens") + size)

@@ -1,0 +1,163 @@
+"""One accepted answer of the summary model: prompt, call, validation, ledger, circuit breaker.
+
+Calls may come from several threads; rows are written only by the thread that opened the session.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from django.db import transaction
+from django.template.loader import get_template
+
+from memorybank import conf, llm
+from memorybank.core.transcript import Item, fence
+from memorybank.core.validation import Line, accept
+from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.llm.base import LLM, Completion, Message
+from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
+
+Purpose = LLMCall.Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt file and what varies in it. ``lines`` and ``words`` are the caps it names."""
+
+    name: str
+    lines: int
+    words: int
+    context: Mapping[str, str | bool] = field(default_factory=dict)
+
+    def messages(self, shown: Sequence[Item]) -> list[Message]:
+        """The system message, and the data between fences of a fresh nonce with the caps said again."""
+        nonce = secrets.token_hex(8)
+        caps = {"lines": self.lines, "words": self.words}
+        system = get_template(_path(self.name)).render({**self.context, **caps, "nonce": nonce})
+        reminder = (
+            f"Answer with at most {self.lines} lines, {self.words} words in all, in the form “- KIND: text [1,3]”."
+        )
+        return [
+            Message(role="system", content=system),
+            Message(role="user", content=f"{fence(shown, nonce)}\n\n{reminder}"),
+        ]
+
+
+def _path(name: str) -> str:
+    return f"memorybank/prompts/{name}.txt"
+
+
+@cache
+def version(name: str) -> str:
+    """Names a prompt file by what is in it, so that every edit is a new version."""
+    source = Path(get_template(_path(name)).origin.name).read_bytes()  # type: ignore[attr-defined]
+    return f"{name}@{hashlib.sha256(source).hexdigest()[:8]}"
+
+
+@dataclass(slots=True)
+class Session:
+    """The model calls of one piece of work on one bank."""
+
+    bank: Bank
+    model: LLM
+    now: datetime
+    calls: list[LLMCall] = field(default_factory=list)
+
+    def ask(self, purpose: Purpose, prompt: Prompt, shown: Sequence[Item]) -> list[Line]:
+        """Lines that passed validation against ``shown``; [] only if the model said there is nothing.
+
+        Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
+        """
+        with ledgered(self.bank.pk, purpose, self.model.model, self.now, keep=self.calls.append) as call:
+            answer = self.model.complete(prompt.messages(shown), max_tokens=_room(prompt))
+            call.charge(answer)
+            return _usable(answer, prompt, shown)
+
+    def method(self, prompt: str) -> str:
+        """What an entry says it was made with."""
+        return f"{self.model.model} {version(prompt)}"[:200]
+
+
+class BackingOff(LLMUnavailable):
+    """No call was made, because an earlier one failed."""
+
+
+class Unusable(LLMRejected):
+    """The model answered, but not one line of it may be kept. It was paid for all the same."""
+
+    outcome = "unusable"
+
+
+def _usable(answer: Completion, prompt: Prompt, shown: Sequence[Item]) -> list[Line]:
+    sources: dict[str, str] = {}
+    for item in shown:  # the parts of a split turn share a label
+        sources[item.label] = f"{sources[item.label]}{item.text}" if item.label in sources else item.text
+    accepted = accept(answer.text, sources)
+    if not accepted.lines and not accepted.nothing:
+        why = accepted.rejected[0][1] if accepted.rejected else "no line has the form “- KIND: text [1,3]”"
+        raise Unusable(f"No usable line in the answer: {why}")
+    return list(accepted.lines[: prompt.lines])
+
+
+def _room(prompt: Prompt) -> int:
+    """Answer tokens allowed: generous, because a cut line is a lost line."""
+    return prompt.words * 4 + prompt.lines * 16 + 1024
+
+
+def outage(now: datetime) -> LLMEndpoint | None:
+    """The configured endpoint if it backs off at ``now``: no sense in handing out work."""
+    model = llm.get("summary")
+    if model is None:
+        return None
+    return LLMEndpoint.objects.filter(fingerprint=model.fingerprint, retry_at__gt=now).first()
+
+
+@contextmanager
+def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | None]:
+    """A session with the summary model, or None when none is configured.
+
+    Raises :class:`LLMUnavailable` while the endpoint backs off. On leaving, the ledger is written
+    and the endpoint learns how it went, for everybody. A refused or useless answer is the chat's
+    own fault, until several chats in a row have met with one: then it is an outage, too.
+    """
+    model = llm.get("summary")
+    if model is None:
+        yield None
+        return
+    endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
+    if endpoint is None:
+        raise BackingOff("The model is backing off after a failure.")
+    opened = Session(bank, model, now)
+    try:
+        yield opened
+    except LLMError as error:
+        _learn(endpoint, error, chat_id, now)
+        raise
+    finally:
+        _enter(opened.calls, bank)
+    if any(call.outcome == LLMCall.Outcome.OK for call in opened.calls):
+        since = endpoint.recovered()
+        if since:
+            Chat.objects.revive(since)
+
+
+def _learn(endpoint: LLMEndpoint, error: LLMError, chat_id: int, now: datetime) -> None:
+    """What a failure says about the endpoint. Raises :class:`LLMUnavailable` if it turns out to be an outage."""
+    if isinstance(error, LLMUnavailable):
+        endpoint.failed(str(error), now, error.retry_after)
+    elif isinstance(error, LLMMisconfigured):
+        endpoint.failed(str(error), now, conf.current().backoff_max_seconds)
+    elif chat_id and endpoint.answered_unusably(chat_id, str(error), now):
+        raise LLMUnavailable(f"Several chats in a row: {error}") from error
+
+
+def _enter(calls: list[LLMCall], bank: Bank) -> None:
+    """On the ledger, unless the bank has been deleted meanwhile."""
+    with transaction.atomic():
+        if calls and Bank.objects.select_for_update().filter(pk=bank.pk).exists():
+            LLMCall.objects.bulk_create(calls)

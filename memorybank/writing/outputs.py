@@ -1,0 +1,103 @@
+"""An output as it comes in, and what became of asking: plain values, validated before anything is stored."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from memorybank.exceptions import InvalidInput
+from memorybank.models import Output
+
+MAX_TEXT = 1_000_000
+MAX_KEY = 200
+#: Clocks differ; a turn may be this far ahead of ours.
+CLOCK_SKEW = timedelta(minutes=5)
+STATUSES: list[str] = Output.Status.values
+
+
+@dataclass(frozen=True, slots=True)
+class NewOutput:
+    """An output to be recorded. Texts at most ``MAX_TEXT`` characters, keys at most ``MAX_KEY``."""
+
+    chat_key: str
+    author: str
+    question: str
+    created_at: datetime
+    answer: str = ""
+    messages: Sequence[Any] = ()
+    status: str = Output.Status.OK
+    key: str = ""
+    title: str = ""
+
+    def require_valid(self, now: datetime) -> None:
+        """Raise :class:`InvalidInput`, naming the field and the limit."""
+        for name in ("chat_key", "author", "question", "answer", "key", "title", "status"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInput(f"{name}: must be text, not {type(getattr(self, name)).__name__}.")
+        self._require_keys()
+        self._require_bounded()
+        if self.status not in STATUSES:
+            known = ", ".join(STATUSES)
+            raise InvalidInput(f"status: “{self.status[:40]}” is not one of {known}.")
+        self._require_time(now)
+
+    def _require_keys(self) -> None:
+        if not self.chat_key.strip():
+            raise InvalidInput("chat: must not be empty.")
+        for name in ("chat_key", "author", "key"):
+            value = getattr(self, name)
+            if len(value) > MAX_KEY:
+                raise InvalidInput(f"{name}: {len(value):,} characters, at most {MAX_KEY} are allowed.")
+            if value != storable(value):
+                raise InvalidInput(f"{name}: must not contain a NUL character or half a surrogate pair.")
+
+    def _require_bounded(self) -> None:
+        sizes = {"question": len(self.question), "answer": len(self.answer)}
+        if not isinstance(self.messages, list | tuple):
+            raise InvalidInput("messages: must be a list of chat messages.")
+        if self.messages:
+            sizes["messages"] = len(as_json(self.messages))
+        for name, size in sizes.items():
+            if size > MAX_TEXT:
+                raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT:,} are allowed.")
+
+    def _require_time(self, now: datetime) -> None:
+        if not isinstance(self.created_at, datetime):
+            raise InvalidInput("created_at: must be a time.")
+        if timezone.is_naive(self.created_at):
+            raise InvalidInput("created_at: has no time zone; write it like 2026-05-08T13:56:00Z.")
+        if self.created_at.year < 1970:  # no chat is older, and the calendar's first days overflow
+            raise InvalidInput(f"created_at: {self.created_at.isoformat()} is before 1970.")
+        if self.created_at > now + CLOCK_SKEW:
+            raise InvalidInput(f"created_at: {self.created_at.isoformat()} is in the future.")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of asking. ``title`` is the chat's if it has none, ``error`` why there is no answer."""
+
+    status: str = Output.Status.OK
+    answer: str = ""
+    error: str = ""
+    title: str = ""
+
+    def require_valid(self) -> None:
+        """Raise :class:`InvalidInput` unless this ends an attempt."""
+        if self.status not in STATUSES or self.status == Output.Status.PENDING:
+            raise InvalidInput(f"status: “{self.status[:40]}” does not complete an output.")
+
+
+def as_json(messages: Sequence[Any]) -> str:
+    """Messages as JSON; :class:`InvalidInput` if they are none."""
+    try:
+        return json.dumps(list(messages), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"messages: cannot be stored as JSON: {error}.") from error
+
+
+def storable(text: str) -> str:
+    """What every database can hold: no NUL, no lone surrogate."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

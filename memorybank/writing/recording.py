@@ -1,0 +1,229 @@
+"""Writing an output down and completing it: validated, in one short transaction, without any model."""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from django.db import transaction
+
+from memorybank.exceptions import InvalidInput
+from memorybank.models import Bank, Chat, Output, SearchDocument, StoredBlock
+from memorybank.writing.outputs import NewOutput, Outcome, as_json, storable
+
+#: What a new output may change of its chat.
+COUNTED = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
+#: A chat's id and an output's key in it.
+Place = tuple[int, str]
+
+
+def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
+    """The output and whether it is new; one with the same key in the same chat is recorded once.
+
+    A known one that nobody answered gives way to ``new`` if that is ok.
+    """
+    new.require_valid(now)
+    with transaction.atomic():
+        locked = _lock(bank)
+        title = storable(new.title[:200])
+        chat, _ = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
+        chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may hold its row, not the bank's
+        known = chat.outputs.with_keys([new.key]).first() if new.key else None
+        if known and not _gives_way(known, new):
+            return known, False
+        if known:
+            known.delete()
+        return _add(locked, chat, new, at=new.created_at), True
+
+
+def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime) -> list[Output | None]:
+    """What was recorded of ``many``, in their order: each output, or None where its key was there before.
+
+    By the rules of :func:`record`, in one transaction with few queries. Whatever it raises, none is recorded.
+    """
+    for new in many:
+        new.require_valid(now)
+    with transaction.atomic():
+        locked = _lock(bank)
+        chats = _chats(locked, many)
+        known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in many if new.key)
+        made, replaced = _made(many, chats, known)
+        Output.objects.filter(pk__in=[output.pk for output in replaced if output.pk]).delete()
+        gone = {id(output) for output in replaced}  # not by equality: rows without an id have none
+        fresh = [output for output in made if output and id(output) not in gone]
+        Output.objects.bulk_create(fresh)
+        for new, output in zip(many, made, strict=True):
+            if output:
+                _count(locked, chats[new.chat_key], new, at=new.created_at)
+        grown = {output.chat_id for output in fresh}
+        Chat.objects.store((chat for chat in chats.values() if chat.pk in grown), COUNTED)
+    return made
+
+
+def _made(
+    many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[Place, Output]
+) -> tuple[list[Output | None], list[Output]]:
+    """Of each a row, or None where it is known; and the rows, of the database or of ``many``, that give way to one."""
+    made: list[Output | None] = []
+    replaced = []
+    for new in many:
+        chat = chats[new.chat_key]
+        before = known.get((chat.pk, new.key)) if new.key else None
+        if before and not _gives_way(before, new):
+            made.append(None)
+            continue
+        if before:
+            replaced.append(before)
+        output = _output(chat, new)
+        made.append(output)
+        known[chat.pk, new.key] = output
+    return made, replaced
+
+
+def ask_again(bank: Bank, output_id: int, *, now: datetime) -> Output:
+    """A new attempt at an output that is not ok: it is pending, as of ``now``, and still there only once.
+
+    Raises :class:`InvalidInput` if there is nothing to ask any more.
+    """
+    with transaction.atomic():
+        locked = _lock(bank)
+        output = Output.objects.unanswered().filter(pk=output_id, chat__bank=locked).select_related("chat").first()
+        if output is None:
+            raise InvalidInput("message: it has been answered or erased meanwhile.")
+        output.status, output.asked_at, output.error = Output.Status.PENDING, now, ""
+        output.key = output.key or _new_key()
+        output.save(update_fields=["status", "asked_at", "error", "key"])
+        chat = Chat.objects.select_for_update().get(pk=output.chat_id)
+        _note(locked, chat, at=now)
+        chat.save(update_fields=COUNTED)
+    return output
+
+
+def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> Output:
+    """What became of an attempt at ``output``: the output as it is now.
+
+    The first answer wins, whichever attempt it comes from; a failure counts if it is that of the latest
+    attempt. An answered output is a new row, so that no watermark has passed it. Raises
+    :class:`InvalidInput` if it has been erased meanwhile, and writes nothing.
+    """
+    outcome.require_valid()
+    with transaction.atomic():
+        locked = _lock(bank)
+        chat = Chat.objects.select_for_update().filter(pk=output.chat_id, bank=locked).first()
+        known = chat.outputs.with_keys([output.key]).first() if chat else None
+        if chat is None or known is None:
+            raise InvalidInput("message: it was erased before it was answered.")
+        if known.status == Output.Status.OK:
+            return known
+        if outcome.status == Output.Status.OK:
+            return _answer(locked, chat, known, outcome, now)
+        if known.asked_at == output.asked_at:
+            known.status, known.error = outcome.status, storable(outcome.error[:500])
+            known.save(update_fields=["status", "error"])
+        return known
+
+
+def _gives_way(known: Output, new: NewOutput) -> bool:
+    """Whether a known output was never answered and now is."""
+    return known.status != Output.Status.OK and new.status == Output.Status.OK
+
+
+def _lock(bank: Bank) -> Bank:
+    """The bank, held until the transaction ends.
+
+    So ids grow in the order in which turns become memory's, and no watermark overtakes one; and nobody switches
+    the bank on without seeing that a turn waits.
+    """
+    locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
+    if locked is None:
+        raise InvalidInput("The project has been deleted.")
+    return locked
+
+
+def _chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
+    """The chats of ``many`` by key, held, those that were missing created."""
+    keys = dict.fromkeys(new.chat_key for new in many)
+    held = Chat.objects.select_for_update().filter(bank=bank, key__in=keys).order_by("pk")
+    found = {chat.key: chat for chat in held}
+    missing = [Chat(bank=bank, key=key) for key in keys if key not in found]
+    return found | {chat.key: chat for chat in Chat.objects.bulk_create(missing)}
+
+
+def _new_key() -> str:
+    """What an output that waits for its answer is known by, as its id will change."""
+    return uuid4().hex
+
+
+def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: datetime) -> Output:
+    answered = NewOutput(
+        chat_key=chat.key,
+        author=known.author,
+        question=known.question,
+        created_at=known.created_at,
+        answer=outcome.answer,
+        messages=known.messages,
+        key=known.key,
+        title=outcome.title,
+    )
+    answered.require_valid(now)
+    known.delete()
+    return _add(bank, chat, answered, at=now)
+
+
+def _add(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> Output:
+    """Insert it; ``at`` is when the chat was last busy with it."""
+    output = _output(chat, new)
+    output.save(force_insert=True)
+    _count(bank, chat, new, at=at)
+    chat.save(update_fields=COUNTED)
+    return output
+
+
+def _output(chat: Chat, new: NewOutput) -> Output:
+    """``new`` as a row that any database can hold, not saved yet."""
+    awaited = new.status == Output.Status.PENDING
+    asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
+    return Output(
+        chat=chat,
+        key=new.key or (_new_key() if awaited else ""),
+        author=storable(new.author),
+        question=storable(new.question),
+        answer=storable(new.answer),
+        messages=json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else [],
+        status=new.status,
+        created_at=asked,
+        asked_at=asked if awaited else None,
+    )
+
+
+def _count(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> None:
+    """What becomes of ``chat`` with one more output; not saved yet."""
+    chat.title = chat.title or storable(new.title[:200])
+    _note(bank, chat, at=at.astimezone(UTC), counts=new.status == Output.Status.OK)
+
+
+def _note(bank: Bank, chat: Chat, *, at: datetime, counts: bool = False) -> None:
+    """The chat was busy at ``at``; ``counts`` if one more turn waits to become memory. Not saved yet."""
+    chat.last_output_at = max(chat.last_output_at or at, at)
+    chat.pending_outputs = chat.pending_outputs + 1 if counts else chat.pending_outputs
+    if counts and chat.parked_at:  # new turns are a new chance
+        chat.parked_at, chat.attempts = None, 0
+    failing = chat.due_at if chat.attempts else None
+    due = chat.next_due(bank)
+    chat.due_at = max(due, failing) if due and failing else due
+
+
+def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
+    """Keep a chat out of memory, or let it in again; its turns stay. Its words leave the stored block at once."""
+    with transaction.atomic():
+        bank = Bank.objects.select_for_update().get(pk=bank.pk)
+        chat = Chat.objects.select_for_update().get(bank=bank, key=chat_key)
+        chat.private = private
+        chat.due_at = chat.next_due(bank)
+        if private:
+            SearchDocument.objects.filter(chat=chat).delete()
+            chat.indexed_through = 0
+        chat.index_due = bank.enabled and not private and chat.summarised_through > chat.indexed_through
+        chat.save(update_fields=["private", "due_at", "indexed_through", "index_due"])
+        StoredBlock.objects.withdraw(bank, chats=[chat.key] if private else [])
+    return chat

@@ -1,0 +1,250 @@
+"""Carrying a plan out: the facts of many entries → a digest's facts, one period at a time.
+
+A digest is derived from the leaf facts its children kept, never from digest prose, so wording
+drifts at most once. What it only repeats it does not copy: it names the leaf facts that it stands for.
+Absorbed entries stay, with the digest as their parent.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import chain
+
+from django.db import transaction
+from django.db.models import Case, F, Min, Q, Value, When
+
+from memorybank import conf
+from memorybank.core import extraction, ladder, packing, periods, transcript
+from memorybank.core.ladder import Node, Step
+from memorybank.core.transcript import Item
+from memorybank.core.turns import Draft
+from memorybank.core.validation import Line
+from memorybank.exceptions import LLMError, Stale
+from memorybank.language import dates, tokens
+from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity
+from memorybank.models.ledger import backoff
+from memorybank.reading.candidates import leaf_candidate
+from memorybank.safety.redaction import redact
+from memorybank.writing.entries import write_facts
+from memorybank.writing.model_session import Prompt, Purpose, Session, session
+
+logger = logging.getLogger(__name__)
+
+#: A period that was left for a chat about to be summarised is looked at again after this, whatever becomes of the chat.
+LEFT = timedelta(minutes=1)
+
+#: A line of a digest is about this many tokens, and a word about this many.
+TOKENS_PER_LINE, TOKENS_PER_WORD = 28, 1.5
+
+
+def compress(bank_id: int, *, now: datetime) -> int:
+    """Roll up closed periods of a bank, oldest first, until it fits its budget; how many were digested.
+
+    0 if somebody else is at it or nothing is ripe. Raises :class:`LLMError` after giving the lease
+    back; what was digested before stands, nothing is lost, and the bank is looked at again later.
+    """
+    bank = Bank.objects.claim(bank_id, now)
+    if bank is None:
+        return 0
+    done = 0
+    try:
+        while step := _next_step(bank, now):
+            _digest(bank, step, now)
+            done += 1
+    except Stale as reason:
+        logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
+        bank.release(attempts=0, last_error="", compress_at=now)
+    except Exception as error:
+        attempts, words = bank.attempts + 1, str(error) if isinstance(error, LLMError) else type(error).__name__
+        bank.release(attempts=attempts, compress_at=now + backoff(attempts), last_error=words[:500])
+        raise
+    finally:
+        bank.release(attempts=0, last_error="", compress_at=_next_look(bank, now))
+    return done
+
+
+def _frontier(bank: Bank) -> list[Node]:
+    rows = bank.entries.live().values_list("pk", "granularity", "period_start", "last_at", "tokens")
+    return [Node(pk, Granularity(rung), start, last, size) for pk, rung, start, last, size in rows]
+
+
+def _next_step(bank: Bank, now: datetime) -> Step | None:
+    frontier = _frontier(bank)
+    if not ladder.pressed(frontier, bank.max_tokens, conf.current().pressure):
+        return None
+    return next(iter(ladder.ripe(frontier, now, bank.tz, waiting=_waiting(bank, now))), None)
+
+
+def _waiting(bank: Bank, now: datetime) -> datetime | None:
+    """The oldest end of a chat that is to be summarised at ``now``; None if none is."""
+    oldest: datetime | None = bank.chats.due(now).aggregate(oldest=Min("last_output_at"))["oldest"]
+    return oldest
+
+
+def _next_look(bank: Bank, now: datetime) -> Case | None:
+    """When time alone may make something ripe; None while the bank fits its budget. As it is if something new came."""
+    seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
+    frontier = _frontier(bank)
+    pressed = ladder.pressed(frontier, bank.max_tokens, conf.current().pressure)
+    look = ladder.next_ripe(frontier, now, bank.tz) if pressed else None
+    if pressed and _waiting(bank, now):  # a period may have been left for it
+        look = min(look or now + LEFT, now + LEFT)
+    field = Bank._meta.get_field("compress_at")
+    return Case(When(version=seen, then=Value(look, output_field=field)), default=F("compress_at"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a digest is made of: all children it will have, and the leaf facts they kept, oldest first."""
+
+    children: list[Entry]
+    facts: list[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What a digest says: lines written for it, and leaf facts that it stands for as they are."""
+
+    method: str
+    kept: list[Fact]
+    written: list[Draft] = field(default_factory=list)
+
+
+def _digest(bank: Bank, step: Step, now: datetime) -> None:
+    sources = _sources(bank, step)
+    target = ladder.digest_tokens(step.granularity, bank.max_tokens)
+    if sum(fact.tokens for fact in sources.facts) <= target:
+        derived = Derived(CARRIED, sources.facts)
+    else:
+        with session(bank, now) as opened:
+            derived = _derive(opened, bank, step, sources.facts, target)
+    _commit(bank, step, sources, derived)
+
+
+def _sources(bank: Bank, step: Step) -> Sources:
+    ids = set(step.children)
+    if step.digest:
+        ids |= set(bank.entries.filter(parent=step.digest).values_list("pk", flat=True))
+    children = list(bank.entries.filter(pk__in=ids).in_order())
+    return Sources(children, _kept_facts(bank, children))
+
+
+def _kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
+    """Leaf facts of the leaves among ``children``, and those the digests among them cite or keep, oldest first.
+
+    Of a leaf that a model wrote, extracted detail is left to rendering.
+    """
+    leaves = [child.pk for child in children if child.granularity == Granularity.CONVERSATION]
+    digests = [child.pk for child in children if child.granularity != Granularity.CONVERSATION]
+    cited = set(chain.from_iterable(Fact.objects.filter(entry__in=digests).values_list("citations", flat=True)))
+    cited.update(chain.from_iterable(child.kept for child in children))
+    leaf_facts = Fact.objects.shareable().filter(entry__bank=bank)
+    ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
+    found = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
+    written = {fact.entry_id for fact in found if not fact.detail}
+    return [f for f in found if f.pk in cited or not f.detail or f.entry_id not in written]
+
+
+def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> Derived:
+    lines = _ask(opened, bank, step, facts, target) if opened else []
+    if opened is None or not lines:
+        return Derived(EXTRACTIVE, _best(facts, target))
+    said = [_quoted(line, facts) or _draft(line, bank, facts) for line in lines]
+    kept = [fact for fact in said if isinstance(fact, Fact)]
+    return Derived(opened.method("digest"), kept, [draft for draft in said if isinstance(draft, Draft)])
+
+
+def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
+    """The facts worth most under ``target`` tokens, in their order."""
+    block = packing.pack([leaf_candidate(fact) for fact in facts], target, reserve=False)
+    chosen = {line.ids[0] for line in block.lines}
+    return [fact for fact in facts if fact.pk in chosen]
+
+
+def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> list[Line]:
+    """Ask for the digest; in parts of bounded size when there are too many facts for one call."""
+    now = conf.current()
+    shown = [_item(number, fact, now.encoding) for number, fact in enumerate(facts, start=1)]
+    parts = transcript.chunks(shown, now.input_tokens, encoding=now.encoding)
+    lines = max(4, target // TOKENS_PER_LINE // len(parts))
+    words = max(60, int(target / TOKENS_PER_WORD) // len(parts))
+    period = f"the {step.granularity.label.lower()} {periods.period_key(step.granularity, step.period_start)}"
+    prompt = Prompt("digest", lines, words, {"focus": bank.focus, "period": period})
+    return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
+
+
+def _item(number: int, fact: Fact, encoding: str) -> Item:
+    speaker = f"{fact.speaker}: " if fact.speaker else ""
+    text = f"({dates.spell(fact.said_on)}) {speaker}{fact.text}"
+    return Item(str(number), text, tokens.count(text, encoding))
+
+
+def _quoted(line: Line, facts: Sequence[Fact]) -> Fact | None:
+    """The fact that the line only repeats: it stands for itself, whole."""
+    if line.quarantine:
+        return None
+    _, text = _unlabelled(line, facts)
+    return next((fact for fact in _cited(line, facts) if text.rstrip(".… ") in fact.text), None)
+
+
+def _draft(line: Line, bank: Bank, facts: Sequence[Fact]) -> Draft:
+    cited = _cited(line, facts)
+    speaker, text = _unlabelled(line, facts)
+    return Draft(
+        kind=line.kind,
+        text=redact(text, personal=bank.redact_personal).text,
+        speaker=speaker,
+        said_on=max(fact.said_on for fact in cited),
+        citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
+        weight=extraction.weigh(text, encoding=conf.current().encoding),
+        quarantine=line.quarantine,
+    )
+
+
+def _cited(line: Line, facts: Sequence[Fact]) -> list[Fact]:
+    return [facts[int(label) - 1] for label in line.labels]
+
+
+def _unlabelled(line: Line, facts: Sequence[Fact]) -> tuple[str, str]:
+    """Who says it, and what."""
+    cited = _cited(line, facts)
+    return transcript.unlabelled(line.text, {fact.said_on for fact in cited}, {fact.speaker for fact in cited})
+
+
+def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
+    """Compare and swap: every child is as it was read, nothing was erased; else :class:`Stale`."""
+    with transaction.atomic():
+        held = Bank.objects.select_for_update().filter(pk=bank.pk, lease_token=bank.lease_token, epoch=bank.epoch)
+        if not held.exists():
+            raise Stale("the lease was lost, or something was erased")
+        _require_unmoved(bank, step, sources)
+        kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # of each text the first
+        digest = _digest_row(bank, step, sources)
+        digest.method, digest.kept = derived.method, [fact.pk for fact in kept]
+        digest.save()
+        digest.facts.all().delete()
+        write_facts(digest, derived.written, kept=kept)
+        bank.entries.filter(pk__in=step.children).absorb_into(digest)
+        Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1)
+
+
+def _require_unmoved(bank: Bank, step: Step, sources: Sources) -> None:
+    ids = [child.pk for child in sources.children]
+    rows = bank.entries.select_for_update().filter(pk__in=ids).values_list("pk", "parent", "last_output", "updates")
+    now = {pk: rest for pk, *rest in rows}
+    read = {child.pk: [child.parent_id, child.last_output, child.updates] for child in sources.children}
+    if now != read or any(now[pk][0] is not None for pk in step.children):
+        raise Stale("an entry was extended or rolled up meanwhile")
+
+
+def _digest_row(bank: Bank, step: Step, sources: Sources) -> Entry:
+    """The digest that stands over the period, or a new one, covering its sources; not yet saved."""
+    digest = bank.entries.filter(pk=step.digest, parent=None).first() if step.digest else None
+    if step.digest and digest is None:
+        raise Stale("the digest was rolled up meanwhile")
+    digest = digest or Entry(bank=bank, granularity=step.granularity, period_start=step.period_start)
+    digest.output_count = sum(child.output_count for child in sources.children)
+    digest.first_at = min(child.first_at for child in sources.children)
+    digest.last_at = max(child.last_at for child in sources.children)
+    return digest

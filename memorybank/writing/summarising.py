@@ -1,0 +1,210 @@
+"""A chat's new turns → cited facts in a leaf: claim, read, take notes, commit.
+
+The model is called outside any transaction. The commit is one short write that checks the lease,
+the epoch, and that the chat is still remembered; otherwise nothing is written. From then on the turns
+can be recalled, too.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+
+from memorybank import conf
+from memorybank.core import transcript
+from memorybank.core.periods import period_start
+from memorybank.core.turns import Turn
+from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
+from memorybank.models.ledger import backoff
+from memorybank.reading.recall import indexing
+from memorybank.reading.recall.documents import Document
+from memorybank.writing import notetaking
+from memorybank.writing.entries import supersede, write_facts
+from memorybank.writing.model_session import BackingOff, session
+from memorybank.writing.notetaking import Notes
+
+logger = logging.getLogger(__name__)
+
+#: One summary reads at most this many characters of new turns; the rest is due again at once.
+BATCH_CHARACTERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one summary covers: the outputs after the watermark, and the live leaf they extend, if any."""
+
+    outputs: list[Output]
+    through: int
+    leaf: Entry | None = None
+    known: list[Fact] = field(default_factory=list)
+    rebuilds: bool = False
+
+
+def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -> Entry | None:
+    """Summarise what waits in a chat: the leaf written, or None if there was nothing to do.
+
+    A chat that is not due any more (a late or double delivery) is left alone, unless ``even_if_busy``.
+
+    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat gives way to others and is
+    never parked), or :class:`LLMRejected` (the chat backs off and in the end is parked).
+    """
+    chats = Chat.objects.select_related("bank")
+    chat = (chats if even_if_busy else chats.filter(due_at__lte=now)).claim(chat_id, now)
+    if chat is None:
+        return None
+    try:
+        leaf, indexed = _summarise(chat, now)
+    except (Stale, NotRemembered) as reason:
+        logger.info("chat %s: nothing written: %s", chat_id, reason)
+        return None
+    except LLMError as error:
+        if not isinstance(error, BackingOff):
+            _count_failure(chat, str(error), now, parks=isinstance(error, LLMRejected))
+        raise
+    except Exception as error:  # not to be met again at once, first of all, for ever
+        _count_failure(chat, f"Unexpected {type(error).__name__}: see the log.", now, parks=True)
+        raise
+    finally:
+        chat.release()  # of no effect where the commit or the failure has released it already
+    if not indexed:
+        indexing.follow(chat_id)
+    return leaf
+
+
+def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
+    """The leaf, and whether its turns are indexed, too."""
+    if chat.private or not chat.bank.enabled:
+        raise NotRemembered("the chat is private or the bank is off")
+    batch = _read(chat)
+    if batch.through == chat.summarised_through:
+        return None, True
+    bank = chat.bank
+    turns = transcript.read(batch.outputs, tz=bank.tz, redact_personal=bank.redact_personal)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
+        documents = pool.submit(indexing.prepare, chat, turns)
+        notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
+    return _commit(chat, batch, notes, documents.result(), now)
+
+
+def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> Notes:
+    if not turns:
+        return Notes()
+    with session(chat.bank, now, chat.pk) as opened:
+        return notetaking.take(opened, chat.bank, turns, batch.known)
+
+
+def _read(chat: Chat) -> Batch:
+    """The waiting turns, and what the newest leaf holds if it is still live."""
+    leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
+    if leaf and leaf.parent_id:
+        leaf = None
+    rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
+    batch = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []
+    if not (batch and batch[-1].pk > chat.summarised_through):  # nor is a leaf made anew that is too long for one go
+        rebuilds, batch = False, _outputs(chat, chat.summarised_through)
+    through = batch[-1].pk if batch else chat.summarised_through
+    known = [] if rebuilds or not leaf else [fact for fact in leaf.facts.visible() if _is_replaceable(fact)]
+    remembered = [output for output in batch if output.status == Output.Status.OK]
+    return Batch(remembered, through, leaf, known, rebuilds)
+
+
+def _outputs(chat: Chat, after: int) -> list[Output]:
+    waiting = chat.outputs.filter(pk__gt=after).order_by("pk")
+    return list(_bounded(waiting[: conf.current().turns_per_summary].iterator()))
+
+
+def _is_replaceable(fact: Fact) -> bool:
+    return not (fact.detail or fact.settled_by_hand)
+
+
+def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
+    room = BATCH_CHARACTERS
+    for output in outputs:
+        yield output
+        room -= len(output.question) + len(output.answer) + len(str(output.messages))
+        if room <= 0:
+            return
+
+
+def _commit(
+    chat: Chat, batch: Batch, notes: Notes, documents: list[Document] | None, now: datetime
+) -> tuple[Entry | None, bool]:
+    """One short write, or :class:`Stale` if anything it rests on has moved."""
+    with transaction.atomic():
+        bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
+        if bank is None or bank.epoch != chat.bank.epoch or not bank.enabled:
+            raise Stale("something was erased, or the bank was switched off")
+        held = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token, private=False)
+        fresh = held.first()
+        if fresh is None:
+            raise Stale("the lease was lost, or the chat was made private")
+        leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
+        _settle(fresh, bank, batch.through)
+        indexed = documents is not None and indexing.write(chat, bank, documents, batch.through)
+        Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
+    chat.lease_token = ""  # given back by what was written
+    return leaf, indexed
+
+
+def _settle(chat: Chat, bank: Bank, through: int) -> None:
+    """Move the watermark, so that the turns before it can be recalled; count what arrived meanwhile; release."""
+    chat.summarised_through, chat.index_due = through, True
+    chat.pending_outputs = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).count()
+    chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
+    chat.leased_until, chat.lease_token = None, ""
+    chat.due_at = chat.next_due(bank)
+    chat.save()
+
+
+def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
+    leaf = _leaf(chat, bank, batch, notes)
+    if batch.rebuilds:
+        replaceable = [fact.pk for fact in leaf.facts.all() if not fact.settled_by_hand]
+    else:
+        replaceable = [fact.pk for fact in batch.known if fact.pk in notes.replaced]
+    Fact.objects.filter(pk__in=replaceable).delete()
+    kept = list(leaf.facts.all()) if batch.leaf else []
+    supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
+    return leaf
+
+
+def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
+    """The leaf that takes the facts: extended under lock, or new."""
+    first, last = batch.outputs[0], batch.outputs[-1]
+    leaf = None
+    if batch.leaf:
+        unmoved = {"pk": batch.leaf.pk, "parent": None, "last_output": batch.leaf.last_output}
+        leaf = Entry.objects.select_for_update().filter(**unmoved).first()
+        if leaf is None:
+            raise Stale("the leaf was rolled up or extended meanwhile")
+    if leaf is None:
+        leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.pk)
+        leaf.output_count, leaf.first_at, leaf.last_at = 0, first.created_at, first.created_at
+    else:
+        leaf.updates = 0 if batch.rebuilds else leaf.updates + 1
+    times = [output.created_at for output in batch.outputs]
+    new = sum(output.pk > chat.summarised_through for output in batch.outputs)
+    leaf.first_at, leaf.last_at = min([leaf.first_at, *times]), max([leaf.last_at, *times])
+    leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
+    leaf.last_output, leaf.output_count = last.pk, leaf.output_count + new
+    leaf.method, leaf.provisional = notes.method, notes.provisional
+    leaf.save()
+    return leaf
+
+
+def _count_failure(chat: Chat, error: str, now: datetime, *, parks: bool) -> None:
+    """Back off, so that untried chats come first; park what has failed too often. The turns stay where they are."""
+    attempts = chat.attempts + 1
+    parked = parks and attempts >= conf.current().max_attempts
+    chat.release(
+        attempts=attempts,
+        failed_since=chat.failed_since or now,
+        parked_at=now if parked else None,
+        due_at=None if parked else now + backoff(attempts),
+        last_error=error[:500],
+    )

@@ -1,0 +1,89 @@
+"""What a new fact replaces is found through the index, at the same cost however long the history."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memorybank.models import Bank, Chat, Fact, SearchDocument
+from memorybank.reading.recall import indexing
+from memorybank.writing import entries
+
+from .factories import DAY, HOUR, MONDAY, add_leaf, make_bank, sentence
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
+
+OLD, NEW = "The launch of the portal is on 3 May.", "The launch of the portal is moved from 3 May to 17 May."
+
+
+def fact_of(bank: Bank, chat: str, text: str, **more: Any) -> Fact:
+    """The one fact of a chat that is summarised and indexed."""
+    fact = add_leaf(bank, chat, [text], at=more.pop("at", MONDAY), **more).facts.get()
+    indexing.catch_up(bank)
+    return fact
+
+
+def replaced(*facts: Fact) -> list[int | None]:
+    """What each of them is replaced by now."""
+    return [Fact.objects.get(pk=fact.pk).superseded_by_id for fact in facts]
+
+
+def test_an_older_fact_of_another_chat_gives_way() -> None:
+    bank, elsewhere = make_bank(), make_bank()
+    old, other, theirs = fact_of(bank, "a", OLD), fact_of(bank, "b", sentence(1)), fact_of(elsewhere, "a", OLD)
+    new = fact_of(bank, "c", NEW, at=MONDAY + HOUR)
+    entries.supersede(bank, [new])
+    assert replaced(old, other, theirs) == [new.pk, None, None]
+
+
+def test_one_of_a_chat_that_is_not_indexed_yet_does_too() -> None:
+    bank = make_bank()
+    old = fact_of(bank, "a", OLD)
+    SearchDocument.objects.all().delete()
+    Chat.objects.update(indexed_through=0, index_due=True)
+    new = fact_of(bank, "c", NEW, at=MONDAY + HOUR)
+    entries.supersede(bank, [new])
+    assert replaced(old) == [new.pk]
+
+
+def test_one_of_the_same_chat_does_too_but_nothing_newer() -> None:
+    bank = make_bank()
+    facts = add_leaf(bank, "a", [OLD, NEW, OLD], at=MONDAY).facts.order_by("position")
+    entries.supersede(bank, [facts[1]])
+    assert replaced(*facts) == [facts[1].pk, None, None]
+
+
+@pytest.mark.parametrize("settled", [{"pinned": True}, {"edited_by": "alice"}])
+def test_what_a_person_settled_stands(settled: dict[str, Any]) -> None:
+    bank = make_bank()
+    old, new = fact_of(bank, "a", OLD, **settled), fact_of(bank, "b", NEW)
+    entries.supersede(bank, [new])
+    assert replaced(old) == [None]
+
+
+def test_a_fact_that_is_held_back_leaves_what_it_replaces_to_the_next() -> None:
+    bank = make_bank()
+    old = fact_of(bank, "a", OLD)
+    held, new = (fact_of(bank, key, NEW, at=MONDAY + HOUR) for key in "bc")
+    Fact.objects.filter(pk=held.pk).update(quarantine="reads like an instruction")
+    held.refresh_from_db()
+    entries.supersede(bank, [held, new])
+    assert replaced(old) == [new.pk]
+
+
+def test_the_values_of_one_commit_are_looked_for_together_however_long_the_history() -> None:
+    bank = make_bank()
+    other = "We write invoices with PostgreSQL 16 instead of MySQL 8."
+
+    def queries(*facts: Fact) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            entries.supersede(bank, list(facts))
+        return len(captured)
+
+    first = queries(fact_of(bank, "a", NEW))
+    for number in range(30):
+        fact_of(bank, f"c{number}", sentence(number), at=MONDAY + number * DAY)
+    facts = fact_of(bank, "b", NEW), fact_of(bank, "d", other)
+    assert queries(*facts) - len(facts) <= first <= 6
+    assert queries(fact_of(bank, "e", sentence(99))) == 0
