@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 from memorybank.core import extraction
 from memorybank.core.turns import Turn, Utterance
-from memorybank.core.validation import escape
 from memorybank.language import dates, tokens
+from memorybank.safety.escaping import escape
 from memorybank.safety.redaction import redact
 
 INDENT = "\n    "

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank.core.packing.items import inert
-from memorybank.core.validation import escape
 from memorybank.language import is_cjk, plain
 from memorybank.language.sentences import words
 from memorybank.safety import quarantine
+from memorybank.safety.escaping import escape
 
 #: Between any two of these nothing joins, is white space, markup or a digit's unit.
 BESIDE = "\u4e00"

@@ -8,10 +8,10 @@ from memorybank.core.extraction.kinds import is_question, kind_of
 from memorybank.core.extraction.prior import Prior, Said, weigh, worth
 from memorybank.core.extraction.speakers import named
 from memorybank.core.turns import Draft, Turn, Utterance
-from memorybank.core.validation import escape
 from memorybank.language import tokens
 from memorybank.language.dates import resolve
 from memorybank.language.sentences import names_in, readable, sentences, tells, terms, tidy, words
+from memorybank.safety.escaping import escape
 
 __all__ = ["extract", "named", "weigh"]
 

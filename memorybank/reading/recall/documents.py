@@ -7,11 +7,11 @@ from datetime import datetime
 
 from memorybank.core.extraction.prior import Prior
 from memorybank.core.turns import Turn, Utterance
-from memorybank.core.validation import escape
 from memorybank.language import dates, plain
 from memorybank.language.sentences import length, names_in, sentences, tidy
 from memorybank.reading.recall.words import MOST_WORDS, content, date_words
 from memorybank.safety import quarantine
+from memorybank.safety.escaping import escape
 
 #: Of a very long turn this many sentences are kept for showing; all its words are indexed.
 MOST_LINES = 200
