@@ -1,11 +1,14 @@
 """Addresses of the chat pages and of the endpoint that they use."""
 
 from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import path
+from django.urls import path, register_converter
 
 from . import endpoint, views
+from .addresses import ChatKey
 
-CHAT = "p/<slug:tenant>/<slug:project>/chats/<slug:key>/"
+register_converter(ChatKey, "key")
+
+CHAT = "p/<slug:tenant>/<slug:project>/chats/<key:key>/"
 
 urlpatterns = [
     path("", views.home, name="home"),

@@ -20,6 +20,7 @@ from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Conversation, Project, Role
 
 TURNS_ON_A_PAGE = 50
+CHATS_ON_A_PAGE = 50
 
 
 class MemberRequest(HttpRequest):
@@ -44,14 +45,19 @@ def home(request: MemberRequest) -> HttpResponse:
 @require_GET
 @login_required
 def project_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-    """The member's own chats in a project."""
+    """The member's own chats in a project, some at a time."""
     found = access.project_for(request.user, f"{tenant}/{project}")
+    page = request.GET.get("page", "")
+    number = max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 7 else 1
+    start = (number - 1) * CHATS_ON_A_PAGE
+    listed = list(Conversation.objects.of(request.user, found)[start : start + CHATS_ON_A_PAGE + 1])
     return render(
         request,
         "projects/project.html",
         {
             "project": found,
-            "conversations": Conversation.objects.of(request.user, found),
+            "conversations": listed[:CHATS_ON_A_PAGE],
+            "earlier": number + 1 if len(listed) > CHATS_ON_A_PAGE else None,
             "may_write": access.may(request.user, found.tenant, Role.MEMBER),
         },
     )
