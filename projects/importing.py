@@ -5,13 +5,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, DataError, transaction
 from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_aware
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
@@ -19,6 +20,7 @@ from memorybank.models import Output
 from memorybank.services import NewOutput
 
 from .models import SLUG, Conversation, Project, Tenant
+from .printing import is_utf8, printable
 
 #: A line longer than this is refused unread: it cannot hold outputs within their limits.
 MAX_LINE = 8_000_000
@@ -36,7 +38,7 @@ class BadLineError(Exception):
 def bad_line(number: int, error: ValueError) -> BadLineError:
     """What is wrong with a line, in the words of the file."""
     name, colon, what = str(error).partition(":")
-    return BadLineError(f"line {number}: {IN_THE_FILE.get(name, name)}{colon}{what}")
+    return BadLineError(printable(f"line {number}: {IN_THE_FILE.get(name, name)}{colon}{what}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,14 @@ class Reader:
 
     def _key(self, row: dict[str, Any]) -> str:
         """The given id, or one made of what the line says and how often it was said before."""
-        if row.get("id") not in (None, ""):
-            return str(row["id"])
+        given = row.get("id")
+        if given not in (None, ""):
+            if isinstance(given, bool) or not isinstance(given, str | int):
+                raise InvalidInput("id: must be text or a whole number.")
+            return str(given)
         said = [row[name] for name in REQUIRED] + [row.get("answer", "")]
+        if not all(isinstance(each, str) for each in said):
+            return ""  # the line is refused for it, by name
         digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
         self.seen[digest] += 1
         return f"{digest}:{self.seen[digest]}"
@@ -105,7 +112,7 @@ class Reader:
 def _row(text: str) -> dict[str, Any]:
     if len(text) > MAX_LINE:
         raise InvalidInput(f"{len(text):,} characters, at most {MAX_LINE:,} are allowed.")
-    if not _is_utf8(text):
+    if not is_utf8(text):
         raise InvalidInput("not valid UTF-8.")
     try:
         row = json.loads(text)
@@ -119,17 +126,8 @@ def _row(text: str) -> dict[str, Any]:
         raise InvalidInput(f"{missing[0]}: is missing.")
     unknown = sorted(set(row) - KNOWN)
     if unknown:
-        raise InvalidInput(f"{unknown[0]}: no such field.")
+        raise InvalidInput(f"{unknown[0][:40]}: no such field.")
     return row
-
-
-def _is_utf8(text: str) -> bool:
-    """Whether the file's bytes were; those that were not came in as lone surrogates, which JSON would escape."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _require_slug(name: str, value: Any) -> None:
@@ -146,7 +144,8 @@ def _time(value: Any) -> datetime:
         parsed = None
     if parsed is None:
         raise InvalidInput(f"created_at: “{str(value)[:40]}” is not an ISO 8601 time like 2026-05-08T13:56:00Z.")
-    return parsed
+    # PostgreSQL refuses offsets such as +23:59. The ends of the calendar, which have no UTC, are refused for that.
+    return parsed.astimezone(UTC) if is_aware(parsed) and 1 < parsed.year < 9999 else parsed
 
 
 class Projects:

@@ -68,7 +68,7 @@ def _masked(utterances: Iterable[Utterance], personal: bool) -> Iterator[Utteran
 def _utterances(output: Recorded) -> Iterator[Utterance]:
     """Question, what happened in between, answer."""
     yield Utterance("user", output.author, output.question)
-    for message in output.messages or []:
+    for message in _listed(output.messages):
         yield from _between(message, {output.question, output.answer})
     yield Utterance("assistant", "assistant", output.answer)
 
@@ -84,10 +84,15 @@ def _between(message: Any, said: set[str]) -> Iterator[Utterance]:
     elif role in ("user", "assistant") and content not in said:
         leftover = IMAGE if content.replace(IMAGE, "").strip() in said else content
         yield Utterance("user" if role == "user" else "assistant", role, leftover)
-    for call in message.get("tool_calls") or []:
+    for call in _listed(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             yield Utterance("tool", "call", f"{function.get('name')}({function.get('arguments')})")
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list as it is; anything else, which an older version took in, as none."""
+    return value if isinstance(value, list) else []
 
 
 def _content(content: Any) -> str:

@@ -12,6 +12,7 @@ from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.models import Bank, Chat, Event, Fact, SearchDocument, StoredBlock
 from memorybank.reading import rendering
 from memorybank.writing import recording
+from memorybank.writing.outputs import storable
 
 MAX_FOCUS = 1000
 SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
@@ -111,6 +112,9 @@ def _forget_documents(bank: Bank) -> None:
 
 
 def _require_valid(bank: Bank) -> None:
+    for name in ("timezone", "focus"):
+        if not isinstance(getattr(bank, name), str) or storable(getattr(bank, name)) != getattr(bank, name):
+            raise InvalidInput(f"{name}: must be text, without a NUL character or half a surrogate pair.")
     if bank.timezone not in available_timezones():
         raise InvalidInput(f"timezone: “{bank.timezone[:64]}” is not a known time zone, such as Europe/Berlin.")
     if len(bank.focus) > MAX_FOCUS:  # Django checks a text field's length in forms only

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from memorybank.core import messages
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Output
 
@@ -56,13 +57,13 @@ class NewOutput:
 
     def _require_bounded(self) -> None:
         sizes = {"question": len(self.question), "answer": len(self.answer)}
-        if not isinstance(self.messages, list | tuple):
-            raise InvalidInput("messages: must be a list of chat messages.")
+        messages.require_list(self.messages)
         if self.messages:
             sizes["messages"] = len(as_json(self.messages))
         for name, size in sizes.items():
             if size > MAX_TEXT:
                 raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT:,} are allowed.")
+        messages.require_readable(self.messages)
 
     def _require_time(self, now: datetime) -> None:
         if not isinstance(self.created_at, datetime):
@@ -90,10 +91,10 @@ class Outcome:
             raise InvalidInput(f"status: “{self.status[:40]}” does not complete an output.")
 
 
-def as_json(messages: Sequence[Any]) -> str:
+def as_json(said: Sequence[Any]) -> str:
     """Messages as JSON; :class:`InvalidInput` if they are none."""
     try:
-        return json.dumps(list(messages), ensure_ascii=False, allow_nan=False)
+        return json.dumps(list(said), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"messages: cannot be stored as JSON: {error}.") from error
 

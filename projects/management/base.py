@@ -5,7 +5,7 @@ import os
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
@@ -20,6 +20,7 @@ from django.utils.timezone import is_naive
 from memorybank.exceptions import InvalidInput, MemoryBankError
 
 from ..models import Project, Tenant
+from ..printing import is_utf8, printable
 
 USAGE, FAILED = 2, 1
 ACTOR = "command line"
@@ -28,9 +29,14 @@ ACTOR = "command line"
 class OneLineParser(CommandParser):
     """Says what is wrong in one line, where argparse would print the usage first."""
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if any(isinstance(arg, str) and not is_utf8(arg) for arg in (sys.argv[1:] if args is None else args)):
+            self.error("an argument is not valid UTF-8")
+        return super().parse_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         if self.called_from_command_line:
-            self.exit(USAGE, f"{self.prog}: {message}. See --help.\n")
+            self.exit(USAGE, f"{self.prog}: {printable(message)}. See --help.\n")
         raise CommandError(f"{message}.", returncode=USAGE)
 
 
@@ -54,9 +60,9 @@ class MemoryCommand(BaseCommand):
         try:
             return super().execute(*args, **options)
         except InvalidInput as error:
-            raise CommandError(str(error), returncode=USAGE) from error
+            raise CommandError(printable(str(error)), returncode=USAGE) from error
         except (MemoryBankError, ImproperlyConfigured) as error:
-            raise CommandError(str(error), returncode=FAILED) from error
+            raise CommandError(printable(str(error), 600), returncode=FAILED) from error
         except DatabaseError as error:
             raise CommandError(_explained(error), returncode=FAILED) from error
         except BrokenPipeError:  # the reader, such as head, has seen enough
@@ -103,7 +109,7 @@ def moment(text: str) -> datetime:
         raise ArgumentTypeError(f"“{text[:40]}” is not an ISO 8601 time with a zone, like 2026-05-08T13:56:00Z")
     if not 1970 <= parsed.year < 3000:  # so that no calculation with it leaves the calendar
         raise ArgumentTypeError(f"“{text[:40]}” is not between the years 1970 and 2999")
-    return parsed
+    return parsed.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
 
 
 def duration(text: str) -> timedelta:
@@ -155,7 +161,7 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else printable(str(value), 2000)
 
 
 def _explained(error: DatabaseError) -> str:

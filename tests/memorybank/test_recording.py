@@ -175,7 +175,8 @@ def turns() -> list[NewOutput]:
         at = MONDAY + (number * 7 % 30) * MINUTE
         key = f"k{number // 2}" if number % 5 else ""
         chat, title = f"c{number % 2}", f"Title {number}" if number > 3 else ""
-        said.append(NewOutput(chat, "Priya", sentence(number), at, "Noted.", ["x\x00"], status, key, title))
+        between = [{"role": "tool", "content": "x\x00"}]
+        said.append(NewOutput(chat, "Priya", sentence(number), at, "Noted.", between, status, key, title))
     return said
 
 
