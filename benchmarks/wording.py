@@ -2,6 +2,9 @@
 
 import re
 import unicodedata
+from functools import cache
+
+from snowballstemmer import stemmer
 
 MONTHS = tuple("january february march april may june july august september october november december".split())
 MONTH_OF = {month[:3]: month for month in MONTHS} | {"sept": "september"}
@@ -52,7 +55,7 @@ _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)\b")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD = re.compile(r"[a-z0-9]+")
 
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
+_STEMMER = stemmer("english")
 #: Identifiers longer than this keep their leading zeros.
 _LONGEST_NUMBER = 11
 
@@ -78,24 +81,7 @@ def _trimmed(word: str) -> str:
     return str(int(word)) if word.isdigit() and len(word) <= _LONGEST_NUMBER else word
 
 
+@cache
 def _stem(word: str) -> str:
-    """Without plural, -ing, -ed and a final e; short words and numbers stay as they are."""
-    if word.isdigit() or len(word) <= 3:
-        return word
-    word = _without_ending(_singular(word))
-    return word[:-1] if len(word) > 4 and word.endswith("e") else word
-
-
-def _singular(word: str) -> str:
-    if word.endswith(("ss", "us")):
-        return word
-    return next((word.removesuffix(end) + base for end, base in _PLURALS if word.endswith(end)), word)
-
-
-def _without_ending(word: str) -> str:
-    for ending in ("ing", "ed"):
-        root = word.removesuffix(ending)
-        if root != word and len(root) >= 3:
-            doubled = len(root) > 3 and root[-1] == root[-2] and root[-1] not in "lsz"
-            return root[:-1] if doubled else root
-    return word
+    """Not memory's own stemmer: the judge must not share a part with what it judges."""
+    return _STEMMER.stemWord(word)

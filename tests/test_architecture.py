@@ -69,6 +69,10 @@ def test_migrations_are_up_to_date_and_import_no_app_code() -> None:
         assert not re.search(r"^(?:from|import) (?:memorybank|projects|config)", path.read_text(), re.MULTILINE), path
 
 
+def test_the_judge_of_memory_has_words_of_its_own() -> None:
+    assert "memorybank" not in (ROOT / "benchmarks" / "wording.py").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
 def test_requirements_are_pinned_with_hashes_and_name_no_address(name: str) -> None:
     text = (ROOT / name).read_text()
