@@ -15,7 +15,8 @@ from memorybank.exceptions import LLMError, LLMRejected, unexpected
 from memorybank.models import Bank, Chat, LLMCall
 from memorybank.reading import recall, rendering
 from memorybank.reading.recall import indexing
-from memorybank.writing import queueing, rollup, summarising
+from memorybank.writing import queueing, rollup, slot, summarising
+from memorybank.writing.slot import Slot
 
 logger = logging.getLogger(__name__)
 
@@ -75,15 +76,17 @@ class Piece:
 
 @dataclass(slots=True)
 class Shift:
-    """What one worker does until nothing is due: the next piece of work, and again the next."""
+    """What one lane of a worker does until nothing is due: the next piece of work, and again the next."""
 
+    slot: Slot | None = None  # shared with the lane beside it
+    settles: bool = True  # banks in between, too; one lane of a worker does
     report: Report = field(default_factory=Report)
     futile: set[int] = field(default_factory=set)
     looked: datetime | None = None  # for a bank
 
     def next(self, now: datetime) -> Piece | None:
         """The next piece of work; nobody is bound to do it. Chats, in between a bank, and banks when no chat is due."""
-        if not self.looked or not timedelta() <= now - self.looked < EVERY:
+        if self.settles and (not self.looked or not timedelta() <= now - self.looked < EVERY):
             self.looked = now
             if bank_id := queueing.next_bank(now):
                 return Piece(bank_id=bank_id)
@@ -94,10 +97,11 @@ class Shift:
 
     def do(self, piece: Piece, *, now: datetime) -> None:
         """Do it, unless another worker has taken it meanwhile. Never raises for one chat or bank."""
-        if piece.chat_id:
-            _summarise(self.report, piece.chat_id, now, self.futile)
-        else:
-            _settle(self.report, piece.bank_id, now, at_once=False)
+        with slot.sharing(self.slot):
+            if piece.chat_id:
+                _summarise(self.report, piece.chat_id, now, self.futile)
+            else:
+                _settle(self.report, piece.bank_id, now, at_once=False)
 
 
 def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None) -> bool:

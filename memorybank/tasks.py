@@ -3,12 +3,14 @@
 import mmap
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 from celery import Task, shared_task
 from celery.signals import worker_init, worker_shutting_down
 from celery.utils.time import maybe_iso8601
+from django.db import connections
 from django.utils import timezone
 
 from memorybank import conf, llm, sweeping
@@ -17,6 +19,7 @@ from memorybank.reading import recall
 from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import redact
 from memorybank.writing import queueing
+from memorybank.writing.slot import Slot
 
 # No retries here: a failure backs off in the database, and is due again when that is over.
 #: After so long at work a worker looks whether there are other messages, and goes on if there are none.
@@ -61,14 +64,41 @@ def work(self: "Task[Any, Any]") -> None:
     Whoever finds something to do first sends this message on, for whoever is idle. So every worker is at work
     while there is any, and of each sweep's message no more than one waits: it expires when the sweep's does.
     """
-    shift, until, begun = sweeping.Shift(), time.monotonic() + SHIFT_SECONDS, False
-    while (piece := shift.next(timezone.now())) and time.monotonic() < until and not _ending[0]:
-        if not begun:
-            work.apply_async((), expires=_expiry(self))
-            begun = True
-        shift.do(piece, now=timezone.now())
-    if shift.report.summarised and (piece is None or _ending[0]):
+    until = time.monotonic() + SHIFT_SECONDS
+    slot = Slot(patience=conf.current().lease_seconds / 10, ends=_ends)
+    shift = sweeping.Shift(slot)
+    piece = shift.next(timezone.now())
+    if piece is None or _ends():
+        return
+    work.apply_async((), expires=_expiry(self))
+    waits = bool(llm.get("summary")) and not self.request.is_eager  # else there is nothing to do meanwhile
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane") as pool:
+        beside = pool.submit(_second_lane, sweeping.Shift(slot, settles=False), until) if waits else None
+        last = _lane(shift, piece, until)
+    if (beside and beside.result()) or last:
         _settle_soon()
+
+
+def _lane(shift: sweeping.Shift, piece: sweeping.Piece | None, until: float) -> bool:
+    """Do the piece, and go on with the next; whether something was done and nothing more is to do."""
+    done = False
+    while piece and time.monotonic() < until and not _ends():
+        shift.do(piece, now=timezone.now())
+        done = True
+        piece = shift.next(timezone.now())
+    return done and (piece is None or _ends())
+
+
+def _second_lane(shift: sweeping.Shift, until: float) -> bool:
+    """A lane in a thread of its own, with a connection of its own."""
+    try:
+        return _lane(shift, shift.next(timezone.now()), until)
+    finally:
+        connections.close_all()
+
+
+def _ends() -> bool:
+    return bool(_ending[0])
 
 
 @shared_task

@@ -6,7 +6,7 @@ Calls may come from several threads; rows are written only by the thread that op
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -21,6 +21,8 @@ from memorybank.core.validation import Line, accept
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.base import LLM, Completion, Message
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
+from memorybank.writing import slot
+from memorybank.writing.slot import Slot
 
 Purpose = LLMCall.Purpose
 
@@ -66,6 +68,7 @@ class Session:
     bank: Bank
     model: LLM
     now: datetime
+    slot: Slot | None = None
     calls: list[LLMCall] = field(default_factory=list)
 
     def ask(self, purpose: Purpose, prompt: Prompt, shown: Sequence[Item]) -> list[Line]:
@@ -73,10 +76,16 @@ class Session:
 
         Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
         """
-        with ledgered(self.bank.pk, purpose, self.model.model, self.now, keep=self.calls.append) as call:
-            answer = self.model.complete(prompt.messages(shown), max_tokens=_room(prompt))
+        messages = prompt.messages(shown)
+        entry = ledgered(self.bank.pk, purpose, self.model.model, self.now, keep=self.calls.append)
+        with self.turn(), entry as call:  # waiting is not the model's time
+            answer = self.model.complete(messages, max_tokens=_room(prompt))
             call.charge(answer)
             return _usable(answer, prompt, shown)
+
+    def turn(self) -> AbstractContextManager[None]:
+        """The worker's place at the model; held around several calls, nobody else's come in between."""
+        return self.slot.held(self) if self.slot else nullcontext()
 
     def method(self, prompt: str) -> str:
         """What an entry says it was made with."""
@@ -132,7 +141,7 @@ def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | N
     endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
     if endpoint is None:
         raise BackingOff("The model is backing off after a failure.")
-    opened = Session(bank, model, now)
+    opened = Session(bank, model, now, slot.current())
     try:
         yield opened
     except LLMError as error:

@@ -116,7 +116,8 @@ def _ask_for_notes(
     if strategy(size) is Strategy.SINGLE:
         shown = transcript.dated(planned, turns, encoding=conf.current().encoding)
         return _single_pass(session, bank, turns, shown, known)
-    return _in_chunks(session, bank, turns, planned)
+    with session.turn():
+        return _in_chunks(session, bank, turns, planned)
 
 
 def _single_pass(
