@@ -72,6 +72,8 @@ def _work_off(made: Site, banks: int, pool: list[str]) -> tuple[float, float, fl
         unsettled = "SELECT count(*) FROM memorybank_bank WHERE compress_at IS NOT NULL"
         _wait(made, lambda: _ask(made, unsettled) == 0)
         settled = time.monotonic()
+        worker.terminate()  # and not killed: it waits for its processes, so that their time counts
+        worker.wait()
         made.stop()
         assert worker.returncode is not None
     return summarised - started, settled - summarised, _cpu() - before
