@@ -1,6 +1,6 @@
 """What memory retains: a log replayed, blocks rendered at several budgets, questions asked of them.
 
-python -m benchmarks.quality --log LOG --qa QA. LOG is in the import format; a line of QA is
+python -m benchmarks.quality --log LOG --qa QA [--transcript]. LOG is in the import format; a line of QA is
 {"qid", "project", "question", "answer", "category", "literal"}, and "evidence_chats", the keys of the chats
 that hold the answer, if recall is to be scored, too. See ``retention`` for the score of a block.
 """
@@ -59,11 +59,11 @@ class Task:
     blocks: Path | None = None
 
 
-def read_log(path: Path) -> list[ImportLine]:
+def read_log(path: Path, *, transcript: bool = False) -> list[ImportLine]:
     """Every line of a log; a bad one ends the benchmark, because it would falsify the score."""
     lines = []
     with path.open(encoding="utf-8") as file:
-        for line in Reader(timezone.now()).read(file):
+        for line in Reader(timezone.now(), transcript).read(file):
             if isinstance(line, BadLineError):
                 raise SystemExit(f"{path}: {line}")
             lines.append(line)
@@ -212,6 +212,7 @@ def show(found: Iterable[Row], budgets: Sequence[int]) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
     parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--transcript", action="store_true", help="as of import_chats")
     parser.add_argument("--qa", type=Path, required=True)
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
     parser.add_argument("--question-budgets", type=int, nargs="+", default=QUESTION_BUDGETS)
@@ -223,7 +224,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure and print."""
     given = _arguments()
-    lines, questions = read_log(given.log), read_questions(given.qa)
+    lines, questions = read_log(given.log, transcript=given.transcript), read_questions(given.qa)
     task = Task(lines, questions, tuple(given.budgets), tuple(given.question_budgets), given.questions, given.blocks)
     models = dict(settings.MEMORYBANK["LLMS"])
     chats = len({(line.path, line.output.chat_key) for line in lines})

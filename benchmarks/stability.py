@@ -37,9 +37,9 @@ class Change:
     was_full: bool
 
 
-def measure(log: Path | None = None, budget: int = BUDGET) -> list[Measurement]:
+def measure(log: Path | None = None, budget: int = BUDGET, *, transcript: bool = False) -> list[Measurement]:
     """Medians over all chats of all projects, and the worst tenth."""
-    lines = read_log(log) if log else demo.sample()
+    lines = read_log(log, transcript=transcript) if log else demo.sample()
     rows = []
     with scratch.database():
         changes = [change for chats in _by_project(lines) for change in _replay(chats, budget)]
@@ -100,9 +100,10 @@ def main() -> None:
     """The benchmark over a log of one's own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log", type=Path, help="JSON Lines in the import format; default: the shipped sample")
+    parser.add_argument("--transcript", action="store_true", help="as of import_chats")
     parser.add_argument("--budget", type=int, default=BUDGET)
     options = parser.parse_args()
-    show(str(__doc__).splitlines()[0], measure(options.log, options.budget))
+    show(str(__doc__).splitlines()[0], measure(options.log, options.budget, transcript=options.transcript))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from memorybank.services import NewOutput
 
 from .models import SLUG, Conversation, Project, Tenant
 from .printing import is_utf8, printable
+from .transcripts import names_of_members, spoken
 
 #: A line longer than this is refused unread: it cannot hold outputs within their limits.
 MAX_LINE = 8_000_000
@@ -50,6 +51,7 @@ class ImportLine:
     project: str
     output: NewOutput
     characters: int
+    transcript: bool = False
 
     @property
     def path(self) -> str:
@@ -62,9 +64,13 @@ Batch = list[ImportLine | BadLineError]
 
 @dataclass(slots=True)
 class Reader:
-    """Parses lines. Stateful only to tell apart equal lines without an id: they get numbered keys."""
+    """Parses lines. Stateful only to tell apart equal lines without an id: they get numbered keys.
+
+    ``transcript``: the lines are talk between people, whose names stand before what they say.
+    """
 
     now: datetime
+    transcript: bool = False
     seen: Counter[str] = field(default_factory=Counter)
 
     def read(self, lines: Iterable[str]) -> Iterator[ImportLine | BadLineError]:
@@ -92,7 +98,7 @@ class Reader:
             key=self._key(row),
         )
         output.require_valid(self.now)
-        return ImportLine(number, row["tenant"], row["project"], output, len(text))
+        return ImportLine(number, row["tenant"], row["project"], output, len(text), self.transcript)
 
     def _key(self, row: dict[str, Any]) -> str:
         """The given id, or one made of what the line says and how often it was said before."""
@@ -231,7 +237,9 @@ def _by_project(projects: Projects, lines: Iterable[ImportLine]) -> list[tuple[P
 def _record(project: Project, lines: Sequence[ImportLine], now: datetime) -> list[bool]:
     """Record lines of one project in one transaction; which were new."""
     with transaction.atomic():
-        outputs = services.record_many(project.bank, [line.output for line in lines], now=now)
+        members = names_of_members(project) if any(line.transcript for line in lines) else frozenset()
+        new = [spoken(line.output, members) if line.transcript else line.output for line in lines]
+        outputs = services.record_many(project.bank, new, now=now)
         _own(project, [output for output in outputs if output])
     return [output is not None for output in outputs]
 

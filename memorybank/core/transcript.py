@@ -12,14 +12,16 @@ from math import ceil
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from memorybank.core import extraction
-from memorybank.core.turns import Turn, Utterance
+from memorybank.core.turns import ASSISTANT, Turn, Utterance
 from memorybank.language import dates, tokens
 from memorybank.safety.escaping import escape
+from memorybank.safety.naming import display_name
+from memorybank.safety.quoting import name_words, quoted
 from memorybank.safety.redaction import redact
 
 INDENT = "\n    "
 IMAGE = "[image]"
+MOST_OF_A_NAME = 60
 
 
 class Recorded(Protocol):
@@ -27,6 +29,8 @@ class Recorded(Protocol):
 
     pk: Any
     author: str
+    said_by: str
+    answered_by: str
     question: str
     answer: str
     messages: Any
@@ -46,8 +50,8 @@ class Item:
 
 
 def read(outputs: Iterable[Recorded], *, tz: ZoneInfo, redact_personal: bool) -> list[Turn]:
-    """Turns with secrets masked and speakers named, dated in the bank's zone."""
-    turns = [
+    """Turns with secrets masked, dated in the bank's zone, each said by the account that wrote it."""
+    return [
         Turn(
             id=output.pk,
             at=output.created_at.astimezone(tz),
@@ -55,7 +59,6 @@ def read(outputs: Iterable[Recorded], *, tz: ZoneInfo, redact_personal: bool) ->
         )
         for output in outputs
     ]
-    return list(extraction.named(turns))
 
 
 def _masked(utterances: Iterable[Utterance], personal: bool) -> Iterator[Utterance]:
@@ -67,23 +70,25 @@ def _masked(utterances: Iterable[Utterance], personal: bool) -> Iterator[Utteran
 
 def _utterances(output: Recorded) -> Iterator[Utterance]:
     """Question, what happened in between, answer."""
-    yield Utterance("user", output.author, output.question)
+    author = display_name(output.author)
+    quoting = f"{author}, quoting {display_name(output.said_by)}" if output.said_by else author
+    yield Utterance("user", quoting, output.question)
     for message in _listed(output.messages):
-        yield from _between(message, {output.question, output.answer})
-    yield Utterance("assistant", "assistant", output.answer)
+        yield from _between(message, {output.question, output.answer}, author)
+    yield Utterance("assistant", display_name(output.answered_by) if output.answered_by else ASSISTANT, output.answer)
 
 
-def _between(message: Any, said: set[str]) -> Iterator[Utterance]:
+def _between(message: Any, said: set[str], author: str) -> Iterator[Utterance]:
     """Tool calls, tool results and images of one message in OpenAI's chat format, as text."""
     if not isinstance(message, dict):
         return
     role = str(message.get("role", ""))
     content = _content(message.get("content"))
     if role == "tool":
-        yield Utterance("tool", f"result of {message.get('name') or 'tool'}", content)
+        yield Utterance("tool", f"result of {escape(str(message.get('name') or 'tool'))[:MOST_OF_A_NAME]}", content)
     elif role in ("user", "assistant") and content not in said:
         leftover = IMAGE if content.replace(IMAGE, "").strip() in said else content
-        yield Utterance("user" if role == "user" else "assistant", role, leftover)
+        yield Utterance("user", author, leftover) if role == "user" else Utterance("assistant", ASSISTANT, leftover)
     for call in _listed(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
@@ -120,8 +125,9 @@ def items(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
 def outline(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
     """The same with relative dates as they were said: made in a tenth of the time, and enough to plan with."""
     numbered = []
+    names = name_words(u.speaker for turn in turns for u in turn.utterances)
     for number, turn in enumerate(turns, start=1):
-        said = [f"{u.speaker}: {_indented(u.text)}" for u in turn.utterances]
+        said = [f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances]
         text = f"({dates.spell(turn.at.date())}) {INDENT.join(said)}"
         numbered.append(Item(str(number), text, tokens.count(text, encoding)))
     return numbered
@@ -147,8 +153,9 @@ def unlabelled(text: str, days: Collection[date], speakers: Collection[str]) -> 
     return "", text
 
 
-def _indented(text: str) -> str:
-    return INDENT.join(line for raw in text.splitlines() if (line := escape(raw)))
+def _indented(text: str, names: Collection[str]) -> str:
+    """Each line of a message, none of which begins as if somebody else spoke."""
+    return INDENT.join(quoted(line, names) for raw in text.splitlines() if (line := escape(raw)))
 
 
 def chunks(numbered: Iterable[Item], limit: int, *, encoding: str) -> list[list[Item]]:

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal
 
+#: The model, as a speaker. No account is shown under this name.
+ASSISTANT = "assistant"
+
 Role = Literal["user", "assistant", "tool"]
 
 
@@ -14,6 +17,10 @@ class Utterance:
     role: Role
     speaker: str
     text: str
+
+    def by_machine(self) -> bool:
+        """Whether the model said it, not a person whose words came in the model's place."""
+        return self.role == "assistant" and self.speaker == ASSISTANT
 
 
 @dataclass(frozen=True, slots=True)

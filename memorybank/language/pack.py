@@ -169,6 +169,8 @@ class Instructions:
     ``{{name}}`` in a pattern is any of ``parts["name"]``.
     """
 
+    #: What takes part in a chat beside its people, by the names it goes by there.
+    roles: Words
     role: Words
     tool: Words
     exfiltration: Words

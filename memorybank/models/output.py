@@ -59,6 +59,8 @@ class Output(models.Model):
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="outputs")
     key = models.CharField(max_length=200, blank=True, help_text="The outer app's id, for idempotence.")
     author = models.CharField(max_length=200)
+    said_by = models.CharField(max_length=200, blank=True, help_text="Whom the author quotes, in a transcript.")
+    answered_by = models.CharField(max_length=200, blank=True, help_text="Who spoke in the model's place there.")
     question = models.TextField(blank=True)
     answer = models.TextField(blank=True)
     messages = models.JSONField(default=list, blank=True)

@@ -16,12 +16,18 @@ MAX_TEXT = 1_000_000
 MAX_KEY = 200
 #: Clocks differ; a turn may be this far ahead of ours.
 CLOCK_SKEW = timedelta(minutes=5)
+#: Short texts that may be missing.
+NAMED = ("key", "said_by", "answered_by")
 STATUSES: list[str] = Output.Status.values
 
 
 @dataclass(frozen=True, slots=True)
 class NewOutput:
-    """An output to be recorded. Texts at most ``MAX_TEXT`` characters, keys at most ``MAX_KEY``."""
+    """An output to be recorded. Texts at most ``MAX_TEXT`` characters, keys and names at most ``MAX_KEY``.
+
+    ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke
+    in the model's place. Whoever records vouches for them; a text never says who speaks.
+    """
 
     chat_key: str
     author: str
@@ -32,10 +38,12 @@ class NewOutput:
     status: str = Output.Status.OK
     key: str = ""
     title: str = ""
+    said_by: str = ""
+    answered_by: str = ""
 
     def require_valid(self, now: datetime) -> None:
         """Raise :class:`InvalidInput`, naming the field and the limit."""
-        for name in ("chat_key", "author", "question", "answer", "key", "title", "status"):
+        for name in ("chat_key", "author", "question", "answer", *NAMED, "title", "status"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidInput(f"{name}: must be text, not {type(getattr(self, name)).__name__}.")
         self._require_keys()
@@ -48,7 +56,7 @@ class NewOutput:
     def _require_keys(self) -> None:
         if not self.chat_key.strip():
             raise InvalidInput("chat: must not be empty.")
-        for name in ("chat_key", "author", "key"):
+        for name in ("chat_key", "author", *NAMED):
             value = getattr(self, name)
             if len(value) > MAX_KEY:
                 raise InvalidInput(f"{name}: {len(value):,} characters, at most {MAX_KEY} are allowed.")

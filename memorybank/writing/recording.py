@@ -158,6 +158,8 @@ def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: dateti
     answered = NewOutput(
         chat_key=chat.key,
         author=known.author,
+        said_by=known.said_by,
+        answered_by=known.answered_by,
         question=known.question,
         created_at=known.created_at,
         answer=outcome.answer,
@@ -187,6 +189,8 @@ def _output(chat: Chat, new: NewOutput) -> Output:
         chat=chat,
         key=new.key or (_new_key() if awaited else ""),
         author=storable(new.author),
+        said_by=new.said_by,
+        answered_by=new.answered_by,
         question=storable(new.question),
         answer=storable(new.answer),
         messages=json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else [],

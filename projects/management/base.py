@@ -23,6 +23,10 @@ from ..models import Project, Tenant
 from ..printing import is_utf8, printable
 
 USAGE, FAILED = 2, 1
+TRANSCRIPT = (
+    "the file is a transcript of talk between people: a name before a colon, where a question or an answer begins, "
+    "says who spoke. You vouch for these names; members of the tenant are not quoted"
+)
 ACTOR = "command line"
 
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank.core import extraction
-from memorybank.core.extraction import named
 from memorybank.core.extraction.prior import DISCOUNTS, FEATURES
 from memorybank.core.turns import Role, Turn, Utterance
 from memorybank.language import tokens
@@ -162,21 +161,6 @@ def test_it_names_the_kind_only_where_the_words_are_plain(said: str, kind: str) 
 )
 def test_it_remembers_in_any_language(said: str) -> None:
     assert [f.text for f in extract(chat(("Hi!", "Hello!"), (said, "OK.")))] == [said]
-
-
-def test_it_makes_the_recurring_prefix_the_speaker() -> None:
-    turns = chat(*[(f"Caroline: question {n}", f"Melanie: answer {n}") for n in range(4)])
-    spoken = named(turns)[0].utterances
-    assert [(u.speaker, u.text) for u in spoken] == [("Caroline", "question 0"), ("Melanie", "answer 0")]
-
-
-def test_it_does_not_take_a_note_for_a_person() -> None:
-    turns = chat(("Note: the port is 8080.", "Answer: noted."), ("Where is it?", "In the plan."), ("OK", "Fine."))
-    assert named(turns) == turns
-
-
-def test_it_knows_the_names_that_the_bank_knows_already() -> None:
-    assert named(chat(("Caroline: one more thing", "")), known={"Caroline"})[0].utterances[0].speaker == "Caroline"
 
 
 def test_it_weighs_a_models_line_like_its_own() -> None:

@@ -22,7 +22,7 @@ USERS = [
     path
     for room in ("core", "language", "safety", "reading/recall", "writing")
     for path in sorted((ROOT / "memorybank" / room).rglob("*.py"))
-    if path.stem not in ("characters", "escaping")  # they are about characters, not words
+    if path.stem not in ("characters", "escaping", "lookalikes")  # they are about characters, not words
 ]
 
 

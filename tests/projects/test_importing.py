@@ -65,6 +65,35 @@ def _bytes(line: object) -> bytes:
     return (line if isinstance(line, str) else json.dumps(line)).encode("utf-8", "surrogatepass")
 
 
+class TranscriptTests(ImportCase):
+    """A name in a text is a speaker only if whoever imports says so, and never that of a member."""
+
+    TALK = {**GOOD, "question": "Caroline: I went there.", "answer": "Melanie: So did I."}
+
+    def test_it_leaves_names_in_texts_alone(self) -> None:
+        self.take(self.TALK)
+        output = Output.objects.get()
+        self.assertEqual((output.question, output.said_by, output.answered_by), ("Caroline: I went there.", "", ""))
+
+    def test_it_takes_the_speakers_of_a_transcript(self) -> None:
+        self.take(self.TALK, options=["--transcript"])
+        output = Output.objects.get()
+        self.assertEqual((output.author, output.said_by, output.question), ("ann", "Caroline", "I went there."))
+        self.assertEqual((output.answered_by, output.answer), ("Melanie", "So did I."))
+
+    def test_who_writes_in_her_own_name_is_not_quoted(self) -> None:
+        self.take({**self.TALK, "user": "Caroline"}, options=["--transcript"])
+        self.assertEqual((Output.objects.get().said_by, Output.objects.get().question), ("", "I went there."))
+
+    def test_nobody_is_quoted_who_can_write_herself(self) -> None:
+        tenant = Tenant.objects.create(slug="acme", name="Acme")
+        priya = User.objects.create_user("priya", first_name="Priya", last_name="Raman")
+        Membership.objects.create(tenant=tenant, user=priya, role=Role.MEMBER)
+        for name in ("priya", "PRIYA", "Priya Raman"):
+            self.take({**GOOD, "question": f"{name}: I approve.", "id": name}, options=["--transcript"])
+        self.assertEqual(set(Output.objects.values_list("said_by", "author")), {("", "ann")})
+
+
 class TestGoodFiles(ImportCase):
     def test_it_creates_what_is_missing_and_leaves_memory_off(self) -> None:
         ran = self.take(GOOD, {**GOOD, "project": "zeus"}, {**GOOD, "tenant": "globex"}, options=["--json"])

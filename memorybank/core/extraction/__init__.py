@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from memorybank.core.extraction.antecedents import leaning_joined
 from memorybank.core.extraction.kinds import is_question, kind_of
 from memorybank.core.extraction.prior import Prior, Said, weigh, worth
-from memorybank.core.extraction.speakers import named
 from memorybank.core.turns import Draft, Turn, Utterance
 from memorybank.language import tokens
 from memorybank.language.dates import resolve
 from memorybank.language.sentences import names_in, readable, sentences, tells, terms, tidy, words
 from memorybank.safety.escaping import escape
 
-__all__ = ["extract", "named", "weigh"]
+__all__ = ["extract", "weigh"]
 
 # A leaf of a very short chat may still hold one fact or two; that of a very long one stays bounded.
 LEAST_TOKENS, MOST_TOKENS = 64, 6_000
@@ -31,19 +30,17 @@ class Sentence:
     question: str
     position: float
 
-    def by_machine(self) -> bool:
-        """Whether the model said it, not a person whose words came in the assistant's place."""
-        return self.utterance.role == "assistant" and self.utterance.speaker == "assistant"
-
     def stands_alone(self) -> bool:
         """Long enough to say something. The bounds are for words; two CJK characters count as one."""
-        least_words, least_terms = FEWEST_OF_ASSISTANT if self.by_machine() else FEWEST
+        least_words, least_terms = FEWEST_OF_ASSISTANT if self.utterance.by_machine() else FEWEST
         return len(words(self.text)) >= least_words and len(terms(self.text)) >= least_terms
 
     def read(self, prior: Prior) -> Said:
         """With its dates in place, ready to be weighed."""
         text = resolve(self.text, self.turn.at.date(), replace=True)
-        return prior.read(text, assistant=self.by_machine(), answers=bool(self.question), position=self.position)
+        return prior.read(
+            text, assistant=self.utterance.by_machine(), answers=bool(self.question), position=self.position
+        )
 
 
 def extract(turns: Sequence[Turn], *, encoding: str, share: float = 0.4, most: int = MOST_TOKENS) -> list[Draft]:
@@ -51,7 +48,6 @@ def extract(turns: Sequence[Turn], *, encoding: str, share: float = 0.4, most: i
 
     Very short chats may keep LEAST_TOKENS whatever the share. Tool output is not read.
     """
-    turns = named(turns)
     prior = Prior(encoding)
     spoken = sum(
         tokens.count(readable(u.text), encoding) for turn in turns for u in turn.utterances if u.role != "tool"

@@ -1,19 +1,16 @@
 """A candidate as it would be shown: one visible line, what it costs and what it says."""
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memorybank.core.packing.values import Said
 from memorybank.language import plain
 from memorybank.language.sentences import ARTICLES, ended, terms, words
+from memorybank.safety.quoting import quoted
 
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.
 LABEL = 3
-
-SPOKEN_AS = re.compile(r"(?<!\w)(\w++)\s?[:：]")
-
 
 S = TypeVar("S", bound=Said)
 
@@ -53,18 +50,10 @@ def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
 
 
 def as_line(text: str, names: Collection[str]) -> str:
-    """One visible line that ends like a sentence and imitates neither a fence nor another speaker."""
-    text = inert(text)
-    if ":" in text or "：" in text:
-        text = SPOKEN_AS.sub(lambda match: f"{match[1]} –" if match[1] in names else match[0], text)
-    return ended(text)
+    """One visible line that ends like a sentence, imitates no fence, and quotes where it speaks for another."""
+    return quoted(ended(inert(text)), names)
 
 
 def inert(text: str) -> str:
     """On one line, with nothing hidden in it, no fence and no mark of a model's special tokens."""
     return " ".join(plain(text).split()).replace("```", "'''").replace("<|", "< |").replace("|>", "| >")
-
-
-def speaking(speakers: Iterable[str]) -> frozenset[str]:
-    """The last word of every speaker's name: what stands before the colon."""
-    return frozenset(found[-1] for name in set(speakers) if (found := re.findall(r"\w+", name)))

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from memorybank.core.packing.assembly import FURTHER, SHORTEST, Assembly
 from memorybank.core.packing.choosing import Openings
-from memorybank.core.packing.items import Item, as_line, speaking
+from memorybank.core.packing.items import Item, as_line
 from memorybank.core.packing.layout import ordered
 from memorybank.core.packing.values import Notes, Passage
 from memorybank.language import tokens
+from memorybank.safety.quoting import name_words
 
 #: No line can hold it, so no line can end the notes and go on as if somebody else spoke.
 FENCE = "```"
@@ -33,7 +34,7 @@ def listed(passages: Sequence[Passage], budget: int, *, header: str, encoding: s
 
 def _items(passages: Sequence[Passage], encoding: str) -> Iterable[Item[Passage]]:
     """The passages as they would be shown, each once that says the same."""
-    names, said = speaking(passage.speaker for passage in passages), set()
+    names, said = name_words(passage.speaker for passage in passages), set()
     for passage in passages:
         text = as_line(passage.text, names)
         item = Item(passage, text, tokens.count(text, encoding) + 1)

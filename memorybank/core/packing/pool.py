@@ -6,9 +6,10 @@ from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
 
-from memorybank.core.packing.items import LABEL, Item, as_line, concepts, speaking
+from memorybank.core.packing.items import LABEL, Item, as_line, concepts
 from memorybank.core.packing.values import Candidate
 from memorybank.language import tokens
+from memorybank.safety.quoting import name_words
 
 
 class Pool:
@@ -47,7 +48,7 @@ class Pool:
     @cached_property
     def names(self) -> frozenset[str]:
         """What a line may not begin with, as if that person spoke."""
-        return speaking(fact.speaker for fact in self.facts)
+        return name_words(fact.speaker for fact in self.facts)
 
     @cached_property
     def worth(self) -> list[float]:

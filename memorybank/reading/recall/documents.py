@@ -43,7 +43,7 @@ class Document:
 def documents(turns: Sequence[Turn], *, after: int, encoding: str) -> list[Document]:
     """The documents of the turns with an id above ``after``.
 
-    ``turns`` are of one chat, masked, with their speakers named; the earlier ones are there to be neighbours.
+    ``turns`` are of one chat, masked; the earlier ones are there to be neighbours.
     """
     prior = Prior(encoding)
     names = names_in({utterance.speaker for turn in turns for utterance in turn.utterances})
@@ -69,9 +69,8 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
 
 def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[Said]:
     """Its sentences, tidied, dated, escaped; none that reads like an order to a model."""
-    machine = utterance.role == "assistant" and utterance.speaker == "assistant"
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
         if length(shown) > 1 and not quarantine.reason(shown):
-            yield Said(utterance.speaker, shown, prior.weigh(shown, assistant=machine))
+            yield Said(utterance.speaker, shown, prior.weigh(shown, assistant=utterance.by_machine()))

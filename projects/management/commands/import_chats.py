@@ -11,7 +11,7 @@ from tqdm import tqdm
 from memorybank import services
 from projects.importing import BATCH, BadLineError, Projects, Reader, batches, take
 
-from ..base import ACTOR, FAILED, MemoryCommand, counted, opened, readable
+from ..base import ACTOR, FAILED, TRANSCRIPT, MemoryCommand, counted, opened, readable
 
 
 class Command(MemoryCommand):
@@ -35,13 +35,14 @@ class Command(MemoryCommand):
         parser.add_argument(
             "--strict", action="store_true", help="stop at the first bad line; what stands before it stays"
         )
+        parser.add_argument("--transcript", action="store_true", help=TRANSCRIPT)
         parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
-    def handle(self, *, file: str, enable: bool, strict: bool, json: bool, **options: Any) -> None:
+    def handle(self, *, file: str, enable: bool, strict: bool, transcript: bool, json: bool, **options: Any) -> None:
         projects = Projects()
         counts = {"lines": 0, "recorded": 0, "known": 0, "bad": 0}
         with opened(file) as lines, _bar(lines) as bar:
-            for batch in batches(Reader(now()).read(lines), strict=strict):
+            for batch in batches(Reader(now(), transcript).read(lines), strict=strict):
                 for outcome in take(projects, batch, now=now()):
                     counts["lines"] += 1
                     counts[self._counted(outcome, strict)] += 1

@@ -13,7 +13,7 @@ from memorybank.models.bank import MAX_TOKENS, MIN_TOKENS
 from projects.importing import BadLineError, ImportLine, Reader
 from projects.replaying import replay
 
-from ..base import ACTOR, FAILED, MemoryCommand, between, counted, duration, opened, readable
+from ..base import ACTOR, FAILED, TRANSCRIPT, MemoryCommand, between, counted, duration, opened, readable
 
 
 class Command(MemoryCommand):
@@ -40,10 +40,11 @@ class Command(MemoryCommand):
             type=between(MIN_TOKENS, MAX_TOKENS, "tokens"),
             help=f"set the token budget of every project in the file, {MIN_TOKENS} to {MAX_TOKENS:,}",
         )
+        parser.add_argument("--transcript", action="store_true", help=TRANSCRIPT)
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *, file: str, step: timedelta, json: bool, **options: Any) -> None:
-        lines = self._lines(file)
+        lines = self._lines(Reader(now(), options["transcript"]), file)
         settings = {"max_tokens": options["budget"]} if options["budget"] else {}
 
         def prepare(bank: Bank) -> None:
@@ -63,11 +64,11 @@ class Command(MemoryCommand):
             what = f"{counted(waiting, 'chat')} not summarised yet, {report.parked:,} parked"
             raise CommandError(f"{what} (the log says why). Nothing is lost: run_memory goes on.", returncode=FAILED)
 
-    def _lines(self, file: str) -> list[ImportLine]:
+    def _lines(self, reader: Reader, file: str) -> list[ImportLine]:
         """All lines; a bad one stops the replay before anything is written, because its order is unknown."""
         lines = []
         with opened(file) as text:
-            for line in Reader(now()).read(text):
+            for line in reader.read(text):
                 if isinstance(line, BadLineError):
                     raise CommandError(f"{line} Nothing was replayed.", returncode=FAILED)
                 lines.append(line)
