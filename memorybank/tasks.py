@@ -73,26 +73,27 @@ def work(self: "Task[Any, Any]") -> None:
     work.apply_async((), expires=_expiry(self))
     waits = bool(llm.get("summary")) and not self.request.is_eager  # else there is nothing to do meanwhile
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane") as pool:
-        beside = pool.submit(_second_lane, sweeping.Shift(slot, settles=False), until) if waits else None
-        last = _lane(shift, piece, until)
+        beside = pool.submit(_second_lane, slot, until) if waits else None
+        last = _lane(shift, slot, piece, until)
     if (beside and beside.result()) or last:
         _settle_soon()
 
 
-def _lane(shift: sweeping.Shift, piece: sweeping.Piece | None, until: float) -> bool:
+def _lane(shift: sweeping.Shift, slot: Slot, piece: sweeping.Piece | None, until: float) -> bool:
     """Do the piece, and go on with the next; whether something was done and nothing more is to do."""
     done = False
-    while piece and time.monotonic() < until and not _ends():
+    while piece and time.monotonic() < until and not slot.is_shut():
         shift.do(piece, now=timezone.now())
         done = True
         piece = shift.next(timezone.now())
     return done and (piece is None or _ends())
 
 
-def _second_lane(shift: sweeping.Shift, until: float) -> bool:
+def _second_lane(slot: Slot, until: float) -> bool:
     """A lane in a thread of its own, with a connection of its own."""
+    shift = sweeping.Shift(slot, settles=False)
     try:
-        return _lane(shift, shift.next(timezone.now()), until)
+        return _lane(shift, slot, shift.next(timezone.now()), until)
     finally:
         connections.close_all()
 

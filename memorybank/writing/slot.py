@@ -11,15 +11,19 @@ from memorybank.exceptions import LLMMisconfigured, LLMUnavailable, Stale
 class Slot:
     """Held by one piece of work at a time, which may make several calls at once.
 
-    Who has waited ``patience`` seconds, or sees that the call waited for failed or that the worker ``ends``, gives
-    the work back: it is leased, and others may do it.
+    It is shut for other work once a call shows that the model is down, or the worker ``ends``. Who finds it shut, or has
+    waited ``patience`` seconds, gives the work back: it is leased, and others may do it.
     """
 
     def __init__(self, *, patience: float, ends: Callable[[], bool]) -> None:
         self._patience, self._ends = patience, ends
         self._freed = Condition()
         self._owner: object = None
-        self._holds = self._failures = 0
+        self._holds, self._failed = 0, False
+
+    def is_shut(self) -> bool:
+        """Whether nothing else should be begun."""
+        return self._failed or self._ends()
 
     @contextmanager
     def held(self, owner: object) -> Iterator[None]:
@@ -28,24 +32,21 @@ class Slot:
             if self._owner is not owner:
                 self._wait()
             self._owner, self._holds = owner, self._holds + 1
-        failed = False
         try:
             yield
         except (LLMUnavailable, LLMMisconfigured):
-            failed = True
+            self._failed = True
             raise
         finally:
-            self._leave(failed)
+            self._leave()
 
     def _wait(self) -> None:
-        failures = self._failures
         free = self._freed.wait_for(lambda: self._owner is None, self._patience)
-        if not free or self._failures != failures or self._ends():
+        if not free or self.is_shut():
             raise Stale("the worker's place at the model was not free in time")
 
-    def _leave(self, failed: bool) -> None:
+    def _leave(self) -> None:
         with self._freed:
-            self._failures += failed
             self._holds -= 1
             if not self._holds:
                 self._owner = None

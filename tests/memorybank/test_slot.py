@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorybank.exceptions import Stale
+from memorybank.exceptions import LLMRejected, LLMUnavailable, Stale
 from memorybank.writing.slot import Slot
 
 
@@ -24,11 +24,12 @@ def test_it_is_held_until_the_last_of_several_calls_is_over() -> None:
     assert is_free(slot)
 
 
-def test_an_error_frees_it() -> None:
+@pytest.mark.parametrize(("error", "free"), [(LLMRejected("not this"), True), (LLMUnavailable("down"), False)])
+def test_an_error_frees_it_and_an_outage_shuts_it(error: Exception, free: bool) -> None:
     slot = Slot(patience=0, ends=lambda: False)
-    with pytest.raises(ZeroDivisionError), slot.held("mine"):
-        raise ZeroDivisionError
-    assert is_free(slot)
+    with pytest.raises(type(error)), slot.held("mine"):
+        raise error
+    assert (is_free(slot), slot.is_shut()) == (free, not free)
 
 
 def test_when_the_worker_ends_what_is_begun_goes_on_and_nothing_else_begins() -> None:
