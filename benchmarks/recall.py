@@ -16,9 +16,10 @@ from typing import Any
 from django.db import connection
 
 from memorybank import services
+from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, SearchDocument
 from memorybank.reading import recall
-from memorybank.reading.recall.words import content, date_words, indexed
+from memorybank.reading.recall.words import date_words, indexed
 
 from . import scratch, seeding
 from .measuring import Measurement, queries, seconds, show
@@ -146,7 +147,7 @@ def _output(pk: int, chat: int, at: datetime, draw: random.Random) -> tuple[Any,
 def _document(
     bank: int, pk: int, chat: int, author: str, asked: str, said: str, _: str, at: datetime
 ) -> tuple[Any, ...]:
-    found = content(f"{author} {asked} {said}")
+    found = terms(f"{author} {asked} {said}")
     words = indexed(bank, chat, found, date_words(at.date(), ""))
     return (pk, bank, chat, words, len(found), [[author, asked, 0.5], ["assistant", said, 0.2]], at, pk - 1)
 

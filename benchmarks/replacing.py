@@ -8,8 +8,9 @@ from functools import partial
 
 from django.db import connection, transaction
 
+from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Output, SearchDocument
-from memorybank.reading.recall.words import content, date_words, indexed
+from memorybank.reading.recall.words import date_words, indexed
 from memorybank.writing import entries
 
 from . import scratch, seeding
@@ -66,7 +67,7 @@ def _bank(facts: int) -> Bank:
 
 
 def _document(bank: Bank, output: Output) -> SearchDocument:
-    found = content(output.question)
+    found = terms(output.question)
     words = indexed(bank.pk, output.chat_id, found, date_words(output.created_at.date(), output.question))
     of = {"output": output, "bank": bank, "chat_id": output.chat_id, "said_at": output.created_at}
     return SearchDocument(words=words, length=len(found), lines=[], **of)

@@ -13,7 +13,8 @@ from functools import partial
 from memorybank.core.turns import Draft, Turn
 from memorybank.language import either, every, packs, plain, whole
 from memorybank.language.characters import cjk_length
-from memorybank.language.sentences import sentences, terms
+from memorybank.language.sentences import sentences
+from memorybank.language.terms import terms
 
 # A value is short: up to six words, no clause. It ends at punctuation or where the sentence goes on.
 _WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"

@@ -13,7 +13,7 @@ from memorybank.core.transcript import Item
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMError
 from memorybank.language import tokens
-from memorybank.language.sentences import ARTICLES
+from memorybank.language.terms import ARTICLES
 from memorybank.models import Bank
 from memorybank.writing.model_session import Prompt, Purpose, Session
 

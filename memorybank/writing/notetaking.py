@@ -16,7 +16,8 @@ from memorybank.core.turns import Draft, Turn
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMRejected
 from memorybank.language import dates
-from memorybank.language.sentences import names_in, terms, tidy
+from memorybank.language.sentences import names_in, tidy
+from memorybank.language.terms import terms
 from memorybank.models import EXTRACTIVE, Bank, Fact
 from memorybank.safety import quarantine
 from memorybank.safety.redaction import redact

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memorybank.core.packing.items import inert
 from memorybank.language import is_cjk, plain
-from memorybank.language.sentences import words
+from memorybank.language.terms import words
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 

@@ -7,7 +7,7 @@ import pytest
 
 from memorybank import llm, services
 from memorybank.llm.embeddings import OpenAICompatibleEmbedder
-from memorybank.models import Embedding, LLMCall, Output, SearchDocument
+from memorybank.models import Chat, Embedding, LLMCall, Output, SearchDocument
 from memorybank.reading import recall
 from memorybank.reading.recall import embedding, vectors
 from projects.models import Project, Tenant
@@ -60,6 +60,20 @@ def test_a_sweep_gives_every_turn_a_vector_with_its_model_and_size(use: Any, ser
     calls = server.calls
     run(LATER + MINUTE)
     assert server.calls == calls and not recall.embedding_is_due()
+
+
+def test_a_turn_that_is_indexed_again_is_found_by_its_new_words_and_keeps_its_vector(
+    use: Any, server: OpenAIServer
+) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    run(LATER)
+    written, calls = list(SearchDocument.objects.values_list("words", "length", "lines")), server.calls
+    SearchDocument.objects.update(words="", length=0, lines=[])
+    Chat.objects.update(indexed_through=0, index_due=True)
+    run(LATER + MINUTE)
+    assert list(SearchDocument.objects.values_list("words", "length", "lines")) == written
+    assert Embedding.objects.count() == 1 and server.calls == calls
 
 
 def test_an_outage_of_the_embedding_model_loses_no_message(use: Any, server: OpenAIServer) -> None:

@@ -10,7 +10,8 @@ from memorybank.core.superseding import is_replaced, replacements
 from memorybank.core.turns import Turn, Utterance
 from memorybank.core.validation import accept, unsupported
 from memorybank.language.dates import resolve
-from memorybank.language.sentences import FUNCTION, sentences, terms, tidy
+from memorybank.language.sentences import sentences, tidy
+from memorybank.language.terms import FUNCTION, terms
 from memorybank.reading.recall.words import is_small_talk
 from memorybank.safety import quarantine
 from memorybank.safety.redaction import redact

@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.language import tokens
+from memorybank.language.terms import stem
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, indexing, ranking, words
 from memorybank.reading.recall.indexing import BATCH
@@ -33,12 +34,12 @@ def told(bank: Bank, question: str, **options: Any) -> list[str]:
 
 def rows_in_index(bank_id: int, word: str) -> int:
     """How many rows the database's own full-text index holds for a word of a bank, however stale."""
-    return len(index.postings(bank_id, [hashed(bank_id, words.stem(word))])[0])
+    return len(index.postings(bank_id, [hashed(bank_id, stem(word))])[0])
 
 
 def raw_index(bank_id: int, word: str) -> list[Any]:
     """What the index itself says, not the table behind it: FTS5's vocabulary, or every stored tsvector."""
-    wanted = hashed(bank_id, words.stem(word))
+    wanted = hashed(bank_id, stem(word))
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("CREATE VIRTUAL TABLE temp.seen USING fts5vocab(main, memorybank_search, row)")
@@ -224,7 +225,7 @@ def test_the_excluded_chat_is_left_out_by_the_index_itself() -> None:
     bank = make_bank()
     mine, other = say(bank, "mine", "The crane is orange."), say(bank, "other", "The crane is loud.")
     cover(bank)
-    found = index.postings(bank.pk, [hashed(bank.pk, words.stem("crane"))], without_chat=mine.chat_id)
+    found = index.postings(bank.pk, [hashed(bank.pk, stem("crane"))], without_chat=mine.chat_id)
     assert found == [[other.pk]]
     assert {hit.chat for hit in services.recall(bank, "crane", exclude_chat="mine")} == {"other"}
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank.language.sentences import sentences, terms, tidy, words
+from memorybank.language.sentences import sentences, tidy
+from memorybank.language.terms import terms, words
 
 ANSWER = """# Migration plan
 
@@ -95,6 +96,7 @@ def test_it_finds_words_in_scripts_without_spaces() -> None:
 
 def test_it_brings_endings_together_but_not_identifiers() -> None:
     assert terms("invoices") == terms("invoice") and terms("BIL-167") != terms("BIL-168")
+    assert terms("policies") == terms("policy") and terms("camping") == terms("camped")
 
 
 @settings(deadline=None)

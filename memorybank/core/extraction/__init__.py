@@ -9,7 +9,8 @@ from memorybank.core.extraction.prior import Prior, Said, weigh, worth
 from memorybank.core.turns import Draft, Turn, Utterance
 from memorybank.language import tokens
 from memorybank.language.dates import resolve
-from memorybank.language.sentences import names_in, readable, sentences, tells, terms, tidy, words
+from memorybank.language.sentences import names_in, readable, sentences, tells, tidy
+from memorybank.language.terms import terms, words
 from memorybank.safety.escaping import escape
 
 __all__ = ["extract", "weigh"]

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from memorybank.core.extraction.kinds import is_question
 from memorybank.language import whole
-from memorybank.language.sentences import joined, length, tells
+from memorybank.language.sentences import joined, tells
+from memorybank.language.terms import length
 
 LEANING = re.compile(whole(lambda pack: pack.talk.leaning), re.IGNORECASE)
 MOST_WORDS = 20

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memorybank.core.extraction.kinds import is_question, is_request, kind_of
 from memorybank.core.turns import Role
 from memorybank.language import is_cjk, plain, tokens, whole
-from memorybank.language.sentences import FUNCTION, PRAISE, words
+from memorybank.language.terms import FUNCTION, PRAISE, words
 
 CAPITAL = re.compile(r"(?<=[^\W_][ ,;])(?:[A-Z]|[^\W\d_a-z])[\w'’-]+")
 # A number that is not a date: those count once, as time.

@@ -6,7 +6,8 @@ from typing import Generic, TypeVar
 
 from memorybank.core.packing.values import Said
 from memorybank.language import plain
-from memorybank.language.sentences import ARTICLES, ended, terms, words
+from memorybank.language.sentences import ended
+from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.quoting import quoted
 
 # What a fact costs beside its own tokens, on average: a share of its date and speaker.

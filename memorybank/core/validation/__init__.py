@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from memorybank.core.validation.claims import claims
 from memorybank.core.validation.evidence import Evidence
 from memorybank.core.validation.parsing import KINDS, Line, parse, parse_row, rows, says_nothing
-from memorybank.language.sentences import length
+from memorybank.language.terms import length
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 

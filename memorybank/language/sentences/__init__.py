@@ -1,4 +1,4 @@
-"""Messages → clean single-line sentences and their content words, in any language."""
+"""Messages → clean single-line sentences, in any language."""
 
 from collections.abc import Collection
 
@@ -6,12 +6,8 @@ from memorybank.language import is_cjk, plain
 from memorybank.language.sentences.cleaning import tidy
 from memorybank.language.sentences.markdown import prose
 from memorybank.language.sentences.splitting import bounded, clauses, cut_at, ended, sentence_ends, tells
-from memorybank.language.sentences.wording import ARTICLES, FUNCTION, PRAISE, length, terms, words
 
-__all__ = [
-    "ARTICLES", "FUNCTION", "PRAISE", "ended", "joined", "length", "names_in", "readable", "sentences", "tells",
-    "terms", "tidy", "words",
-]  # fmt: skip
+__all__ = ["ended", "joined", "names_in", "readable", "sentences", "tells", "tidy"]
 
 # Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.
 LONGEST_MESSAGE = 200_000

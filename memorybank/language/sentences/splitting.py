@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memorybank.language import Pack, either, every, is_cjk, packs
-from memorybank.language.sentences.wording import PRAISE, length, terms
+from memorybank.language.terms import PRAISE, length, terms
 
 # A clause of its own has this many content words; a fact has at most so many words.
 LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 20, 45, 400

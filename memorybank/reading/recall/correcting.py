@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from memorybank.language.terms import terms
 from memorybank.models import Standing
-from memorybank.reading.recall.words import content
 
 #: A sentence says a fact if they share so much of the shorter one's content words.
 SAME = 0.6
@@ -23,7 +23,7 @@ def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]
     for fact in facts:
         if fact.is_edited or not fact.is_visible:
             for turn in fact.citations:
-                changes[turn].append((frozenset(content(fact.text)), fact.text if fact.is_visible else ""))
+                changes[turn].append((frozenset(terms(fact.text)), fact.text if fact.is_visible else ""))
     return {turn: _corrected(own, changes.get(turn, ())) for turn, own in lines.items()}
 
 
@@ -33,7 +33,7 @@ def _corrected(lines: Sequence[Line], facts: Iterable[tuple[frozenset[str], str]
     for words, instead in facts:
         after: list[Line] = []
         for speaker, text, worth in kept:
-            if not says(frozenset(content(text)), words):
+            if not says(frozenset(terms(text)), words):
                 after.append((speaker, text, worth))
             elif instead:
                 after.append((speaker, instead, worth))

@@ -8,8 +8,9 @@ from datetime import datetime
 from memorybank.core.extraction.prior import Prior
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
-from memorybank.language.sentences import length, names_in, sentences, tidy
-from memorybank.reading.recall.words import MOST_WORDS, content, date_words
+from memorybank.language.sentences import names_in, sentences, tidy
+from memorybank.language.terms import length, terms
+from memorybank.reading.recall.words import MOST_WORDS, date_words
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 
@@ -62,7 +63,7 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
         previous=previous,
         said_at=turn.at,
         lines=tuple(lines[:MOST_LINES]),
-        content=tuple(content(resolved)[:MOST_WORDS]),
+        content=tuple(terms(resolved)[:MOST_WORDS]),
         dates=tuple(date_words(day, resolved)[:MOST_WORDS]),
     )
 

@@ -112,7 +112,10 @@ def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
         return False
     alive = set(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", flat=True))
     rows = (document for document in made if document.id in alive)
-    SearchDocument.objects.bulk_create(_rows(chat, rows), ignore_conflicts=True)
+    # A turn that is indexed again keeps its vector.
+    SearchDocument.objects.bulk_create(
+        _rows(chat, rows), update_conflicts=True, unique_fields=["output"], update_fields=["words", "length", "lines"]
+    )
     return True
 
 

@@ -8,10 +8,10 @@ from datetime import datetime
 from memorybank import conf
 from memorybank.core.packing import Passage
 from memorybank.language import dates, tokens
+from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
 from memorybank.reading.recall.correcting import Line, visible_lines
 from memorybank.reading.recall.searching import search, understood
-from memorybank.reading.recall.words import content
 
 #: A sentence counts by its turn's score, by how much of the question is in it, by whether somebody the
 #: question names says it, by its prior worth, and a little less the longer it is. Chosen by measurement.
@@ -57,7 +57,7 @@ def answering(
         entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
     )
     lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
-    known = [frozenset(content(line)) for line in said]
+    known = [frozenset(terms(line)) for line in said]
     sentences: list[Sentence] = []
     budget = room * 4  # more than enough to choose from; the rest of a long list is not read
     for pk, score in found.ranked:
@@ -74,19 +74,19 @@ def _sentences(
     """The turn's sentences that are not known, valued. ``score`` is the turn's, 1 for the best."""
     encoding, whole = conf.current().encoding, sum(rarities.values()) or 1.0
     for place, (speaker, text, worth) in enumerate(lines):
-        words = frozenset(content(text))
+        words = frozenset(terms(text))
         if said_already(text, known):
             continue
         size = tokens.count(text, encoding)
         asked = sum(value for word, value in rarities.items() if word in words) / whole
-        named = NAMED if not rarities.keys().isdisjoint(content(speaker)) else 0.0
+        named = NAMED if not rarities.keys().isdisjoint(terms(speaker)) else 0.0
         value = score**POWER * (1 + ASKED * asked) * (1 + named) * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
         yield Sentence(turn, place, speaker, text, size, float(value))
 
 
 def said_already(text: str, lines: Iterable[frozenset[str]]) -> bool:
     """Whether one line has every word of the sentence, but for how it puts its dates. Pure."""
-    words = frozenset(content(_RELATIVE.sub("", text)))
+    words = frozenset(terms(_RELATIVE.sub("", text)))
     return bool(words) and any(words <= line for line in lines)
 
 

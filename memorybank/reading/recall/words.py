@@ -12,20 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from memorybank.language import either, every, is_cjk, pack
+from memorybank.language import either, every, pack
 from memorybank.language.dates.spans import MONTHS
-from memorybank.language.sentences import FUNCTION, PRAISE, words
+from memorybank.language.terms import FUNCTION, PRAISE, terms, words
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MOST_WORDS = 8_000
 #: Of a very long question, this many content words are looked for: those of its beginning and of its end.
 MOST_ASKED = 32
 
-LONGEST_WORD, STEM = 60, 6
-
 SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
 
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 _MONTH = "|".join(MONTHS)
 _TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
 _SPELT = re.compile(
@@ -86,38 +83,6 @@ def date_words(said_on: date, text: str) -> list[str]:
     return sorted({each.word() for day in days for each in day.coarser()})
 
 
-def content(text: str) -> list[str]:
-    """The content words in order, without their endings, so that "camping" is found by "camped"."""
-    return [stem(word) for word in words(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
-
-
-def stem(word: str) -> str:
-    """English endings go (harmless elsewhere, as questions lose them, too); then six letters tell most words apart,
-    in most inflected languages. Identifiers stay whole.
-    """
-    word = word.removesuffix("'s").removesuffix("’s")
-    if not word.isalpha() or is_cjk(word):
-        return word
-    word = _without_participle(_singular(word))
-    return (word[:-1] if len(word) > 4 and word.endswith("e") else word)[:STEM]
-
-
-def _singular(word: str) -> str:
-    for ending, instead in _PLURALS:
-        if len(word) > 3 and word.endswith(ending) and not word.endswith(("ss", "us")):
-            return word.removesuffix(ending) + instead
-    return word
-
-
-def _without_participle(word: str) -> str:
-    for ending in ("ing", "ed"):
-        if word.endswith(ending) and len(word) >= len(ending) + 3:
-            word = word.removesuffix(ending)
-            doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz"
-            return word[:-1] if doubled else word
-    return word
-
-
 def is_small_talk(text: str) -> bool:
     """Whether it only greets, thanks or agrees: nobody looks anything up for that."""
     return all(word in SMALL_TALK or word in FUNCTION for word in words(text))
@@ -126,7 +91,7 @@ def is_small_talk(text: str) -> bool:
 def asked(question: str) -> list[str]:
     """The distinct content words of a question, without its dates; none of small talk; bounded."""
     question = _undated(question)
-    found = [] if is_small_talk(question) else list(dict.fromkeys(content(question)))
+    found = [] if is_small_talk(question) else list(dict.fromkeys(terms(question)))
     if len(found) <= MOST_ASKED:
         return found
     return found[: MOST_ASKED // 2] + found[-MOST_ASKED // 2 :]
