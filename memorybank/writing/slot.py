@@ -11,8 +11,8 @@ from memorybank.exceptions import LLMMisconfigured, LLMUnavailable, Stale
 class Slot:
     """Held by one piece of work at a time, which may make several calls at once.
 
-    It is shut for other work once a call shows that the model is down, or the worker ``ends``. Who finds it shut, or has
-    waited ``patience`` seconds, gives the work back: it is leased, and others may do it.
+    It is shut for other work once a call shows that the model is down, or the worker ``ends``. Who finds it shut, or
+    has waited ``patience`` seconds, gives the work back: it is leased, and others may do it.
     """
 
     def __init__(self, *, patience: float, ends: Callable[[], bool]) -> None:
