@@ -1,10 +1,11 @@
 """What we know of languages: their characters, and the words and patterns of each in one file, read once."""
 
 from memorybank.language.characters import is_cjk, plain
-from memorybank.language.pack import Pack, Words
+from memorybank.language.pack import Beyond, Pack, Words
 from memorybank.language.patterns import either, filled, spelt, whole
-from memorybank.language.reading import every, meaning, pack, packs
+from memorybank.language.reading import every, masking, meaning, pack, packs
 
 __all__ = [
-    "Pack", "Words", "either", "every", "filled", "is_cjk", "meaning", "pack", "packs", "plain", "spelt", "whole",
+    "Beyond", "Pack", "Words", "either", "every", "filled", "is_cjk", "masking", "meaning", "pack", "packs", "plain",
+    "spelt", "whole",
 ]  # fmt: skip

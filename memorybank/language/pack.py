@@ -5,7 +5,7 @@ they mean. A pattern is a regular expression that is matched in any case, and br
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Words = tuple[str, ...]
 Table = Mapping[str, Words]
@@ -148,18 +148,39 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What people type around passwords and telephone numbers."""
+    """What people type around secrets."""
 
-    #: Words and phrases for a password.
-    passwords: Words
+    #: Words and phrases for a password, and short forms that mean one only with a colon or an equals sign behind them.
+    passwords: Words = ()
+    short: Words = ()
+    #: Patterns: talk of getting in somewhere; what looks very much like a password is one beside these.
+    access: Words = ()
+    #: Patterns of names for a secret made of digits, and for one made of words.
+    pins: Words = ()
+    phrases: Words = ()
     #: Patterns of names for a key or token, and words of which one is in all of them.
-    keys: Words
-    key_words: Words
-    #: Between a password and its value: "is".
-    says: Words
-    #: Patterns that announce a telephone number, and what may follow them.
-    phones: Words
-    phone_number: Words
+    keys: Words = ()
+    key_words: Words = ()
+    #: Between a secret and its value: "is".
+    says: Words = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Personal:
+    """What people type around personal data; patterns, matched in any case if not said otherwise."""
+
+    #: They announce a telephone number, and what may follow them.
+    phones: Words = ()
+    phone_number: Words = ()
+    #: They announce a number that names a person: of a passport, of a tax payer, of a car.
+    ids: Words = ()
+    #: They announce a date of birth.
+    born: Words = ()
+    #: Words for the signs of an e-mail address: "at", "dot".
+    at: Words = ()
+    dot: Words = ()
+    #: A street with its number, in the case as written.
+    streets: Words = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,4 +217,15 @@ class Pack:
     kinds: Kinds
     changes: Changes
     secrets: Secrets
+    personal: Personal
     instructions: Instructions
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """A language without a pack: as much as masking knows of it."""
+
+    code: str
+    spaced: bool = True
+    secrets: Secrets = field(default_factory=Secrets)
+    personal: Personal = field(default_factory=Personal)

@@ -2,14 +2,16 @@
 
 import tomllib
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from memorybank.language.pack import Pack, Table, Words
+from memorybank.language.pack import Beyond, Pack, Table, Words
 
 KINDS = get_type_hints(Pack)
 PACKS = Path(__file__).parent / "packs"
+BEYOND = Path(__file__).parent / "beyond.toml"
 
 
 @cache
@@ -29,6 +31,23 @@ def every(of: Callable[[Pack], Words], *, spaced: bool | None = None) -> Words:
     return tuple(dict.fromkeys(taken))
 
 
+@cache
+def beyond() -> tuple[Beyond, ...]:
+    """The languages of which only masking knows something."""
+    with BEYOND.open("rb") as file:
+        raw = tomllib.load(file)
+    return tuple(
+        Beyond(code=code, **{name: _section(name, value) for name, value in sections.items()})
+        for code, sections in raw.items()
+    )
+
+
+def masking(of: Callable[[Pack | Beyond], Words], *, spaced: bool | None = None) -> Words:
+    """As ``every``, of all languages that masking knows."""
+    known = (each for each in (*packs(), *beyond()) if spaced in (None, each.spaced))
+    return tuple(dict.fromkeys(word for each in known for word in of(each)))
+
+
 def meaning(tables: Iterable[Table]) -> dict[str, str]:
     """Each word of the tables → what it means; the first table that knows it decides."""
     known: dict[str, str] = {}
@@ -44,9 +63,16 @@ def read(path: Path) -> Pack:
     with path.open("rb") as file:
         raw = tomllib.load(file)
     try:
-        return Pack(code=path.stem, **{name: _section(name, value) for name, value in raw.items()})
+        return Pack(code=path.stem, **{name: _whole(name, value) for name, value in raw.items()})
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path.name}: {error}") from error
+
+
+def _whole(name: str, raw: Any) -> Any:
+    kind = KINDS[name]
+    if kind is not bool and (missing := {each.name for each in fields(kind)} - raw.keys()):
+        raise KeyError(f"{name} leaves out {', '.join(sorted(missing))}")
+    return _section(name, raw)
 
 
 def _section(name: str, raw: Any) -> Any:

@@ -1,0 +1,176 @@
+"""Passwords, PINs and passphrases as people type them: announced by a word, in any order, with or without a sign.
+
+A word announces; how much what stands near looks like a password decides. When in doubt it stays.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from memorybank.language import either, every, masking, spelt
+
+from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
+from memorybank.safety.redaction.spans import Span
+
+#: Words behind an announcement, and before it, among which a password is looked for.
+BEHIND, BEFORE = 16, 12
+#: A passphrase has so many words, and so many at most.
+FEWEST, MOST = 4, 30
+#: From so many on it is the seed of a wallet, whose words are common ones.
+SEED = 10
+
+_WORDS = masking(lambda pack: pack.secrets.passwords)
+_SHORT = masking(lambda pack: pack.secrets.short)
+_KEYS = either(masking(lambda pack: pack.secrets.keys))
+_SAYS, _CJK_SAYS = (either(masking(lambda pack: pack.secrets.says, spaced=spaced)) for spaced in (True, False))
+_ACCESS, _PINS, _PHRASES = (
+    rf"(?<!\w)(?:{either(masking(of, spaced=True))})(?!\w)|{either(masking(of, spaced=False))}"
+    for of in (
+        lambda pack: pack.secrets.access,
+        lambda pack: pack.secrets.pins,
+        lambda pack: pack.secrets.phrases,
+    )
+)
+_QUOTES = "\"'`“”„«»「」『』‘’"
+_IS = rf"(?::=|=>|=|:|：|(?<=[\w’'])(?:['’]s|\s(?:{_SAYS}))\s|{_CJK_SAYS})"
+_ASSIGNED = re.compile(
+    rf"(?:(?P<password>{spelt(_WORDS)})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
+    rf"(?P<sign>{_IS})\s{{0,4}}(?:(?P<quote>[{_QUOTES}])|(?P<brace>\{{))?"
+    rf"(?P<value>(?(quote)[^\n{_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{_QUOTES},;<>()\[\]{{}}，。；]{{4,512}})))(?P<closed>[{_QUOTES}]?)",
+    re.I,
+)
+_FLAG = re.compile(
+    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{spelt((*_WORDS, *_SHORT))}|{_KEYS})(?:word)?[ =][\"']?(?P<value>[^\s\"'<>\[\]{{}}$-][^\s\"'<>\[\]]{{3,128}})", re.I
+)
+_ANNOUNCED = re.compile(rf"(?P<strong>{spelt(_WORDS)})|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})", re.I)
+_PAIR = re.compile(r"(?<![\w/.-])[\w.@-]{2,40} / (?P<value>[^\s/|,;<>\[\]]{7,64})(?!\s?/)")
+_WORD = re.compile(
+    rf"[^\s{_QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
+)
+_HEAD = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
+_LINKED = re.compile(rf"{_IS}\s?[{_QUOTES}]?$", re.I)
+_DIGITS = re.compile(
+    rf"(?:{_PINS})[^\d\n.!?。]{{0,60}}?(?:[:：=#]|\s(?:{_SAYS})|['’]s|{_CJK_SAYS}|\w{{2}})\s{{0,2}}(?P<value>\*?\d(?:[ -]?\d){{3,9}}[#*]?)(?![a-z\d_%€$]|[.,:/-]\d)", re.I
+)
+_PHRASE = re.compile(
+    rf"(?:{_PHRASES})[^\n.!?:]{{0,60}}?(?::|：|\s(?:{_SAYS}))\s{{1,2}}[{_QUOTES}]?(?P<value>[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{2,16}}){{{FEWEST - 1},{MOST - 1}}})", re.I
+)
+_QUOTED = re.compile(rf"[{_QUOTES}]([^\n{_QUOTES}]{{6,64}})[{_QUOTES}]")
+_FUNCTION = frozenset(every(lambda pack: pack.words.function))
+# One of these is in whatever is announced. Looking for them is a hundred times faster than looking for it.
+_HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secrets.key_words))))
+
+
+def found(text: str) -> Iterator[Span]:
+    """Every password and every other secret that a person would type."""
+    yield from _pairs(text)
+    yield from (Span(*match.span("value"), "pin") for match in _DIGITS.finditer(text) if not _is_year(match["value"]))
+    yield from _phrases(text)
+    folded = text.casefold().replace("’", "'")
+    if any(hint in folded for hint in _HINTS):
+        yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
+        yield from (Span(*match.span("value"), "password") for match in _FLAG.finditer(text) if not is_hollow(match["value"]))
+    yield from _near(text)
+
+
+def _pairs(text: str) -> Iterator[Span]:
+    """``admin / Summer2024!``."""
+    for match in _PAIR.finditer(text):
+        value = _bare(match["value"])
+        if shape(value) is Shape.ODD or value != match["value"] and shape(match["value"]) is Shape.ODD:
+            yield Span(match.start("value"), match.start("value") + len(value), "password")
+
+
+def _bare(word: str) -> str:
+    """Without the punctuation of the sentence that it ends."""
+    return word.rstrip(".!?:…")
+
+
+def _is_year(digits: str) -> bool:
+    return bool(re.fullmatch(r"(?:19|20)\d\d", digits))
+
+
+def _phrases(text: str) -> Iterator[Span]:
+    """Words without a sentence's little words, behind what announces a passphrase."""
+    for match in _PHRASE.finditer(text):
+        words = re.split(r"[ -]", match["value"].casefold())
+        if not 4 * sum(word in _FUNCTION for word in words) > (len(words) if len(words) >= SEED else 0):
+            yield Span(*match.span("value"), "passphrase")
+
+
+def _assigned(match: re.Match[str]) -> Span | None:
+    """``password=hunter2`` and “the password is Summer24!”, but not “password: ask Priya”."""
+    value = match["value"] if match["closed"] else match["value"].rstrip(".!?:")
+    if is_hollow(value) or not value or value[0] in "$" or value.startswith(("os.", "env.", "process.", "config.", "settings.")):
+        return None
+    quoted = bool(match["quote"] and match["closed"])
+    if " " in value and not (quoted and any(shape(part) or not part.isalnum() for part in value.split())):
+        return None
+    spelled = match["sign"] in ("=", ":=", "=>") or quoted or bool(match["brace"])
+    password = not match["secret"]
+    if not _looks_secret(value, spelled=spelled, password=password):
+        return None
+    start = match.start("value") - bool(match["brace"])
+    return Span(start, match.start("value") + len(value), "password" if password else "secret")
+
+
+def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
+    """Prose after a colon is let through unless it mixes what words do not mix."""
+    letters = sum(character.isalpha() for character in value)
+    digits = sum(character.isdigit() for character in value)
+    if is_measure(value):
+        return password and spelled and len(value) >= 6 and not letters
+    if spelled and (password or (digits and len(value) >= 8)):
+        return True
+    mixed = bool(letters and (digits or re.search(r"[^\w.'’/-]", value)))
+    return mixed and len(value) >= (6 if password else 12)
+
+
+def _near(text: str) -> Iterator[Span]:
+    """What looks like a password among the words around an announcement."""
+    announced = [(match.start(), match.end(), match.lastgroup) for match in _ANNOUNCED.finditer(text)]
+    if not announced:
+        return
+    words = [match.span() for match in _WORD.finditer(text)]
+    strong = _around(words, [(start, end) for start, end, kind in announced if kind == "strong"])
+    key = _around(words, [(start, end) for start, end, kind in announced if kind == "key"])
+    weak = _around(words, [(start, end) for start, end, kind in announced if kind == "weak"])
+    ends = {end for _, end, kind in announced if kind == "strong"}
+    for at, (start, end) in enumerate(words):
+        if not (strong[at] or key[at] or weak[at]):
+            continue
+        start, word = _told(text, start, end)
+        looks = shape(word)
+        follows = len(word) >= 8 and ((at > 0 and words[at - 1][1] in ends) or _LINKED.search(text, max(0, start - 24), start))
+        if strong[at] and (looks >= Shape.COMPOUND or (looks and follows)) or weak[at] and looks is Shape.ODD and not is_joined(word):
+            yield _widened(text, Span(start, start + len(word), "password"))
+        elif key[at] and is_random(word):
+            yield Span(start, start + len(word), "secret")
+
+
+def _told(text: str, start: int, end: int) -> tuple[int, str]:
+    """The word, without the name in front of it: ``user:`` or ``DB_PASS=``."""
+    head = _HEAD.match(text, start, end)
+    if head and (head[0].endswith("=") or shape(_bare(text[head.end() : end])) or is_random(_bare(text[head.end() : end]))):
+        start = head.end()
+    return start, _bare(text[start:end])
+
+
+def _around(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int]]) -> list[int]:
+    """For each word whether it is near one of the announcements."""
+    steps = [0] * (len(words) + 1)
+    at = 0
+    for start, end in announced:
+        while at < len(words) and words[at][1] <= start:
+            at += 1
+        steps[max(0, at - BEFORE)] += 1
+        steps[min(len(words), at + BEHIND)] -= 1
+    return list(accumulate(steps[:-1]))
+
+
+def _widened(text: str, span: Span) -> Span:
+    """All that stands between its quotation marks."""
+    for match in _QUOTED.finditer(text, max(0, span.start - 66), min(len(text), span.end + 66)):
+        if match.start() < span.start and match.end() > span.end and len(match[1].split()) <= 3:
+            return Span(*match.span(1), span.kind)
+    return span

@@ -1,0 +1,88 @@
+"""What a word looks like: how much it resembles a password or a key, whatever stands around it."""
+
+import re
+from enum import IntEnum
+
+from memorybank.language import masking
+
+_HOLLOW = re.compile(
+    r"(?:[*x•.…_-]+|[$%{<].*|(?:os|env|process|config|settings|self|this)\..*|get\w*|https?:.*|none|null|true|false|undefined|nil|yes|no)",
+    re.I,
+)
+# Versions, tickets, sizes; algorithms; colours, hashes, ids; files and paths; calls; addresses; variables, flags, packages.
+_NAMES = re.compile(
+    r"[A-Za-z]{0,2}\d+(?:[.,:/_+-]\d+)*[a-z%€$°]{0,5}|\d+(?:[.,x×-]\d+)*[- ]?[A-Za-zµ]{1,5}"
+    r"|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|pbkdf|oauth|x|hs|rs|es|http|tls|ssl|ipv|pkcs|fips|totp|u2f|web|saml|log4|i18|l10|k8|a11|win|amd|arm|h2|p)-?_?\d+\w{0,6}(?:[-_.]?(?:gcm|cbc|url|hex|id|mb4?|hmac|sha)?[-_.]?\d{0,4})"
+    r"|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w./-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|[\w.@~-]*(?:/[\w.@{}:*-]*){2,}|/[\w./-]+|[\w-]+(?:\.[\w-]+)*\.(?:py|js|tsx?|jsx?|md|txt|json|ya?ml|toml|html?|css|sql|sh|env|cfg|ini|pdf|docx?|xlsx?|csv|png|jpe?g|svg|zip|gz|tar|log|go|rs|java|kt|rb|php|cs?|cpp|h|xml|pem|crt|key|com|org|net|io|dev|de|local|internal|example|test)"
+    r"|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@[\d.]+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}|\w+://.*|\w+[.]\w+\(?.*\)",
+    re.I,
+)
+_CASED = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{1,10}[-_#]?\d+(?:[-._/]\d+)*|[a-z]+(?:_[a-z]+)+\d{0,2}|[a-z]+(?:[A-Z][a-z]+)+")
+_SIGN = re.compile(r"(?<=\w)[!@#$%^&*+?~=]|[!@#$%^&*+~=](?=\w)")
+_BETWEEN = re.compile(r"[^\W\d_]\d{1,6}[^\W\d_]")
+_JOINED = re.compile(r"[a-z]+[24][a-z]+")
+_COMPOUND = re.compile(r"[^\W\d_]{2,}[-._:]?[A-Z][^\W_]*|[^\W\d_]+[-._:][^\W\d_]+\d*")
+_KNOWN = frozenset(word.casefold() for word in masking(lambda pack: pack.secrets.passwords))
+
+
+# What may stand behind "the token is" without being one.
+_MEASURES = re.compile(
+    r"(?:[A-Z]{2,10}-\d+|v?\d+(?:[.,:/-]\d+)*[a-z%€$]{0,3}|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|oauth|x|hs|rs|es)-?\d+\w{0,4})"
+    r"[.!?]?",
+    re.I,
+)
+
+
+class Shape(IntEnum):
+    """How much a word looks like a password."""
+
+    NONE = 0
+    #: Letters and digits, or a sign among letters: a password where one is announced.
+    MIXED = 1
+    #: Several parts and digits: a password near talk of one.
+    COMPOUND = 2
+    #: What no word and no name looks like.
+    ODD = 3
+
+
+def is_hollow(word: str) -> bool:
+    """It stands for a value: ``****``, ``$PASSWORD``, ``None``."""
+    return bool(_HOLLOW.fullmatch(word))
+
+
+def is_name(word: str) -> bool:
+    """It is a version, a ticket, a hash, a file, an address: what a team must remember."""
+    return bool(_NAMES.fullmatch(word) or _CASED.fullmatch(word))
+
+
+def is_measure(word: str) -> bool:
+    """It is a version, a ticket, a size or an algorithm."""
+    return bool(_MEASURES.fullmatch(word))
+
+
+def shape(word: str) -> Shape:
+    """How much ``word`` looks like a password."""
+    if not 6 <= len(word) <= 128 or is_hollow(word) or is_name(word) or word.casefold() in _KNOWN:
+        return Shape.NONE
+    letters, digits = any(map(str.isalpha, word)), any(map(str.isdigit, word))
+    signs = len(_SIGN.findall(word))
+    if letters and len(word) >= 7 and ((_BETWEEN.search(word)) or (signs and digits) or signs > 1):
+        return Shape.ODD
+    if letters and digits and len(word) >= 8 and word != word.lower() and _COMPOUND.search(word):
+        return Shape.COMPOUND
+    return Shape.MIXED if letters and (digits or signs) else Shape.NONE
+
+
+def is_joined(word: str) -> bool:
+    """Like ``oauth2proxy``: odd, but named so."""
+    return bool(_JOINED.fullmatch(word))
+
+
+def is_random(word: str) -> bool:
+    """A long word as a machine makes it: letters and digits without order."""
+    if not 16 <= len(word) <= 512 or not re.fullmatch(r"[\w+/=~.-]+", word) or is_name(word) and not re.fullmatch(r"[\da-f]{32}", word, re.I):
+        return False
+    digits = sum(map(str.isdigit, word))
+    letters = sum(map(str.isalpha, word))
+    return digits >= 2 and letters >= 4 and len(set(word)) >= 5 and not re.search(r"[a-z]{9}|\s", word)
