@@ -44,7 +44,9 @@ def shares(name: str, found: Iterable[tuple[str, bool]]) -> None:
 def measure(name: str, cases: list[dict[str, Any]], value: str, *, show: bool) -> None:
     """Print what was masked of one file, by kind and by language."""
     found = [(row, is_masked(row["text"], row[value])) for row in cases]
-    print(f"{name}: {sum(gone for _, gone in found)} of {len(found)} masked ({sum(g for _, g in found) / len(found):.1%})")
+    print(
+        f"{name}: {sum(gone for _, gone in found)} of {len(found)} masked ({sum(g for _, g in found) / len(found):.1%})"
+    )
     for by in ("kind", "language"):
         shares(by, [(row.get(by, "-"), gone) for row, gone in found])
     for row, gone in found if show else []:

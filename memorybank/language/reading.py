@@ -44,8 +44,9 @@ def beyond() -> tuple[Beyond, ...]:
 
 def masking(of: Callable[[Pack | Beyond], Words], *, spaced: bool | None = None) -> Words:
     """As ``every``, of all languages that masking knows."""
-    known = (each for each in (*packs(), *beyond()) if spaced in (None, each.spaced))
-    return tuple(dict.fromkeys(word for each in known for word in of(each)))
+    known: tuple[Pack | Beyond, ...] = (*packs(), *beyond())
+    taken = (word for each in known if spaced in (None, each.spaced) for word in of(each))
+    return tuple(dict.fromkeys(taken))
 
 
 def meaning(tables: Iterable[Table]) -> dict[str, str]:

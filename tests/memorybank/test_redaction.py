@@ -131,6 +131,103 @@ def test_it_leaves_what_a_team_must_remember(text: str) -> None:
     assert redact(text).found == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"use {key('ghp_', 18)}\u00ad{key('', 18)} for the runner", key("", 18)),
+        (f"the key AK\u200bIA{key('', 16, string.ascii_uppercase)} leaked", key("", 16, string.ascii_uppercase)),
+        ("The **password** is **Copper55Lake**", "Copper55Lake"),
+        ("The pass`word` is `Copper`55Lake", "55Lake"),
+        ("password **Walnut**Gate**17**", "Gate"),
+    ],
+)
+def test_it_reads_what_a_person_sees(text: str, secret: str) -> None:
+    masked = redact(text)
+    assert masked.found
+    assert secret not in masked.text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("the aws secret is {} in the vault", key("wJ7", 37)),
+        ("the Azure client secret is {}", "Xy3" + key("8Q~", 34)),
+        ("The passphrase for the backup is {}.", "velvet anchor museum drizzle"),
+        ("demo login: admin / {}", "Summer2024!"),
+        ("the build server, user etl, pw: {}", "okapi*Forge31"),
+        ("the build server, user etl, pass: {}", "7Hedgerow7"),
+        ("put DB_PASS={} into the file", "Quiver44"),
+        ("run ./migrate --password {} --dry-run", "Orchid.Falcon.12"),
+        ("mysql -uroot -p{} shop", "Bramble42x"),
+        ("sshpass -p {} ssh ops@10.0.4.7", "glowWorm33"),
+        ("curl -u ci-bot:{} https://nexus.example.com", "Tamar1nd_Jet"),
+        ("The PIN for the safe is {}.", "4711"),
+        ("postgres://app:{}@db.example.com:5432/x", "p@ss/w0rd"),
+        ("пароль: {}", "вишнёвыйсад7"),
+        ("Het wachtwoord is {}.", "Stroopwafel8"),
+        ("{} is what you type when it asks for a password.", "Mango99tango"),
+        ("oh, and the password. It's {}", "hunter2woof"),
+        ("| system | user | pwd |\n|---|---|---|\n| wiki | viewer | {} |", "marzipan-Tower5"),
+        ("My 2FA recovery codes: {}, 8d1m-70zt", "4f2k-99xq"),
+        ("https://files.example.com/d/roadmap?sig={}&x=1", "Fk3NotReal%2Fsas9Zz00"),
+    ],
+)
+def test_it_masks_secrets_wherever_people_put_them(text: str, secret: str) -> None:
+    masked = redact(text.format(secret), personal=False).text
+    assert secret.rstrip("!") not in masked
+    assert "[redacted: " in masked
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Travel card is {}", "5555.5555.5555.4444"),
+        ("ring the tenant at home, {}", "020 7946 0958"),
+        ("Handy vom Hausmeister: {}", "0171/39200 55"),
+        ("mon numéro est le {}", "01 99 00 45 67"),
+        ("我的手机是{}", "138 0013 8000"),
+        ("write to {} for the photos", "anna at example dot com"),
+        ("Meine Adresse ist {}", "lukas[at]beispiel[punkt]de"),
+        ("el correo: {}", "marta (arroba) ejemplo . es"),
+        ("Her passport {} runs out", "L898902C3"),
+        ("his social is {}", "987-65-4320"),
+        ("Steuer-ID {}", "86 095 742 719"),
+        ("El DNI es {}", "12345678Z"),
+        ("He lives at {}.", "1742 Larkspur Ln, Apt 3B, Springfield, IL 62799"),
+        ("Tom wohnt in der {}.", "Lindenallee 14a, 99998 Musterhausen"),
+        ("Adresse : {}", "8 bis rue des Tilleuls, 75099 Paris"),
+        ("her connection came from {}", "203.0.113.77"),
+        ("Elif was born on {}.", "14 February 1987"),
+        ("Der Wagen mit dem Kennzeichen {} steht da", "B-XY 4821"),
+        ("身份证号码是{}", "11010519491231002X"),
+    ],
+)
+def test_it_masks_what_names_or_reaches_a_person(text: str, value: str) -> None:
+    assert value not in redact(text.format(value)).text
+    assert redact(text.format(value), personal=False).text == text.format(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password policy requires 12 characters and one digit.",
+        "Password hashing moved from SHA-1 to PBKDF2-HMAC-SHA256, argon2id m=65536.",
+        "The replacement part is 030-4471-8820, the blue one. Die Bestellnummer 0171-3920-55.",
+        "Build 3f0c7a52-91be-4d0e-8a7f-5f1d2b6c9e10 fixes the login, commit a1b2c3d4e5f6.",
+        "PIN 7 of the connector is ground, PIN 12 carries 3.3 V.",
+        "Firmware 10.0.4.7 fixes the flicker; version 1.2.3.4, use 8.8.8.8 as DNS.",
+        "Phone support handled 1234567 tickets; his passport expires in 2027 and costs 160 EUR.",
+        "pod api-7d9f8b6c5-x2k4q lost access; the user story US-1234 covers the login",
+        "token: ${{ secrets.GITHUB_TOKEN }}, password: {{ .Values.db.password }}, type=password",
+        "Set the password field to type=password. DB_PASS must be set, else it exits with code 3.",
+        "We met at example dot product level; look at the dot com boom. Meet at noon. Bring cash",
+        "Im Sprint 12 haben wir das Login gebaut, via REST 2 calls, in 2024 Park Avenue closed",
+    ],
+)
+def test_it_leaves_what_only_looks_like_it(text: str) -> None:
+    assert redact(text).text == text
+
+
 def test_it_names_what_it_found_once_each() -> None:
     assert redact("a@b.org, c@d.org, +49 30 901820").found == ("e-mail address", "phone number")
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from memorybank.language.sentences import sentences, tidy
 from memorybank.language.terms import terms, words
+from memorybank.safety.escaping import escape
 
 ANSWER = """# Migration plan
 
@@ -109,3 +110,15 @@ def test_it_gives_single_lines_for_any_text(text: str) -> None:
 @pytest.mark.parametrize("piece", ["a", ".", "| ", "a;", "a - ", "```\n", "> ", "[", "*", "5 ", "数", "\ud800", "_a"])
 def test_it_reads_a_huge_message_of_anything(piece: str) -> None:
     assert isinstance(sentences(piece * 300_000), list)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The ledger runs at postgres://ledger:[redacted: password]@db.internal and nobody may touch it.",
+        "The password is [redacted: password] for the build server.",
+        "[redacted: e-mail address] and [redacted: phone number] are the contacts of the client.",
+    ],
+)
+def test_a_mask_survives_cleaning(said: str) -> None:
+    assert [escape(tidy(sentence)) for sentence in sentences(said)] == [said]

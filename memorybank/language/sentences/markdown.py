@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterator
 
+from memorybank.language.masks import MASK, NO_MASK
+
 FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*\*\*[^*]{1,120}\*\*\s*:?\s*$|\s*[-=_*~#]{3,}\s*$")
 SPACES = re.compile(r"[^\S\n]{2,}")
 NUMBERED = re.compile(r"\s*[(（]?(?:\d{1,3}|[a-zA-Z])[.)、）]\s+|\s*[①-⑳]\s*")
 BULLET = re.compile(r"^(?:\s*(?:>+|[-*+•‣–·])\s+|\s*>)+(?:\[[ xX]\]\s+)?")
 # [image: …], [file: …]: what a program wrote in place of an attachment; nobody said it.
-PLACEHOLDER = re.compile(r"\[\w{2,20}: [^\[\]]{0,400}\]")
-LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
+PLACEHOLDER = re.compile(NO_MASK + r"\[\w{2,20}: [^\[\]]{0,400}\]")
+LINK = re.compile(r"!?" + NO_MASK + r"\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
 EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
 # What a tokenizer or a template engine writes; its bars are no table's.
 CONTROL = re.compile(r"< ?\|[^\s|]{1,40}\| ?>")
@@ -36,6 +38,7 @@ def is_table(line: str) -> bool:
 
 def is_code(line: str) -> bool:
     """A line of program or log outside a fence: more than an eighth of it is brackets and operators."""
+    line = MASK.sub("", line)
     return len(CODE_SIGNS.findall(line)) * 8 > len(line) > 0
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from memorybank.core.extraction.prior import Prior
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
+from memorybank.language.masks import NO_MASK
 from memorybank.language.sentences import names_in, sentences, tidy
 from memorybank.language.terms import length, terms
 from memorybank.reading.recall.words import MOST_WORDS, date_words
@@ -17,7 +18,7 @@ from memorybank.safety.escaping import escape
 #: Of a very long turn this many sentences are kept for showing; all its words are indexed.
 MOST_LINES = 200
 #: "[photo: a red bicycle]", "[file: plan.pdf]": what a client writes in place of what was not text.
-_PLACEHOLDER = re.compile(r"\[(\w{2,20}): ([^\[\]\n]{1,400})\]")
+_PLACEHOLDER = re.compile(NO_MASK + r"\[(\w{2,20}): ([^\[\]\n]{1,400})\]")
 
 
 @dataclass(frozen=True, slots=True)

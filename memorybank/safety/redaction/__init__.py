@@ -4,10 +4,11 @@ Formats of keys and tokens are Kingfisher's business, phone numbers Google's, ch
 people type in a chat. A mask too many harms memory: when in doubt it stays.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from types import ModuleType
 
 from memorybank.language import plain
-
 from memorybank.safety.redaction import commands, contacts, numbers, passwords, vendors
 from memorybank.safety.redaction.spans import MASKED, View, masked
 
@@ -42,9 +43,10 @@ def redact(text: str, *, personal: bool = True) -> Redacted:
     return Redacted(text, tuple(sorted({kind for _, kind in values})))
 
 
-def _masked(text, rules, values):
+def _masked(text: str, rules: Iterable[ModuleType], values: list[tuple[str, str]]) -> str:
+    """The text without what the rules find; what that was goes to ``values``."""
     view = View.of(text)
-    spans = [view.back(span) for rule in rules for span in rule.found(view.text) if MASKED not in view.text[span.start : span.end]]
-    text, found = masked(text, spans)
+    spans = (span for rule in rules for span in rule.found(view.text))
+    text, found = masked(text, [view.back(span) for span in spans if MASKED not in view.text[span.start : span.end]])
     values += found
     return text

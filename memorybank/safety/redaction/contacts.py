@@ -4,22 +4,26 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_address
 
-from memorybank.language import either, masking, whole
-
-from memorybank.safety.redaction.spans import Span
+from memorybank.language import either, every, masking
+from memorybank.safety.redaction.spans import Span, before_numbers
 
 _EMAIL = re.compile(
     r"(?<![\w.+%-])(?!git@)[\w+%-](?:[\w.+%'-]{0,62}[\w+%-])?@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,6}[^\W\d_]{2,24}(?![\w@-])"
 )
-_AT, _DOT = (either(map(re.escape, masking(of))) for of in (lambda pack: pack.personal.at, lambda pack: pack.personal.dot))
+_AT, _DOT = (
+    either(map(re.escape, masking(of))) for of in (lambda pack: pack.personal.at, lambda pack: pack.personal.dot)
+)
 _AT_SIGN = rf"(?:\s?[(\[{{<]\s?(?:@|{_AT})\s?[)\]}}>]\s?|\s(?:{_AT})\s|\s@\s)"
 _DOT_SIGN = rf"(?:\s?[(\[{{<]\s?(?:\.|{_DOT})\s?[)\]}}>]\s?|\s(?:{_DOT})\s|\s\.\s|\.)"
 _SPELT_EMAIL = re.compile(
-    rf"(?<![\w.])[\w+-]{{1,40}}(?:{_DOT_SIGN}[\w+-]{{1,40}}){{0,3}}(?P<at>{_AT_SIGN})[\w-]{{1,40}}(?P<dots>(?:{_DOT_SIGN}[a-z][\w-]{{0,40}}){{1,4}})(?!\w)", re.I
+    rf"(?<![\w.])[\w+-]{{1,40}}(?:{_DOT_SIGN}[\w+-]{{1,40}}){{0,3}}(?P<at>{_AT_SIGN})(?P<host>[\w-]{{1,40}})(?P<dots>(?:{_DOT_SIGN}[a-z][\w-]{{1,40}}){{0,3}}{_DOT_SIGN}[a-z]{{2,6}})(?!\w)",
+    re.I,
 )
-_INTERNATIONAL = re.compile(r"(?<![\w+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")
+_INTERNATIONAL = re.compile(r"(?<![a-zA-Z\d_+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")
 _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-]|\.\d)")
-_SAYS = either([*masking(lambda pack: pack.personal.phone_number), *masking(lambda pack: pack.secrets.says, spaced=True)])
+_SAYS = either(
+    [*masking(lambda pack: pack.personal.phone_number), *masking(lambda pack: pack.secrets.says, spaced=True)]
+)
 _PHONES = masking(lambda pack: pack.personal.phones, spaced=True)
 _CJK_PHONES = masking(lambda pack: pack.personal.phones, spaced=False)
 _PHONE_CUE = re.compile(rf"(?<!\w)(?:{either(_PHONES)})(?!\w)|{either(_CJK_PHONES)}", re.I)
@@ -27,16 +31,25 @@ _LOCAL = re.compile(r"(?<![a-zA-Z\d_.,:/+#-])\(?\d(?:[ ()\-/.\u00a0]{0,2}\d){6,1
 #: So far behind its announcement a telephone number may stand.
 REACH = 48
 _DATE_LIKE = re.compile(r"(?:19|20)\d\d[-./ ]?(?:0\d|1[0-2])[-./ ]?[0-3]\d|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d")
-_SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|[\n。]")
-_STREET = re.compile("|".join(rf"(?:(?<!\w)(?:{street}))" for street in masking(lambda pack: pack.personal.streets, spaced=True)))
+_SENTENCE_END = re.compile(r"(?<=\w{4})[.!?](?=\s|$)|[\n。！？]")
+_FUNCTION = frozenset(every(lambda pack: pack.words.function)) - {"me", "info", "contact"}
+#: Servers that everybody asks for names.
+_RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9"))
+_STREET = re.compile(
+    "|".join(rf"(?:(?<!\w)(?:{street}))" for street in masking(lambda pack: pack.personal.streets, spaced=True))
+)
 _CJK_STREET = re.compile(either(masking(lambda pack: pack.personal.streets, spaced=False)))
 # What goes on behind the street: flat, postcode and town; a town alone is no address.
 _TOWN = re.compile(
-    r"(?:,? (?:Apt|Apartment|Suite|Ste|Unit|Flat|Floor|Fl|#)\.? ?#?\w{1,6})?(?:,? (?:[A-Z]-)?\d{4,6}(?:-\d{3,4})? [^\W\d_][\w'’-]{1,30}(?: [A-Z][\w'’-]{1,30}){0,2}"
-    r"|(?:, [A-Z][\w'’.-]{1,30}(?: [A-Z][\w'’.-]{1,30}){0,2}){1,2},? (?:[A-Z]{2},? \d{5}(?:-\d{4})?|[A-Z]{1,2}\d[\dA-Z]? ?\d[A-Z]{2}|\d{4,6}))?"
+    r"(?:,? (?:Apt|Suite|Ste|Unit|Flat|Fl|#)\.? ?#?\w{1,6})?"
+    r"(?:,? (?:[A-Z]-)?\d{4,6}(?:-\d{3,4})? [^\W\d_][\w'’-]{1,30}(?: [A-Z][\w'’-]{1,30}){0,2}"
+    r"|(?:, [A-Z][\w'’.-]{1,30}(?: [A-Z][\w'’.-]{1,30}){0,2}){1,2},? "
+    r"(?:[A-Z]{2},? \d{5}(?:-\d{4})?|[A-Z]{1,2}\d[\dA-Z]? ?\d[A-Z]{2}|\d{4,6}))?"
 )
-_IP4 = re.compile(r"(?<![\w./:-])(?:\d{1,3}\.){3}\d{1,3}(?![\w/-]|\.\d|:\d{6})")
-_IP6 = re.compile(r"(?<![\w:.])(?=[0-9a-f:]{0,40}:[0-9a-f]{0,4}:)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:/])", re.I)
+_IP4 = re.compile(r"(?<![a-zA-Z\d_./:-])(?:\d{1,3}\.){3}\d{1,3}(?![a-zA-Z\d_/-]|\.\d|:\d{6})")
+_IP6 = re.compile(
+    r"(?<![a-zA-Z\d_:.])(?=[0-9a-f:]{0,40}:[0-9a-f]{0,4}:)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:/])", re.I
+)
 _VERSION = re.compile(r"(?:v|ver\.?|version|firmware|release|build|driver|api|sdk)\W{0,2}$", re.I)
 
 
@@ -45,8 +58,7 @@ def found(text: str) -> Iterator[Span]:
     if "@" in text:
         yield from (Span(*match.span(), "e-mail address") for match in _EMAIL.finditer(text))
     for match in _SPELT_EMAIL.finditer(text):
-        if match["dots"].strip()[0] != "." or " @ " not in match["at"]:
-            yield from _spelt(match)
+        yield from _spelt(match)
     yield from _phones(text)
     for pattern in (_STREET, _CJK_STREET):
         for match in pattern.finditer(text):
@@ -56,10 +68,10 @@ def found(text: str) -> Iterator[Span]:
 
 
 def _spelt(match: re.Match[str]) -> Iterator[Span]:
-    """``anna at example dot com``; of "meet at noon. then" neither sign is spelt."""
-    bracketed = match["at"].strip()[0] in "([{<"
-    dotted = match["dots"].startswith(".")
-    if bracketed or not dotted:
+    """``anna at example dot com``, but not "meet at noon. then" nor "at the dot com"."""
+    names = re.split(r"[\s.]+", match[0].casefold())
+    signed = match["at"].strip()[0] in "@([{<" or not match["dots"].startswith(".")
+    if signed and not any(name in _FUNCTION for name in (names[0], match["host"].casefold())):
         yield Span(*match.span(), "e-mail address")
 
 
@@ -68,12 +80,17 @@ def _phones(text: str) -> Iterator[Span]:
         for match in pattern.finditer(text):
             if _is_phone(match[0], region):
                 yield Span(*match.span(), "phone number")
-    for cue in _PHONE_CUE.finditer(text):
+    for cue in before_numbers(_PHONE_CUE, text, REACH + 24):
         rest = text[cue.end() : cue.end() + REACH + 24]
         end = _SENTENCE_END.search(rest)
-        number = _LOCAL.search(rest) if not end or end.start() < 4 else _LOCAL.search(rest, 0, end.start() + 1)
-        if number and number.start() <= REACH and not _DATE_LIKE.match(number[0]):
+        number = _LOCAL.search(rest, 0, end.start() + 1 if end else len(rest))
+        if number and number.start() <= REACH and _dialled(number[0]):
             yield Span(cue.end() + number.start(), cue.end() + number.end(), "phone number")
+
+
+def _dialled(written: str) -> bool:
+    """As a number is dialled within a country: with a zero in front, or long; no date."""
+    return (written[0] in "(0" or sum(map(str.isdigit, written)) >= 9) and not _DATE_LIKE.match(written)
 
 
 def _is_phone(written: str, region: str | None) -> bool:
@@ -85,7 +102,11 @@ def _is_phone(written: str, region: str | None) -> bool:
         number = phonenumbers.parse(written, region)
     except phonenumbers.NumberParseException:
         return False
-    return phonenumbers.is_possible_number(number) if region or written.startswith("+") and re.search(r"[ ()./-]", written) else phonenumbers.is_valid_number(number)
+    return (
+        phonenumbers.is_possible_number(number)
+        if region or (written.startswith("+") and re.search(r"[ ()./-]", written))
+        else phonenumbers.is_valid_number(number)
+    )
 
 
 def _hosts(text: str) -> Iterator[Span]:
@@ -96,7 +117,11 @@ def _hosts(text: str) -> Iterator[Span]:
         except ValueError:
             continue
         documented = any(match[0].startswith(part) for part in ("203.0.113.", "198.51.100.", "192.0.2."))
-        if (address.is_global or documented) and not _VERSION.search(text, max(0, match.start() - 12), match.start()):
+        if (
+            (address.is_global or documented)
+            and match[0] not in _RESOLVERS
+            and not _VERSION.search(text, max(0, match.start() - 12), match.start())
+        ):
             yield Span(*match.span(), "ip address")
     for match in _IP6.finditer(text):
         try:

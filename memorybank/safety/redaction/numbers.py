@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from memorybank.language import either, every, masking
-
-from memorybank.safety.redaction.spans import Span
+from memorybank.safety.redaction.spans import Span, before_numbers
 
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![a-z0-9])")
-_CARD = re.compile(r"(?<![\w.,:/+-])[3-6]\d{3}(?:[ .-]?\d){9,15}(?![\w-]|[.,]\d)")
+_CARD = re.compile(r"(?<![a-zA-Z\d_.,:/+-])[3-6]\d{3}(?:[ .-]?\d){9,15}(?![a-zA-Z\d_-]|[.,]\d)")
 _CARD_BEGINS = re.compile(r"4|5[1-5]|2[2-7]|6(?:011|[245])|35|3[47]")
 # By their form alone; each with the modules of python-stdnum of which one must accept it.
 _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
-    (kind, re.compile(rf"(?<![\w./:-])(?:{pattern})(?![\w-]|[./]\d)"), modules)
+    (kind, re.compile(rf"(?<![a-zA-Z\d_./:-])(?:{pattern})(?![a-zA-Z\d_-]|[./]\d)"), modules)
     for kind, pattern, modules in (
         ("tax number", r"[A-Z]{6}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]", ()),
         ("tax number", r"\d{3}\.\d{3}\.\d{3}-\d\d|\d{2}\.\d{3}\.\d{3}/\d{4}-\d\d", ()),
@@ -38,16 +37,24 @@ _IDS, _BORN = (
     )
     for of in (lambda pack: pack.personal.ids, lambda pack: pack.personal.born)
 )
-_ID = re.compile(r"(?<![\w./:-])(?:[A-Z]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?|[A-Z0-9]{1,20}(?:[ ./-][A-Z0-9]{1,12}){0,7})(?![\w])")
-_DAY = r"(?:[0-3]?\d|[12]\d{3})"
+_ID = re.compile(
+    r"(?<![a-zA-Z\d_./:-])(?:[A-Z]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?"
+    r"|[A-Z0-9]{1,20}(?:[ ./-][A-Z0-9]{1,12}){0,7})(?![a-zA-Z\d_])"
+)
 _MONTHS = either(re.escape(name) for names in every(lambda pack: pack.dates.months) for name in names.split())
+_ORDINAL, _OF = (
+    either(map(re.escape, every(of))) for of in (lambda pack: pack.dates.ordinals, lambda pack: pack.dates.of)
+)
 _DATE = re.compile(
-    rf"\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{2,4}}|\d{{1,2}}(?:\.|st|nd|rd|th|er|º)? (?:de |of )?(?:{_MONTHS})\.?,? (?:de |del )?\d{{2,4}}|(?:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}"
-    rf"|\d{{4}} ?年 ?\d{{1,2}} ?月 ?\d{{1,2}} ?日|(?<![-/.\d])(?:19|20)\d{{6}}(?!\d)", re.I
+    r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}|\d{4} ?年 ?\d{1,2} ?月 ?\d{1,2} ?日"
+    rf"|(?<![-/.\d])(?:19|20)\d{{6}}(?!\d)"
+    rf"|\d{{1,2}}(?:{_ORDINAL}|\.)? (?:(?:{_OF}) )?(?:{_MONTHS})\.?,? (?:(?:{_OF}) )?\d{{2,4}}"
+    rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:{_ORDINAL})?,? \d{{4}}",
+    re.I,
 )
 #: So far behind its announcement a number may stand.
 REACH = 40
-_END = re.compile(r"[!?\n。]|\.(?=\s|$)")
+_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
 
 
 def found(text: str) -> Iterator[Span]:
@@ -66,7 +73,7 @@ def _announced(
     text: str, cue: re.Pattern[str], value: re.Pattern[str], kind: str, holds: Callable[[str], bool]
 ) -> Iterator[Span]:
     """The first such value in the rest of the sentence behind each cue."""
-    for match in cue.finditer(text):
+    for match in before_numbers(cue, text, REACH + 30):
         rest = text[match.end() : match.end() + REACH + 30]
         end = _END.search(rest)
         for candidate in value.finditer(rest, 0, end.start() if end and end.start() > 2 else len(rest)):
@@ -81,7 +88,9 @@ def _names_somebody(written: str) -> bool:
     compact = re.sub(r"[^A-Z0-9]", "", written)
     if re.fullmatch(r"(?:19|20)\d\d(?:[-./ ]\d{1,2}){0,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", written):
         return False
-    return 5 <= len(compact) <= 22 and (digits >= 5 or (digits >= 2 and len(compact) > digits and len(compact) >= 6))
+    if re.fullmatch(r"\d+ (?:EUR|USD|GBP|CHF|JPY|CNY|BRL)", written):  # an amount with its currency
+        return False
+    return 6 <= len(compact) <= 22 and digits >= (7 if compact.isdigit() else 2)
 
 
 def _ibans(text: str) -> Iterator[Span]:

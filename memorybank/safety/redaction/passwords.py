@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from memorybank.language import either, every, masking, spelt
-
 from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
 from memorybank.safety.redaction.spans import Span
 
@@ -18,6 +17,8 @@ BEHIND, BEFORE = 16, 12
 FEWEST, MOST = 4, 30
 #: From so many on it is the seed of a wallet, whose words are common ones.
 SEED = 10
+#: What announces: talk of a password, of a key, of getting in.
+KINDS = ("strong", "key", "weak")
 
 _WORDS = masking(lambda pack: pack.secrets.passwords)
 _SHORT = masking(lambda pack: pack.secrets.short)
@@ -32,7 +33,7 @@ _ACCESS, _PINS, _PHRASES = (
     )
 )
 _QUOTES = "\"'`“”„«»「」『』‘’"
-_IS = rf"(?::=|=>|=|:|：|(?<=[\w’'])(?:['’]s|\s(?:{_SAYS}))\s|{_CJK_SAYS})"
+_IS = rf"(?::=|[=-]>|→|\s[–—]\s|=|:|：|(?<=[\w’'])(?:['’]s|\s(?:{_SAYS}))\s|{_CJK_SAYS})"
 _ASSIGNED = re.compile(
     rf"(?:(?P<password>{spelt(_WORDS)})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
     rf"(?P<sign>{_IS})\s{{0,4}}(?:(?P<quote>[{_QUOTES}])|(?P<brace>\{{))?"
@@ -40,20 +41,28 @@ _ASSIGNED = re.compile(
     re.I,
 )
 _FLAG = re.compile(
-    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{spelt((*_WORDS, *_SHORT))}|{_KEYS})(?:word)?[ =][\"']?(?P<value>[^\s\"'<>\[\]{{}}$-][^\s\"'<>\[\]]{{3,128}})", re.I
+    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{spelt((*_WORDS, *_SHORT))}|{_KEYS})(?:word)?[ =]"
+    r"[\"']?(?P<value>[^\s\"'<>\[\]{}$-][^\s\"'<>\[\]]{3,128})",
+    re.I,
 )
 _ANNOUNCED = re.compile(rf"(?P<strong>{spelt(_WORDS)})|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})", re.I)
 _PAIR = re.compile(r"(?<![\w/.-])[\w.@-]{2,40} / (?P<value>[^\s/|,;<>\[\]]{7,64})(?!\s?/)")
 _WORD = re.compile(
     rf"[^\s{_QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
 )
+_TELLS = re.compile(r"[\d!@#$%^&*+~=]")
+_COUNTED = re.compile(r"[^\W\d_]{3}\d\d")
 _HEAD = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
 _LINKED = re.compile(rf"{_IS}\s?[{_QUOTES}]?$", re.I)
 _DIGITS = re.compile(
-    rf"(?:{_PINS})[^\d\n.!?。]{{0,60}}?(?:[:：=#]|\s(?:{_SAYS})|['’]s|{_CJK_SAYS}|\w{{2}})\s{{0,2}}(?P<value>\*?\d(?:[ -]?\d){{3,9}}[#*]?)(?![a-z\d_%€$]|[.,:/-]\d)", re.I
+    rf"(?:{_PINS})(?:[^\d\n.!?。]{{0,60}}?(?P<sign>[:：=#]|\s(?:{_SAYS})(?=\s)|['’]s|{_CJK_SAYS}|[^\W\d]{{2}}))?\s{{0,2}}"
+    r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6})(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)",
+    re.I,
 )
 _PHRASE = re.compile(
-    rf"(?:{_PHRASES})[^\n.!?:]{{0,60}}?(?::|：|\s(?:{_SAYS}))\s{{1,2}}[{_QUOTES}]?(?P<value>[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{2,16}}){{{FEWEST - 1},{MOST - 1}}})", re.I
+    rf"(?:{_PHRASES})[^\n.!?:]{{0,60}}?(?::|：|\s(?:{_SAYS}))\s{{1,2}}[{_QUOTES}]?"
+    rf"(?P<value>[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{2,16}}){{{FEWEST - 1},{MOST - 1}}})",
+    re.I,
 )
 _QUOTED = re.compile(rf"[{_QUOTES}]([^\n{_QUOTES}]{{6,64}})[{_QUOTES}]")
 _FUNCTION = frozenset(every(lambda pack: pack.words.function))
@@ -64,12 +73,14 @@ _HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secre
 def found(text: str) -> Iterator[Span]:
     """Every password and every other secret that a person would type."""
     yield from _pairs(text)
-    yield from (Span(*match.span("value"), "pin") for match in _DIGITS.finditer(text) if not _is_year(match["value"]))
+    yield from (Span(*match.span("value"), "pin") for match in _DIGITS.finditer(text) if not _is_year(match))
     yield from _phrases(text)
     folded = text.casefold().replace("’", "'")
     if any(hint in folded for hint in _HINTS):
         yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
-        yield from (Span(*match.span("value"), "password") for match in _FLAG.finditer(text) if not is_hollow(match["value"]))
+        yield from (
+            Span(*match.span("value"), "password") for match in _FLAG.finditer(text) if not is_hollow(match["value"])
+        )
     yield from _near(text)
 
 
@@ -77,7 +88,7 @@ def _pairs(text: str) -> Iterator[Span]:
     """``admin / Summer2024!``."""
     for match in _PAIR.finditer(text):
         value = _bare(match["value"])
-        if shape(value) is Shape.ODD or value != match["value"] and shape(match["value"]) is Shape.ODD:
+        if shape(value) is Shape.ODD or (value != match["value"] and shape(match["value"]) is Shape.ODD):
             yield Span(match.start("value"), match.start("value") + len(value), "password")
 
 
@@ -86,8 +97,10 @@ def _bare(word: str) -> str:
     return word.rstrip(".!?:…")
 
 
-def _is_year(digits: str) -> bool:
-    return bool(re.fullmatch(r"(?:19|20)\d\d", digits))
+def _is_year(match: re.Match[str]) -> bool:
+    """Rather a year than a PIN: nothing says that this is the one."""
+    said = match["sign"] and not re.fullmatch(r"\w\w", match["sign"])
+    return not said and bool(re.fullmatch(r"(?:19|20)\d\d", match["value"]))
 
 
 def _phrases(text: str) -> Iterator[Span]:
@@ -101,7 +114,12 @@ def _phrases(text: str) -> Iterator[Span]:
 def _assigned(match: re.Match[str]) -> Span | None:
     """``password=hunter2`` and “the password is Summer24!”, but not “password: ask Priya”."""
     value = match["value"] if match["closed"] else match["value"].rstrip(".!?:")
-    if is_hollow(value) or not value or value[0] in "$" or value.startswith(("os.", "env.", "process.", "config.", "settings.")):
+    if (
+        is_hollow(value)
+        or not value
+        or value[0] in "$"
+        or value.startswith(("os.", "env.", "process.", "config.", "settings."))
+    ):
         return None
     quoted = bool(match["quote"] and match["closed"])
     if " " in value and not (quoted and any(shape(part) or not part.isalnum() for part in value.split())):
@@ -128,21 +146,22 @@ def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
 
 def _near(text: str) -> Iterator[Span]:
     """What looks like a password among the words around an announcement."""
-    announced = [(match.start(), match.end(), match.lastgroup) for match in _ANNOUNCED.finditer(text)]
-    if not announced:
-        return
     words = [match.span() for match in _WORD.finditer(text)]
-    strong = _around(words, [(start, end) for start, end, kind in announced if kind == "strong"])
-    key = _around(words, [(start, end) for start, end, kind in announced if kind == "key"])
-    weak = _around(words, [(start, end) for start, end, kind in announced if kind == "weak"])
-    ends = {end for _, end, kind in announced if kind == "strong"}
-    for at, (start, end) in enumerate(words):
-        if not (strong[at] or key[at] or weak[at]):
-            continue
-        start, word = _told(text, start, end)
+    told = (text[start:end] for start, end in words)
+    if not any(_TELLS.search(word) and (shape(_bare(word)) or is_random(_bare(word))) for word in told):
+        return  # most text has no such word, and need not be searched for announcements
+    announced = list(_ANNOUNCED.finditer(text))
+    strong, key, weak = (
+        _around(words, [match.span() for match in announced if match.lastgroup == kind]) for kind in KINDS
+    )
+    ends = {match.end() for match in announced if match.lastgroup == KINDS[0]}
+    for at, (begin, end) in enumerate(words):
+        start, word = _told(text, begin, end) if strong[at] or key[at] or weak[at] else (begin, "")
         looks = shape(word)
-        follows = len(word) >= 8 and ((at > 0 and words[at - 1][1] in ends) or _LINKED.search(text, max(0, start - 24), start))
-        if strong[at] and (looks >= Shape.COMPOUND or (looks and follows)) or weak[at] and looks is Shape.ODD and not is_joined(word):
+        if looks is Shape.MIXED:
+            follows = (at > 0 and words[at - 1][1] in ends) or _LINKED.search(text, max(0, start - 24), start)
+            looks = Shape.COMPOUND if follows and (len(word) >= 8 or _COUNTED.search(word)) else looks
+        if (strong[at] and looks >= Shape.COMPOUND) or (weak[at] and looks is Shape.ODD and not is_joined(word)):
             yield _widened(text, Span(start, start + len(word), "password"))
         elif key[at] and is_random(word):
             yield Span(start, start + len(word), "secret")
@@ -151,7 +170,9 @@ def _near(text: str) -> Iterator[Span]:
 def _told(text: str, start: int, end: int) -> tuple[int, str]:
     """The word, without the name in front of it: ``user:`` or ``DB_PASS=``."""
     head = _HEAD.match(text, start, end)
-    if head and (head[0].endswith("=") or shape(_bare(text[head.end() : end])) or is_random(_bare(text[head.end() : end]))):
+    if head and (
+        head[0].endswith("=") or shape(_bare(text[head.end() : end])) or is_random(_bare(text[head.end() : end]))
+    ):
         start = head.end()
     return start, _bare(text[start:end])
 
@@ -160,7 +181,7 @@ def _around(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int
     """For each word whether it is near one of the announcements."""
     steps = [0] * (len(words) + 1)
     at = 0
-    for start, end in announced:
+    for start, _ in announced:
         while at < len(words) and words[at][1] <= start:
             at += 1
         steps[max(0, at - BEFORE)] += 1

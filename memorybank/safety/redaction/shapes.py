@@ -9,16 +9,18 @@ _HOLLOW = re.compile(
     r"(?:[*x•.…_-]+|[$%{<].*|(?:os|env|process|config|settings|self|this)\..*|get\w*|https?:.*|none|null|true|false|undefined|nil|yes|no)",
     re.I,
 )
-# Versions, tickets, sizes; algorithms; colours, hashes, ids; files and paths; calls; addresses; variables, flags, packages.
+# Versions and sizes; algorithms; colours, hashes, ids; files and paths; calls, flags, packages, addresses.
 _NAMES = re.compile(
-    r"[A-Za-z]{0,2}\d+(?:[.,:/_+-]\d+)*[a-z%€$°]{0,5}|\d+(?:[.,x×-]\d+)*[- ]?[A-Za-zµ]{1,5}"
+    r"[a-z]+@[a-z]+\d{0,2}|[A-Za-z]{0,2}\d+(?:[.,:/_+-]\d+)*[a-z%€$°]{0,5}|\d+(?:[.,x×-]\d+)*[- ]?[A-Za-zµ]{1,5}"
     r"|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|pbkdf|oauth|x|hs|rs|es|http|tls|ssl|ipv|pkcs|fips|totp|u2f|web|saml|log4|i18|l10|k8|a11|win|amd|arm|h2|p)-?_?\d+\w{0,6}(?:[-_.]?(?:gcm|cbc|url|hex|id|mb4?|hmac|sha)?[-_.]?\d{0,4})"
     r"|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w./-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|[\w.@~-]*(?:/[\w.@{}:*-]*){2,}|/[\w./-]+|[\w-]+(?:\.[\w-]+)*\.(?:py|js|tsx?|jsx?|md|txt|json|ya?ml|toml|html?|css|sql|sh|env|cfg|ini|pdf|docx?|xlsx?|csv|png|jpe?g|svg|zip|gz|tar|log|go|rs|java|kt|rb|php|cs?|cpp|h|xml|pem|crt|key|com|org|net|io|dev|de|local|internal|example|test)"
     r"|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@[\d.]+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}|\w+://.*|\w+[.]\w+\(?.*\)",
     re.I,
 )
-_CASED = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{1,10}[-_#]?\d+(?:[-._/]\d+)*|[a-z]+(?:_[a-z]+)+\d{0,2}|[a-z]+(?:[A-Z][a-z]+)+")
+_CASED = re.compile(
+    r"[A-Z\d]+(?:-[A-Z\d]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{1,10}[-_#]?\d+(?:[-._/]\d+)*|[a-z]+(?:_[a-z]+)+\d{0,2}|[a-z]+(?:[A-Z][a-z]+)+"
+)
 _SIGN = re.compile(r"(?<=\w)[!@#$%^&*+?~=]|[!@#$%^&*+~=](?=\w)")
 _BETWEEN = re.compile(r"[^\W\d_]\d{1,6}[^\W\d_]")
 _JOINED = re.compile(r"[a-z]+[24][a-z]+")
@@ -75,14 +77,23 @@ def shape(word: str) -> Shape:
 
 
 def is_joined(word: str) -> bool:
-    """Like ``oauth2proxy``: odd, but named so."""
-    return bool(_JOINED.fullmatch(word))
+    """Like ``oauth2proxy`` or ``api-7d9f8b6c5-x2k4q``: odd, but named so."""
+    return bool(_JOINED.fullmatch(word)) or (word == word.lower() and word.count("-") > 1)
 
 
 def is_random(word: str) -> bool:
     """A long word as a machine makes it: letters and digits without order."""
-    if not 16 <= len(word) <= 512 or not re.fullmatch(r"[\w+/=~.-]+", word) or is_name(word) and not re.fullmatch(r"[\da-f]{32}", word, re.I):
+    if (
+        not 16 <= len(word) <= 512
+        or not re.fullmatch(r"[\w+/=~.-]+", word)
+        or (is_name(word) and not re.fullmatch(r"[\da-f]{32}", word, re.I))
+    ):
         return False
     digits = sum(map(str.isdigit, word))
     letters = sum(map(str.isalpha, word))
-    return digits >= 2 and letters >= 4 and len(set(word)) >= 5 and not re.search(r"[a-z]{9}|\s", word)
+    return (
+        digits >= (1 if len(word) >= 24 and word.lower() != word != word.upper() else 2)
+        and letters >= 4
+        and len(set(word)) >= 5
+        and not re.search(r"[a-z]{9}|\s", word)
+    )

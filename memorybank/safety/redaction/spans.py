@@ -1,14 +1,16 @@
 """Where something to be masked stands, and a text with masks in its place."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-MASK = re.compile(r"\[redacted: [^\[\]\n]{1,60}\]")
+from memorybank.language.masks import MASK, mask
+
 #: What a mask is while a text is searched: one character that no rule knows.
 MASKED = "\ue000"
 # Emphasis within or around a word: a reader sees the word without it.
 _SIGNS = re.compile(r"(?<=\w)[*`~]{1,3}|[*`~]{1,3}(?=\w)")
+_NUMBER = re.compile(r"\d[\d ./-]{0,40}\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,25 @@ class View:
 
 
 def masked(text: str, spans: Iterable[Span]) -> tuple[str, list[tuple[str, str]]]:
-    """The text with each span replaced, and what stood there with its kind; of those that overlap the first and longest."""
+    """The text with each span replaced, and what stood there with its kind; of overlapping ones the first counts."""
     parts: list[str] = []
     values: list[tuple[str, str]] = []
     at = 0
     for span in sorted(spans, key=lambda each: (each.start, -each.end)):
         if span.start >= at:
-            parts += [text[at : span.start], f"[redacted: {span.kind}]"]
+            parts += [text[at : span.start], mask(span.kind)]
             values.append((text[span.start : span.end], span.kind))
         at = max(at, span.end)
     return "".join(parts) + text[at:], values
+
+
+def before_numbers(cue: re.Pattern[str], text: str, reach: int) -> Iterator[re.Match[str]]:
+    """The matches of ``cue`` that begin in the ``reach`` characters before a number: most text has none there."""
+    windows: list[list[int]] = []
+    for match in _NUMBER.finditer(text):
+        if windows and match.start() - reach <= windows[-1][1]:
+            windows[-1][1] = match.start()
+        else:
+            windows.append([max(0, match.start() - reach), match.start()])
+    for start, end in windows:
+        yield from cue.finditer(text, start, end)

@@ -1,4 +1,4 @@
-"""Keys and tokens in the formats of their vendors: Kingfisher's rules (488, in linear time), and those it leaves out."""
+"""Keys and tokens in the formats of their vendors: Kingfisher's rules, and what those leave out."""
 
 import re
 from collections.abc import Iterator
@@ -23,13 +23,16 @@ _FORMATS = (
     ("azure secret", re.compile(r"(?<![\w~.-])[\w~.-]{3}[78]Q~[\w~.-]{31,34}(?![\w~-])")),
     ("slack webhook", re.compile(r"(?<=hooks\.slack\.com/services/)[\w/-]{20,80}")),
     ("discord webhook", re.compile(r"(?<=/api/webhooks/)\d{15,22}/[\w-]{30,100}")),
-    ("seed of a second factor", re.compile(r"(?<![\w-])(?=[A-Z ]{0,60}[2-7])[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![\w-])")),
+    (
+        "seed of a second factor",
+        re.compile(r"(?<![\w-])(?=[A-Z ]{0,60}[2-7])[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![\w-])"),
+    ),
 )
 # A prefix that vendors put before what is random; made-up and revoked ones, too, which Kingfisher lets through.
 _PREFIXED = re.compile(
     r"(?<![A-Za-z0-9_-])(?:sk-(?=[\w-]{0,200}\d)[\w-]{24,256}|gh[opusr]_[A-Za-z0-9]{16,255}|github_pat_\w{30,255}|glpat-[\w-]{16,64}"
     r"|xox[abeoprs]-[\w-]{20,255}|xapp-[\w-]{20,255}|[rsp]k_(?:live|test)_\w{16,128}|whsec_\w{16,128}|AIza[\w-]{30,40}|ya29\.[\w-]{20,512}"
-    r"|SG\.[\w-]{16,64}\.[\w-]{16,64}|npm_[A-Za-z0-9]{20,64}|hf_[A-Za-z0-9]{20,64}|pypi-[\w-]{32,512}|dop_v1_[0-9a-f]{32,64}|shp(?:at|ss|ca|pa)_\w{20,64}"
+    r"|SG\.[\w-]{16,64}\.[\w-]{16,64}|npm_[A-Za-z0-9]{20,64}|hf_[A-Za-z0-9]{20,64}|pypi-[\w-]{32,512}|dop_v1_[0-9a-f]{32,64}|shp[a-z]{2}_\w{20,64}"
     r"|gsk_\w{30,64}|hv[sb]\.[\w-]{24,256}|dckr_pat_[\w-]{20,64}|AGE-SECRET-KEY-1[A-Z0-9]{50,64}|tskey-[\w-]{16,64}|lin_api_\w{24,64}|ntn_\w{24,64}"
     r"|key-[0-9a-f]{32}|EAA[A-Za-z0-9]{60,256}|dapi[0-9a-f]{32}|rnd_\w{20,64}|figd_[\w-]{24,64}|PMAK-[\w-]{24,80}|GOCSPX-[\w-]{20,40})"
 )
@@ -45,7 +48,7 @@ def load() -> None:
 def _scanner() -> "Scanner":
     """Kingfisher's rules, compiled: 4 s the first time, then 0.3 s from its cache in the user's cache folder.
 
-    The cache is for one kind of processor, so that it cannot be shipped; ``python -m memorybank.safety.redaction`` fills it.
+    The cache is for one kind of processor, so that it cannot be shipped; running this package as a program fills it.
     """
     from kingfisher_sdk import Rules, Scanner
 
