@@ -40,21 +40,21 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         """Chats that failed when last tried and wait for their next try."""
         return self.filter(attempts__gt=0, parked_at=None, pending_outputs__gt=0, private=False, bank__enabled=True)
 
-    def revive(self, since: datetime) -> int:
-        """Give a fresh start to chats that failed only while the model answered nobody well.
+    def revive(self, since: datetime, *, afresh: bool = True) -> int:
+        """Give a fresh start, or else one more attempt, to chats that failed only while the model answered nobody well.
 
         ``failed_since`` stays (but for a tick: several things may happen at one ``now``), so a chat
         whose own content fails is pardoned once, not for ever. Bank by bank, each in its own transaction.
         """
         failed = self.filter(failed_since__gte=since, pending_outputs__gt=0, private=False)
         banks = failed.order_by("bank_id").values_list("bank_id", flat=True).distinct()
-        return sum(failed.filter(bank=bank)._revive_in(bank) for bank in banks)
+        return sum(failed.filter(bank=bank, attempts__gt=0)._revive_in(bank, afresh) for bank in banks)
 
     @transaction.atomic
-    def _revive_in(self, bank: int) -> int:
+    def _revive_in(self, bank: int, afresh: bool) -> int:
         Bank.objects.hold(bank)
         return self.update(
-            attempts=0,
+            attempts=0 if afresh else F("attempts") - 1,
             parked_at=None,
             due_at=F("last_output_at"),
             failed_since=F("failed_since") - timedelta(microseconds=1),

@@ -17,9 +17,6 @@ from memorybank.exceptions import LLMError
 
 from .bank import Bank
 
-#: This many different chats answered unusably in a row: it is the endpoint, not the chats.
-SUSPECT_AFTER = 3
-
 
 def backoff(failures: int, draw: Callable[[], float] = random.random) -> timedelta:
     """Exponential pause with jitter (AWS's "equal jitter"): half fixed, half drawn from 0…1."""
@@ -47,7 +44,6 @@ class LLMEndpoint(models.Model):
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True, blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)
-    suspects = models.JSONField(default=list, help_text="Chats answered unusably since the last good answer.")
     last_error = models.CharField(max_length=500, blank=True)
 
     objects: ClassVar[LLMEndpointQuerySet] = LLMEndpointQuerySet.as_manager()  # type: ignore[assignment]
@@ -64,24 +60,17 @@ class LLMEndpoint(models.Model):
         self.failing_since = self.failing_since or now
         self.save()
 
-    def answered_unusably(self, chat_id: int, error: str, now: datetime) -> bool:
-        """Note a useless answer. True if by now the endpoint is to blame rather than the chat."""
-        self.refresh_from_db()
-        self.suspects = [*(c for c in self.suspects if c != chat_id), chat_id][-SUSPECT_AFTER:]
-        self.failing_since = self.failing_since or now
-        self.save()
-        if len(self.suspects) < SUSPECT_AFTER:
-            return False
-        self.failed(error, now)
-        return True
+    def answered_unusably(self, now: datetime) -> None:
+        """Note a useless answer. Nobody else waits for it, but chats that fail from now on may be pardoned."""
+        LLMEndpoint.objects.filter(pk=self.pk, failing_since=None).update(failing_since=now)
 
-    def recovered(self) -> datetime | None:
-        """Note a good answer; since when it had been failing, or None if it was well."""
-        since = self.failing_since
-        if since or self.retry_at or self.suspects:
-            self.failures, self.retry_at, self.failing_since, self.suspects, self.last_error = 0, None, None, [], ""
+    def recovered(self) -> tuple[datetime | None, bool]:
+        """Note a good answer; since when it had been failing (None: it was well), and whether it was an outage."""
+        since, outage = self.failing_since, self.failures > 0
+        if since or self.retry_at:
+            self.failures, self.retry_at, self.failing_since, self.last_error = 0, None, None, ""
             self.save()
-        return since
+        return since, outage
 
 
 class Cost(Protocol):

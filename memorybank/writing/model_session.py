@@ -127,12 +127,12 @@ def outage(now: datetime) -> LLMEndpoint | None:
 
 
 @contextmanager
-def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | None]:
+def session(bank: Bank, now: datetime) -> Iterator[Session | None]:
     """A session with the summary model, or None when none is configured.
 
     Raises :class:`LLMUnavailable` while the endpoint backs off. On leaving, the ledger is written
     and the endpoint learns how it went, for everybody. A refused or useless answer is the chat's
-    own fault, until several chats in a row have met with one: then it is an outage, too.
+    own affair, however many chats get one: it makes nobody else wait.
     """
     model = llm.get("summary")
     if model is None:
@@ -145,24 +145,24 @@ def session(bank: Bank, now: datetime, chat_id: int = 0) -> Iterator[Session | N
     try:
         yield opened
     except LLMError as error:
-        _learn(endpoint, error, chat_id, now)
+        _learn(endpoint, error, now)
         raise
     finally:
         _enter(opened.calls, bank)
     if any(call.outcome == LLMCall.Outcome.OK for call in opened.calls):
-        since = endpoint.recovered()
+        since, outage = endpoint.recovered()
         if since:
-            Chat.objects.revive(since)
+            Chat.objects.revive(since, afresh=outage)
 
 
-def _learn(endpoint: LLMEndpoint, error: LLMError, chat_id: int, now: datetime) -> None:
-    """What a failure says about the endpoint. Raises :class:`LLMUnavailable` if it turns out to be an outage."""
+def _learn(endpoint: LLMEndpoint, error: LLMError, now: datetime) -> None:
+    """What a failure says about the endpoint."""
     if isinstance(error, LLMUnavailable):
         endpoint.failed(str(error), now, error.retry_after)
     elif isinstance(error, LLMMisconfigured):
         endpoint.failed(str(error), now, conf.current().backoff_max_seconds)
-    elif chat_id and endpoint.answered_unusably(chat_id, str(error), now):
-        raise LLMUnavailable(f"Several chats in a row: {error}") from error
+    else:
+        endpoint.answered_unusably(now)
 
 
 def _enter(calls: list[LLMCall], bank: Bank) -> None:

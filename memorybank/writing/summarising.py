@@ -94,7 +94,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
 def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> Notes:
     if not turns:
         return Notes()
-    with session(chat.bank, now, chat.pk) as opened:
+    with session(chat.bank, now) as opened:
         return notetaking.take(opened, chat.bank, turns, batch.known)
 
 

@@ -22,18 +22,18 @@ ITEMS = [Item("1", "(2 March 2026) Priya: The crane is orange.", 12)]
 SUMMARISE = Prompt("summarise", 12, 180)
 
 
-def ask(bank: Bank, *, now: datetime = MONDAY, chat: int = 0) -> list[str]:
+def ask(bank: Bank, *, now: datetime = MONDAY) -> list[str]:
     """One call in a session of its own, as a worker makes it."""
-    with session(bank, now, chat) as opened:
+    with session(bank, now) as opened:
         assert opened
         return [line.text for line in opened.ask(Purpose.SUMMARY, SUMMARISE, ITEMS)]
 
 
-def fails(error: BaseException, bank: Bank, *, now: datetime = MONDAY, chat: int = 0) -> None:
+def fails(error: BaseException, bank: Bank, *, now: datetime = MONDAY) -> None:
     """The same, when the model answers with an error."""
     scripted().enqueue(error)
     with pytest.raises(type(error)):
-        ask(bank, now=now, chat=chat)
+        ask(bank, now=now)
 
 
 def scripted() -> ScriptedLLM:
@@ -197,30 +197,17 @@ def test_a_wrong_key_is_tried_once_an_hour_and_a_new_one_at_once(tuned: Any) -> 
     assert ask(bank, now=MONDAY + MINUTE) == []
 
 
-def test_useless_answers_to_three_chats_in_a_row_are_an_outage() -> None:
-    bank = make_bank()
-    for chat in (1, 2):
-        fails(LLMRejected("HTTP 400"), bank, chat=chat)
-    assert endpoint().retry_at is None
-    scripted().enqueue(LLMRejected("HTTP 400"))
-    with pytest.raises(LLMUnavailable):
-        ask(bank, chat=3)
-    assert endpoint().retry_at
-
-
-def test_useless_answers_to_one_chat_are_that_chat_s_fault_however_many() -> None:
-    for _ in range(10):
-        fails(LLMRejected("HTTP 400"), make_bank(), chat=1)
-    assert endpoint().retry_at is None
+def test_useless_answers_never_make_an_endpoint_back_off_however_many_chats_get_them() -> None:
+    for useless in (LLMRejected("HTTP 400"), LLMRejected("The model answered nothing")) * 6:
+        fails(useless, make_bank())
+    assert (endpoint().retry_at, endpoint().failures, endpoint().failing_since) == (None, 0, MONDAY)
 
 
 def test_a_good_answer_in_between_clears_the_endpoint_of_suspicion() -> None:
     bank = make_bank()
-    for chat in (1, 2):
-        fails(LLMRejected("HTTP 400"), bank, chat=chat)
-    ask(bank, chat=9)
-    fails(LLMRejected("HTTP 400"), bank, chat=3)
-    assert endpoint().suspects == [3]
+    fails(LLMRejected("HTTP 400"), bank)
+    ask(bank)
+    assert endpoint().failing_since is None
 
 
 def test_a_worker_that_fails_late_does_not_undo_what_others_learnt() -> None:
@@ -244,6 +231,8 @@ def test_chats_that_failed_with_everybody_start_afresh_when_the_model_is_back() 
     for hours in range(1, 12):
         run(MONDAY + hours * HOUR)
     scripted().answer = refusing("nothing of this kind")
+    talk(bank, "new", [9], at=MONDAY + 12 * HOUR)
+    run(MONDAY + 13 * HOUR)
     run(MONDAY + 13 * HOUR)
     assert not Chat.objects.filter(pending_outputs__gt=0).exists()
 

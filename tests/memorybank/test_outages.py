@@ -138,6 +138,20 @@ def test_chats_that_always_fail_never_starve_the_others(model: ScriptedLLM, how:
     assert sound(healthy, *bad)
 
 
+@pytest.mark.parametrize("how", ["empty", "garbage"])
+def test_chats_with_useless_answers_make_no_other_project_wait(model: ScriptedLLM, how: str) -> None:
+    model.answer = poisoned(FAILURES[how])
+    bad, healthy = make_bank(), make_bank()
+    for number in range(12):
+        say(bad, f"bad {number}", "The POISON is in this very sentence.")
+    run(MONDAY + HOUR)
+    talk(healthy, "good", [1], at=MONDAY + HOUR)
+    for tick in range(12):
+        run(MONDAY + HOUR + tick * MINUTE)
+    assert chat_of(healthy, "good").pending_outputs == 0
+    assert endpoint().retry_at is None
+
+
 # --- the real thing ----------------------------------------------------------------------------------
 
 

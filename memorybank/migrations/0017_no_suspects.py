@@ -1,0 +1,9 @@
+"""Useless answers are the chat's own affair: endpoints keep no list of suspects."""
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("memorybank", "0016_sections_by_what_they_hold")]
+
+    operations = [migrations.RemoveField(model_name="llmendpoint", name="suspects")]
