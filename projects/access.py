@@ -1,10 +1,11 @@
 """The only door: who may see and do what. Everything it cannot open does not exist (404)."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet, Value
+from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import Http404
 
@@ -70,7 +71,24 @@ def tenants_for(user: Any) -> QuerySet[Tenant]:
     return Tenant.objects.filter(memberships__user=user, memberships__role__in=[Role.OWNER, Role.ADMIN])
 
 
+def people_for(user: Any) -> QuerySet[User]:
+    """Whom a staff member may name: people of the tenants she administers and of none; everybody for superusers."""
+    if user.is_superuser:
+        return User.objects.all()
+    return User.objects.filter(Q(memberships=None) | Q(memberships__tenant__in=tenants_for(user))).distinct()
+
+
 def banks_for(user: Any) -> QuerySet[Bank]:
     """The banks whose memory a staff member may see in the admin, each with its ``label``."""
     named = Bank.objects.annotate(label=Concat("project__tenant__slug", Value("/"), "project__slug"))
     return named if user.is_superuser else named.filter(project__tenant__in=tenants_for(user))
+
+
+def last_owners(user: Any, leaving: Iterable[Membership]) -> list[Tenant]:
+    """The tenants that would be without an owner. Held until the transaction ends; superusers may leave them so."""
+    if user.is_superuser:
+        return []
+    ids = [membership.pk for membership in leaving]
+    owned = Tenant.objects.filter(memberships__in=ids, memberships__role=Role.OWNER).values("pk")
+    tenants = Tenant.objects.select_for_update().filter(pk__in=owned)
+    return [each for each in tenants if not each.memberships.filter(role=Role.OWNER).exclude(pk__in=ids).exists()]

@@ -3,6 +3,8 @@
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
@@ -70,6 +72,10 @@ class TenantAdmin(TenantScoped):
     def project_count(self, tenant: Any) -> int:
         return int(tenant.project_total)
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Slugs are one for all tenants: who may choose one learns which are taken."""
+        return [] if request.user.is_superuser else ["slug"]
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)
 
@@ -109,6 +115,23 @@ class MembershipAdmin(TenantScoped):
 
     def has_delete_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
         return self._outranked(request, obj)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What goes with a member; the last owner stays."""
+        deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        with transaction.atomic():
+            left = access.last_owners(request.user, objs)
+        return deleted, counts, lacking, [*protected, *(f"the last owner of {tenant}" for tenant in left)]
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        self.delete_queryset(request, Membership.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
+        """Once more, held: two owners may remove each other at the same moment."""
+        with transaction.atomic():
+            if access.last_owners(request.user, queryset):
+                raise PermissionDenied
+            queryset.delete()
 
     def _outranked(self, request: HttpRequest, membership: Membership | None) -> bool:
         """Nobody changes or removes a member of higher role than her own."""

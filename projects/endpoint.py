@@ -14,6 +14,7 @@ from memorybank.exceptions import InvalidInput
 from . import access, answering
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Role
+from .turn_numbers import TurnNumber
 
 JSONView = Callable[..., JsonResponse]
 
@@ -64,9 +65,9 @@ def retry_message(request: HttpRequest, tenant: str, project: str, key: str, tur
 
 
 def _given_in_json(given: answering.Reply) -> JsonResponse:
-    output = given.output
+    output, number = given.output, TurnNumber().to_url(given.output.pk)
     if given.error:
-        return JsonResponse({"error": given.error, "message": output.question, "output": output.pk}, status=502)
+        return JsonResponse({"error": given.error, "message": output.question, "output": number}, status=502)
     return JsonResponse(
         {
             "answer": given.answer,
@@ -76,7 +77,7 @@ def _given_in_json(given: answering.Reply) -> JsonResponse:
             "recalled": given.prompt.memory.recalled.text,
             "recalled_tokens": given.prompt.memory.recalled.tokens,
             "prompt_tokens": given.prompt.tokens,
-            "output": output.pk,
+            "output": number,
             "title": output.chat.title,
         }
     )

@@ -122,12 +122,14 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
 
 
 class PersonField(forms.CharField):
-    """A user by name: a list to choose from would show every tenant's people."""
+    """A user by name: a list to choose from would show every tenant's people. ``people`` may be named."""
+
+    people = User.objects.none()
 
     def clean(self, value: Any) -> Any:
-        """The user of exactly this name."""
+        """The user of exactly this name. Whoever may not be named is not there, in the same words."""
         name = super().clean(value)
-        user = User.objects.filter(username=name).first()
+        user = self.people.filter(username=name).first()
         if user is None:
             raise ValidationError("There is no user “%(name)s”.", params={"name": name}, code="unknown")
         return user
@@ -143,6 +145,11 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         model = Membership
         fields = ["tenant", "user", "role"]
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if isinstance(field := self.fields.get("user"), PersonField):
+            field.people = access.people_for(self.actor)
+
     def clean(self) -> dict[str, Any]:
         """Refuse a role that the actor's own one does not cover."""
         cleaned = super().clean() or self.cleaned_data
@@ -150,4 +157,6 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         role = Role(cleaned["role"]) if cleaned.get("role") else None
         if tenant and role and not access.may(self.actor, tenant, role):
             self.add_error("role", f"Only a member with the role “{role.label}” may give it.")
+        if self.instance.pk and role != Role.OWNER and access.last_owners(self.actor, [self.instance]):
+            self.add_error("role", f"This is the last owner of {self.instance.tenant}.")
         return cleaned

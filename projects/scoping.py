@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+
+from memorybank.admin.lookups import Discreet
 
 from . import access
 from .models import Tenant
 
 
-class TenantScoped(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+class TenantScoped(Discreet):
     """Rights follow roles in tenants, not Django's permissions: being staff opens the page, the queryset decides.
 
     Every page, filter, choice and history of the admin reaches its objects through ``get_queryset``.

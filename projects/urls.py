@@ -5,8 +5,10 @@ from django.urls import path, register_converter
 
 from . import endpoint, views
 from .addresses import ChatKey
+from .turn_numbers import TurnNumber
 
 register_converter(ChatKey, "key")
+register_converter(TurnNumber, "turn")
 
 CHAT = "p/<slug:tenant>/<slug:project>/chats/<key:key>/"
 
@@ -23,7 +25,7 @@ urlpatterns = [
     path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),
     path(f"{CHAT}messages", endpoint.messages, name="messages"),
-    path(f"{CHAT}messages/<int:turn>/retry", endpoint.retry_message, name="retry-message"),
-    path(f"{CHAT}turns/<int:turn>/retry", views.retry, name="retry"),
+    path(f"{CHAT}messages/<turn:turn>/retry", endpoint.retry_message, name="retry-message"),
+    path(f"{CHAT}turns/<turn:turn>/retry", views.retry, name="retry"),
     path(f"{CHAT}private", views.private, name="private"),
 ]

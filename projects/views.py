@@ -1,5 +1,7 @@
 """The chat pages. Who may see what is asked of ``access`` alone."""
 
+from contextlib import suppress
+
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +20,7 @@ from . import access, answering
 from .chat import Prompt
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Conversation, Project, Role
+from .turn_numbers import TurnNumber
 
 TURNS_ON_A_PAGE = 50
 CHATS_ON_A_PAGE = 50
@@ -109,7 +112,7 @@ def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int
         given = answering.retry(found, conversation.chat, unanswered)
     except InvalidInput as error:
         return _show(request, found, conversation.chat, MessageForm(), str(error), 400)
-    return redirect(f"{page}#turn-{given.output.pk}")
+    return redirect(f"{page}#turn-{TurnNumber().to_url(given.output.pk)}")
 
 
 def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
@@ -123,7 +126,7 @@ def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> Http
         given = answering.reply(found, conversation.chat, message, request.user.get_username(), sent)
     except InvalidInput as error:
         return _show(request, found, conversation.chat, form, str(error), 400)
-    return redirect(f"{request.path}#turn-{given.output.pk}")
+    return redirect(f"{request.path}#turn-{TurnNumber().to_url(given.output.pk)}")
 
 
 def _show(
@@ -154,14 +157,14 @@ def _show(
     )
 
 
-def _turns(chat: Chat, before: str) -> tuple[list[Output], int | None]:
+def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     """One page of turns, oldest first, and where the page before it ends (None: there is none)."""
     outputs = chat.outputs.select_related("given_with").order_by("-pk")
-    if before.isdecimal() and len(before) < 19:
-        outputs = outputs.filter(pk__lt=int(before))
+    with suppress(ValueError):
+        outputs = outputs.filter(pk__lt=TurnNumber().to_python(before))
     newest = list(outputs[: TURNS_ON_A_PAGE + 1])
     shown = newest[:TURNS_ON_A_PAGE][::-1]
-    return shown, shown[0].pk if len(newest) > TURNS_ON_A_PAGE else None
+    return shown, TurnNumber().to_url(shown[0].pk) if len(newest) > TURNS_ON_A_PAGE else None
 
 
 def _awaited(turns: list[Output]) -> set[int]:

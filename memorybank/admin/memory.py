@@ -129,16 +129,25 @@ class FactAdmin(BankScoped):
     """The lines of memory, and for each: why does it say this?"""
 
     bank_lookup = "entry__bank"
-    list_display = ["line", "kind", "speaker", "said_on", "of_bank", "state"]
+    list_display = ["line", "kind", "said_by", "said_on", "of_bank", "state"]
     list_filter = [BankFilter, QuarantineFilter, "kind", "entry__granularity", "pinned", "hidden"]
     list_select_related = ["entry"]
     search_fields = ["text", "speaker"]
     ordering = ["-pk"]
-    fields = ["line", "state", "kind", "speaker", "said_on", "of_bank", "entry_link", "tokens", "weight"]
+    fields = ["line", "state", "kind", "said_by", "said_on", "of_bank", "entry_link", "tokens", "weight"]
     fields += ["detail", "edited_by", "why"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:
         return super().get_queryset(request).exclude(entry__chat__private=True)
+
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
+        """Only lines that are shown are found: not by its words is one that is withheld."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        if not search_term:
+            return found, may_repeat
+        private = Entry.objects.filter(chat__private=True, bank__in=banks_for(request).values("pk"))
+        resting: list[Any] = marked(found.filter(entry__in=private.above()))
+        return found.exclude(pk__in=[fact.pk for fact in resting if fact.withheld]), may_repeat
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
@@ -152,9 +161,13 @@ class FactAdmin(BankScoped):
         fact.reader = request.user.get_username()  # type: ignore[attr-defined]  # for the audit trail
         return marked([fact])[0]
 
-    @admin.display(description="fact", ordering="text")
+    @admin.display(description="fact")  # in the order of its words a withheld line would tell how it begins
     def line(self, fact: Any) -> str:
         return WITHHELD if fact.withheld else fact.text
+
+    @admin.display(description="speaker")
+    def said_by(self, fact: Any) -> str:
+        return "" if fact.withheld else fact.speaker
 
     @admin.display(description="state")
     def state(self, fact: Fact) -> SafeString | str:

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from memorybank import conf
+from memorybank.admin.lookups import Discreet
 from memorybank.models import Bank
 
 
@@ -44,7 +45,7 @@ class SetFilter(admin.SimpleListFilter):
         return [("yes", "Yes"), ("no", "No")]
 
 
-class BankScoped(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+class BankScoped(Discreet):
     """Looking only, and only at one's own banks; every page reaches its objects through ``get_queryset``.
 
     With ``BANKS_FOR_USER`` set, being staff is enough and that function decides; without it, Django's

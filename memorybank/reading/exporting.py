@@ -1,12 +1,12 @@
 """A bank as JSON Lines: everything that is remembered and what it was made from."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from memorybank.core.periods import period_key
-from memorybank.models import Bank, Entry, Granularity, Output
+from memorybank.models import Bank, Entry, Fact, Granularity, Output
 
-ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional", "kept")
+ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
 FACT_FIELDS = (
     "position kind text speaker said_on tokens weight detail citations pinned hidden edited_by quarantine"
 ).split()
@@ -18,19 +18,35 @@ def rows(bank: Bank) -> Iterator[dict[str, Any]]:
     yield {"type": "bank", **{name: getattr(bank, name) for name in settings}}
     for chat in bank.chats.order_by("pk").iterator():
         yield {"type": "chat", "chat": chat.key, "title": chat.title, "private": chat.private}
+    numbers = Numbers.of(bank)
     for output in Output.objects.filter(chat__bank=bank).select_related("chat").order_by("pk").iterator():
-        yield _output(output)
+        yield _output(output, numbers)
     for entry in bank.entries.select_related("chat").in_order().iterator():
-        yield _entry(entry)
-    for fact in bank.facts.order_by("entry_id", "position").iterator():
-        values = {name: getattr(fact, name) for name in FACT_FIELDS}
-        yield {"type": "fact", "id": fact.pk, "entry": fact.entry_id, **values}
+        yield _entry(entry, numbers)
+    for fact in bank.facts.select_related("entry").order_by("entry_id", "position").iterator():
+        yield _fact(fact, numbers)
 
 
-def _output(output: Output) -> dict[str, Any]:
+class Numbers(NamedTuple):
+    """What rows are called in a copy: 1, 2, 3, … in the order of their ids, which count the rows of all banks."""
+
+    outputs: dict[int, int]
+    entries: dict[int, int]
+    facts: dict[int, int]
+
+    @classmethod
+    def of(cls, bank: Bank) -> Self:
+        """Those of a bank."""
+        rows = (Output.objects.filter(chat__bank=bank), bank.entries, bank.facts)
+        return cls(
+            *({pk: at for at, pk in enumerate(each.order_by("pk").values_list("pk", flat=True), 1)} for each in rows)
+        )
+
+
+def _output(output: Output, numbers: Numbers) -> dict[str, Any]:
     return {
         "type": "output",
-        "id": output.pk,
+        "id": numbers.outputs[output.pk],
         "chat": output.chat.key,
         "user": output.author,
         "question": output.question,
@@ -41,14 +57,27 @@ def _output(output: Output) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
     granularity = Granularity(entry.granularity)
     return {
         "type": "entry",
-        "id": entry.pk,
+        "id": numbers.entries[entry.pk],
         "granularity": granularity.value,
         "period": period_key(granularity, entry.period_start),
         "chat": entry.chat.key if entry.chat else None,
-        "parent": entry.parent_id,
+        "parent": numbers.entries.get(entry.parent_id or 0),
         **{name: getattr(entry, name) for name in ENTRY_FIELDS},
+        "kept": [numbers.facts[pk] for pk in entry.kept if pk in numbers.facts],
+    }
+
+
+def _fact(fact: Fact, numbers: Numbers) -> dict[str, Any]:
+    """A leaf's fact cites outputs, a digest's the facts of leaves."""
+    cited = numbers.outputs if fact.entry.granularity == Granularity.CONVERSATION else numbers.facts
+    return {
+        "type": "fact",
+        "id": numbers.facts[fact.pk],
+        "entry": numbers.entries[fact.entry_id],
+        **{name: getattr(fact, name) for name in FACT_FIELDS},
+        "citations": [cited[pk] for pk in fact.citations if pk in cited],
     }

@@ -17,8 +17,14 @@ from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
 from projects.forms import MAX_MESSAGE_CHARS
 from projects.models import GivenWith
+from projects.turn_numbers import TurnNumber
 from tests.base import NOON, Cast, scripted, with_chat_model, without_models
 from tests.memorybank.factories import block_of
+
+
+def number_of(output: Output) -> str:
+    """What the pages and the endpoint call it."""
+    return TurnNumber().to_url(output.pk)
 
 
 @without_models
@@ -222,7 +228,7 @@ class AnswerTest(Cast):
         reply = self.say(self.bob, chat, "When is lunch?").json()
 
         output = Output.objects.get()
-        self.assertEqual((reply["answer"], reply["output"]), ("At noon.", output.pk))
+        self.assertEqual((reply["answer"], reply["output"]), ("At noon.", number_of(output)))
         self.assertEqual((output.author, output.question, output.answer), ("bob", "When is lunch?", "At noon."))
         self.assertEqual(reply["prompt"], scripted().history[0])
         self.assertEqual(LLMCall.objects.get().purpose, "chat")
@@ -405,10 +411,12 @@ class UnansweredTest(Cast):
     def test_asking_again_replaces_the_message_and_answers_it(self) -> None:
         scripted().enqueue(LLMUnavailable("HTTP 503: overloaded"), "At noon.")
         failed = self.say(self.bob, self.chat, self.QUESTION).json()
-        reply = self.retry(Output.objects.get(pk=failed["output"])).json()
+        reply = self.retry(Output.objects.get(pk=TurnNumber().to_python(failed["output"]))).json()
 
         output = Output.objects.get()
-        self.assertEqual((reply["answer"], reply["output"], reply["title"]), ("At noon.", output.pk, self.QUESTION))
+        self.assertEqual(
+            (reply["answer"], reply["output"], reply["title"]), ("At noon.", number_of(output), self.QUESTION)
+        )
         self.assertEqual((output.question, output.answer, output.status), (self.QUESTION, "At noon.", "ok"))
         self.assertEqual(reply["prompt"], scripted().history[1])
         self.assertEqual(GivenWith.objects.get().output, output)
@@ -420,7 +428,7 @@ class UnansweredTest(Cast):
         response = self.retry(self.pending(60), "retry")
 
         output = Output.objects.get()
-        self.assertRedirects(response, f"{self.chat_url(self.chat)}#turn-{output.pk}")
+        self.assertRedirects(response, f"{self.chat_url(self.chat)}#turn-{number_of(output)}")
         self.assertEqual(output.answer, "At noon.")
 
     @with_chat_model()
@@ -430,7 +438,7 @@ class UnansweredTest(Cast):
         response = self.retry(lost)
 
         self.assertEqual(response.status_code, 502)
-        failed = {"error": "HTTP 503: still overloaded", "message": self.QUESTION, "output": lost.pk}
+        failed = {"error": "HTTP 503: still overloaded", "message": self.QUESTION, "output": number_of(lost)}
         self.assertEqual(response.json(), failed)
 
     @with_chat_model()

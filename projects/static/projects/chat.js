@@ -79,8 +79,8 @@
     const note = copyOf("failed-template");
     const retry = note.querySelector("form");
     slot(note, "why").textContent = why;
-    retry.action = retry.action.replace("/turns/0/", `/turns/${output}/`);
-    retry.dataset.endpoint = retry.dataset.endpoint.replace("/messages/0/", `/messages/${output}/`);
+    retry.action = retry.action.replace(/[^/]+\/retry$/, `${output}/retry`);
+    retry.dataset.endpoint = retry.dataset.endpoint.replace(/[^/]+\/retry$/, `${output}/retry`);
     slot(turn, "reply").replaceWith(note);
     turn.id = `turn-${output}`;
     turn.classList.remove("waiting");

@@ -4,6 +4,6 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0016_sections_by_what_they_hold")]
+    dependencies = [("memorybank", "0018_index_anew")]
 
     operations = [migrations.RemoveField(model_name="llmendpoint", name="suspects")]
