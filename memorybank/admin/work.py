@@ -1,5 +1,6 @@
 """Chats, model calls and events: what waits, what failed, what it cost, who did what."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin, messages
@@ -7,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from memorybank import services
-from memorybank.models import Chat, Event, LLMCall
+from memorybank.models import Chat, Event, LLMCall, MaskedValue
 
 from .scoping import BankFilter, BankScoped, SetFilter
 
@@ -38,12 +39,12 @@ class ChatAdmin(BankScoped):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
-        changelist.result_list = [_untitled(chat) for chat in changelist.result_list]
+        changelist.result_list = _as_shown(changelist.result_list)
         return changelist
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Chat | None:
         chat: Chat | None = super().get_object(request, object_id, from_field)
-        return _untitled(chat) if chat else None
+        return _as_shown([chat])[0] if chat else None
 
     @admin.display(description="chat", ordering="key")
     def name(self, chat: Chat) -> str:
@@ -81,7 +82,10 @@ class EventAdmin(BankScoped):
     fields = ["at", "of_bank", "actor", "action", "detail"]
 
 
-def _untitled(chat: Chat) -> Chat:
-    """A private chat without its title, which quotes what was written in it."""
-    chat.title = "" if chat.private else chat.title
-    return chat
+def _as_shown(chats: Iterable[Chat]) -> list[Chat]:
+    """Chats without secrets in their titles, which quote what was written in them; private ones without title."""
+    shown = list(chats)
+    maskers = MaskedValue.objects.maskers(chat.bank for chat in shown)
+    for chat in shown:
+        chat.title = "" if chat.private else maskers[chat.bank_id].mask(chat.title)
+    return shown

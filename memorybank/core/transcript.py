@@ -5,7 +5,7 @@ a number, a role or a fence stays inside the item it was said in.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from math import ceil
@@ -17,7 +17,7 @@ from memorybank.language import dates, tokens
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
 from memorybank.safety.quoting import name_words, quoted
-from memorybank.safety.redaction import redact
+from memorybank.safety.redaction import Masker
 
 INDENT = "\n    "
 IMAGE = "[image]"
@@ -49,21 +49,26 @@ class Item:
         return f"[{self.label}] {self.text}"
 
 
-def read(outputs: Iterable[Recorded], *, tz: ZoneInfo, redact_personal: bool) -> list[Turn]:
-    """Turns with secrets masked, dated in the bank's zone, each said by the account that wrote it."""
-    return [
+def read(outputs: Iterable[Recorded], *, tz: ZoneInfo, masker: Masker) -> list[Turn]:
+    """Turns with secrets masked, dated in the bank's zone, each said by the account that wrote it.
+
+    What is masked in one of them is masked in all, before it and after it.
+    """
+    turns = [
         Turn(
             id=output.pk,
             at=output.created_at.astimezone(tz),
-            utterances=tuple(_masked(_utterances(output), redact_personal)),
+            utterances=tuple(_rewritten(_utterances(output), masker.mask)),
         )
         for output in outputs
     ]
+    return [replace(turn, utterances=tuple(_rewritten(turn.utterances, masker.again))) for turn in turns]
 
 
-def _masked(utterances: Iterable[Utterance], personal: bool) -> Iterator[Utterance]:
+def _rewritten(utterances: Iterable[Utterance], rewrite: Callable[[str], str]) -> Iterator[Utterance]:
+    """Their texts rewritten; those of which nothing is left go."""
     for utterance in utterances:
-        text = redact(utterance.text, personal=personal).text.strip()
+        text = rewrite(utterance.text).strip()
         if text:
             yield replace(utterance, text=text)
 

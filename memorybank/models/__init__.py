@@ -8,6 +8,7 @@ from .chat import Chat
 from .entry import CARRIED, EXTRACTIVE, Entry
 from .fact import Fact, Standing
 from .ledger import LLMCall, LLMEndpoint, ledgered
+from .masked import MaskedValue
 from .output import Output
 from .search import Embedding, SearchDocument
 
@@ -23,6 +24,7 @@ __all__ = [
     "Granularity",
     "LLMCall",
     "LLMEndpoint",
+    "MaskedValue",
     "Output",
     "SearchDocument",
     "Standing",

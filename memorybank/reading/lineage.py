@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memorybank.audit import log
-from memorybank.models import Bank, Event, Fact, Granularity, Output
+from memorybank.models import Bank, Event, Fact, Granularity, MaskedValue, Output
+from memorybank.safety.redaction import Masker
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why memory says something: the leaf facts a digest's fact rests on, and the turns."""
+    """Why memory says something: the leaf facts a digest's fact rests on, and the turns, masked and not to be saved."""
 
     fact: Fact
     facts: list[Fact]
@@ -19,7 +20,7 @@ class Explanation:
 def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime) -> Explanation:
     """The lineage of a fact of ``bank``, down to the turns it cites. Raises ``Fact.DoesNotExist``.
 
-    These are people's own words: that ``actor`` has read them goes on the audit trail.
+    These are people's own words, as memory reads them: masked. That ``actor`` has read them goes on the audit trail.
     """
     fact = Fact.objects.select_related("entry").get(pk=fact_id, entry__bank=bank)
     leaf_facts: list[Fact] = []
@@ -29,4 +30,13 @@ def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime) -> Explanati
     outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("pk")
     detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs if not output.chat.private]}
     log(bank, actor, Event.Action.READ, now, **detail)
-    return Explanation(fact, leaf_facts, list(outputs))
+    return Explanation(fact, leaf_facts, _masked(list(outputs), MaskedValue.objects.masker(bank)))
+
+
+def _masked(outputs: list[Output], masker: Masker) -> list[Output]:
+    """The turns without secrets, and without those in the titles of their chats."""
+    for rewrite in (masker.mask, masker.again):  # what one turn tells apart is masked in all
+        for output in outputs:
+            output.question, output.answer = rewrite(output.question), rewrite(output.answer)
+            output.chat.title = rewrite(output.chat.title)
+    return outputs

@@ -11,6 +11,7 @@ from memorybank.audit import log
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.models import Bank, Chat, Event, Fact, SearchDocument, StoredBlock
 from memorybank.reading import rendering
+from memorybank.reading.recall import remasking
 from memorybank.writing import recording
 from memorybank.writing.outputs import storable
 
@@ -67,6 +68,8 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
             Chat.objects.schedule(row)
             if not REWRITES.isdisjoint(changed):
                 _forget_documents(row)
+            if changed.get("redact_personal"):
+                remasking.mask_all(row)
             log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed))
     bank.refresh_from_db()
     if changed:

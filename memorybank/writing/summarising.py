@@ -8,7 +8,7 @@ can be recalled, too.
 import logging
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.db import transaction
@@ -19,10 +19,11 @@ from memorybank.core import transcript
 from memorybank.core.periods import period_start
 from memorybank.core.turns import Turn
 from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, MaskedValue, Output
 from memorybank.models.ledger import backoff
-from memorybank.reading.recall import indexing
+from memorybank.reading.recall import indexing, remasking
 from memorybank.reading.recall.documents import Document
+from memorybank.safety.redaction import Masker
 from memorybank.writing import notetaking
 from memorybank.writing.entries import supersede, write_facts
 from memorybank.writing.model_session import BackingOff, session
@@ -84,11 +85,14 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
     if batch.through == chat.summarised_through:
         return None, True
     bank = chat.bank
-    turns = transcript.read(batch.outputs, tz=bank.tz, redact_personal=bank.redact_personal)
+    masker = MaskedValue.objects.masker(bank)
+    turns = transcript.read(batch.outputs, tz=bank.tz, masker=masker)
+    for fact in batch.known:  # a model reads them, too
+        fact.text = masker.again(fact.text)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
         documents = pool.submit(indexing.prepare, chat, turns)
         notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
-    return _commit(chat, batch, notes, documents.result(), now)
+    return _commit(chat, batch, notes, documents.result(), masker, now)
 
 
 def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> Notes:
@@ -132,7 +136,7 @@ def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
 
 
 def _commit(
-    chat: Chat, batch: Batch, notes: Notes, documents: list[Document] | None, now: datetime
+    chat: Chat, batch: Batch, notes: Notes, documents: list[Document] | None, masker: Masker, now: datetime
 ) -> tuple[Entry | None, bool]:
     """One short write, or :class:`Stale` if anything it rests on has moved."""
     with transaction.atomic():
@@ -143,12 +147,24 @@ def _commit(
         fresh = held.first()
         if fresh is None:
             raise Stale("the lease was lost, or the chat was made private")
+        notes, documents = _masked_since(bank, notes, documents, masker)
+        remasking.learn(bank, masker)
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
         _settle(fresh, bank, batch.through)
         indexed = documents is not None and indexing.write(chat, bank, documents, batch.through)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
     chat.lease_token = ""  # given back by what was written
     return leaf, indexed
+
+
+def _masked_since(
+    bank: Bank, notes: Notes, documents: list[Document] | None, masker: Masker
+) -> tuple[Notes, list[Document] | None]:
+    """The notes without what others have learnt meanwhile to be a secret; then the turns are indexed afterwards."""
+    current = MaskedValue.objects.masker(bank)
+    if current.known == masker.known:
+        return notes, documents
+    return replace(notes, drafts=[replace(draft, text=current.mask(draft.text)) for draft in notes.drafts]), None
 
 
 def _settle(chat: Chat, bank: Bank, through: int) -> None:

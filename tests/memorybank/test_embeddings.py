@@ -196,3 +196,14 @@ def test_what_embedding_costs_is_in_the_ledger_and_not_among_the_calls_of_a_run(
     say(bank, "a", "The crane is orange.")
     assert run(LATER).llm_calls == 0
     assert LLMCall.objects.get().purpose == LLMCall.Purpose.EMBEDDING
+
+
+def test_a_question_leaves_without_its_secrets(use: Any, server: OpenAIServer) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.")
+    run(LATER)
+    services.recall(bank, "Is the password Copper55Lake still that of anna@example.com?")
+    asked = str(server.requests[-1]["input"])
+    assert "still that of" in asked
+    assert "Copper55Lake" not in asked
+    assert "anna@example.com" not in asked

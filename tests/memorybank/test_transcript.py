@@ -13,6 +13,7 @@ from memorybank.core import transcript
 from memorybank.core.transcript import Item
 from memorybank.core.turns import Turn
 from memorybank.language import tokens
+from memorybank.safety.redaction import Masker
 
 ENCODING = "o200k_base"
 
@@ -32,7 +33,7 @@ class Said:
 
 
 def read(*said: Said, zone: str = "UTC", personal: bool = True) -> list[Turn]:
-    return transcript.read(said, tz=ZoneInfo(zone), redact_personal=personal)
+    return transcript.read(said, tz=ZoneInfo(zone), masker=Masker(personal))
 
 
 def shown(*said: Said, **options: Any) -> str:

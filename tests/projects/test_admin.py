@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Event, Fact
+from memorybank.models import Bank, Chat, Event, Fact, Output
 from projects.models import Membership, Project, Role, Tenant
 from tests.base import NOON, Cast, without_models
 from tests.memorybank.factories import block_of
@@ -321,6 +321,16 @@ class MemoryTest(AdminCase):
             page = self.client.get(url)
             self.assertContains(page, "private chat")
             self.assertNotContains(page, "Lisbon")
+
+    def test_titles_and_cited_turns_are_shown_without_secrets(self) -> None:
+        told = "Lisbon: the password is Copper55Lake"
+        Output.objects.filter(pk__in=self.fact.citations).update(question=told, answer="Noted: Copper55Lake")
+        Chat.objects.update(title=told)
+        chat = Chat.objects.get(key="told")
+        for url in (self.list_url(Chat), self.change_url(chat), self.change_url(self.fact)):
+            page = self.client.get(url)
+            self.assertContains(page, "[redacted: password]")
+            self.assertNotContains(page, "Copper55Lake")
 
     def test_a_digest_resting_on_a_private_chat_is_withheld(self) -> None:
         bank, leaf = self.apollo.bank, self.fact.entry

@@ -17,7 +17,7 @@ from memorybank import conf, llm
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.language.sentences import ended
 from memorybank.llm.embeddings import Embedded, OpenAICompatibleEmbedder
-from memorybank.models import Bank, Embedding, LLMCall, LLMEndpoint, SearchDocument, ledgered
+from memorybank.models import Bank, Embedding, LLMCall, LLMEndpoint, MaskedValue, SearchDocument, ledgered
 from memorybank.models.search import SearchDocumentQuerySet
 
 logger = logging.getLogger(__name__)
@@ -118,7 +118,8 @@ def of_question(bank: Bank, question: str) -> Embedded | None:
     if endpoint is None:
         return None
     try:
-        made = _ask(model, bank.pk, [question[:MOST_CHARACTERS]], now)
+        masked = MaskedValue.objects.masker(bank).mask(question[:MOST_CHARACTERS])
+        made = _ask(model, bank.pk, [masked], now)
     except LLMError as error:
         if not isinstance(error, LLMRejected):
             endpoint.failed(str(error), now)

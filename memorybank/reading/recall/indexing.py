@@ -15,9 +15,11 @@ from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.turns import Turn
 from memorybank.exceptions import unexpected
-from memorybank.models import Bank, Chat, Output, SearchDocument
+from memorybank.models import Bank, Chat, MaskedValue, Output, SearchDocument
+from memorybank.reading.recall import remasking
 from memorybank.reading.recall.documents import Document, documents
 from memorybank.reading.recall.words import indexed
+from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
 
@@ -74,9 +76,10 @@ def index_chat(chat_id: int) -> int:
     if chat is None:
         return 0
     covered = list(_covered(chat, chat.indexed_through).order_by("pk")[:BATCH])
-    made = _read(chat, [output for output in covered if output.status == Output.Status.OK])
+    masker = MaskedValue.objects.masker(chat.bank)
+    made = _read(chat, [output for output in covered if output.status == Output.Status.OK], masker)
     through = covered[-1].pk if len(covered) == BATCH else max(chat.indexed_through, chat.summarised_through)
-    return len(covered) if _write(chat, made, through) else 0
+    return len(covered) if _write(chat, made, through, masker) else 0
 
 
 def _covered(chat: Chat, after: int) -> QuerySet[Output]:
@@ -84,20 +87,25 @@ def _covered(chat: Chat, after: int) -> QuerySet[Output]:
     return chat.outputs.filter(pk__gt=after, pk__lte=chat.summarised_through)
 
 
-def _read(chat: Chat, outputs: list[Output]) -> list[Document]:
+def _read(chat: Chat, outputs: list[Output], masker: Masker) -> list[Document]:
     """The documents of ``outputs``, read with the turns before them."""
     if not outputs:
         return []
     earlier = chat.outputs.remembered().filter(pk__lt=outputs[0].pk).order_by("-pk")[:CONTEXT]
-    read = transcript.read([*reversed(earlier), *outputs], tz=chat.bank.tz, redact_personal=chat.bank.redact_personal)
+    read = transcript.read([*reversed(earlier), *outputs], tz=chat.bank.tz, masker=masker)
     return documents(read, after=outputs[0].pk - 1, encoding=conf.current().encoding)
 
 
-def _write(chat: Chat, made: list[Document], through: int) -> bool:
+def _write(chat: Chat, made: list[Document], through: int, masker: Masker) -> bool:
     """One short write; False, and nothing written, if anything it rests on has moved."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
-        return bank is not None and write(chat, bank, made, through)
+        if bank is None or MaskedValue.objects.masker(bank).known != masker.known:
+            return False
+        written = write(chat, bank, made, through)
+        if written:
+            remasking.learn(bank, masker)
+    return written
 
 
 def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:

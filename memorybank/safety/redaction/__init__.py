@@ -4,29 +4,58 @@ Formats of keys and tokens are Kingfisher's business, phone numbers Google's, ch
 people type in a chat. A mask too many harms memory: when in doubt it stays.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from types import ModuleType
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from memorybank.language import plain
 from memorybank.safety.redaction import commands, contacts, numbers, passwords, vendors
-from memorybank.safety.redaction.spans import MASKED, View, masked
+from memorybank.safety.redaction.known import Known, digest, is_distinctive
+from memorybank.safety.redaction.spans import MASKED, Span, View, masked
 
-__all__ = ["Redacted", "redact"]
+__all__ = ["PERSONAL", "Known", "Masker", "Redacted", "digest", "is_distinctive", "redact"]
 
 PASSES = 5  # a mask may lay bare what its neighbour hid; measured: two passes settle everything
+#: Kinds that a bank may choose to keep; every other is a secret.
+PERSONAL = frozenset({*contacts.KINDS, *numbers.KINDS})
+
+Rule = Callable[[str], Iterator[Span]]
+SECRETS: tuple[Rule, ...] = (commands.found, vendors.found, passwords.found)
+PEOPLE: tuple[Rule, ...] = (contacts.found, numbers.found)
 
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """The masked text, and the kinds of what was masked: one each, sorted."""
+    """The masked text, and the kinds of what was masked: one each, sorted. ``values`` are what stood there."""
 
     text: str
     found: tuple[str, ...]
+    values: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
 
 
-def redact(text: str, *, personal: bool = True) -> Redacted:
-    """Mask secrets always, and personal data if ``personal``. Idempotent; linear in ``len(text)``.
+@dataclass(slots=True)
+class Masker:
+    """Masks texts of one bank, with what it ``known`` already, and remembers what it ``learnt``: value → kind."""
+
+    personal: bool = True
+    known: Known = field(default_factory=Known)
+    learnt: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def mask(self, text: str) -> str:
+        """The text with masks. Values worth knowing again are learnt."""
+        masked = redact(text, personal=self.personal, known=self.known)
+        self.learnt.update((value, kind) for value, kind in masked.values if is_distinctive(value))
+        return masked.text
+
+    def again(self, text: str) -> str:
+        """A text that was masked before, with what has been learnt since."""
+        for value, kind in self.learnt.items():
+            if value in text:
+                text, _ = masked(text, Known.of({value: kind}).found(text))
+        return text
+
+
+def redact(text: str, *, personal: bool = True, known: Known | None = None) -> Redacted:
+    """Mask secrets always, personal data if ``personal``, and what is ``known``. Idempotent; linear in ``len(text)``.
 
     Reads what a person sees: hidden characters go first (the text comes back without them), and emphasis inside a
     word parts nothing. Lone surrogates become "?".
@@ -35,18 +64,20 @@ def redact(text: str, *, personal: bool = True) -> Redacted:
     values: list[tuple[str, str]] = []
     for _ in range(PASSES):
         before = text
-        text = _masked(text, (commands, vendors, passwords), values)
+        text = _masked(text, SECRETS, values)
         if personal:
-            text = _masked(text, (contacts, numbers), values)
+            text = _masked(text, PEOPLE, values)
         if text == before:
             break
-    return Redacted(text, tuple(sorted({kind for _, kind in values})))
+    if known and known.kinds:
+        text = _masked(text, (known.found,), values)
+    return Redacted(text, tuple(sorted({kind for _, kind in values})), tuple(values))
 
 
-def _masked(text: str, rules: Iterable[ModuleType], values: list[tuple[str, str]]) -> str:
+def _masked(text: str, rules: Iterable[Rule], values: list[tuple[str, str]]) -> str:
     """The text without what the rules find; what that was goes to ``values``."""
     view = View.of(text)
-    spans = (span for rule in rules for span in rule.found(view.text))
+    spans = (span for rule in rules for span in rule(view.text))
     text, found = masked(text, [view.back(span) for span in spans if MASKED not in view.text[span.start : span.end]])
     values += found
     return text

@@ -7,6 +7,9 @@ from ipaddress import IPv4Address, ip_address
 from memorybank.language import either, every, masking
 from memorybank.safety.redaction.spans import Span, before_numbers
 
+#: What it calls what it finds.
+KINDS = ("e-mail address", "phone number", "address", "ip address")
+
 _EMAIL = re.compile(
     r"(?<![\w.+%-])(?!git@)[\w+%-](?:[\w.+%'-]{0,62}[\w+%-])?@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,6}[^\W\d_]{2,24}(?![\w@-])"
 )

@@ -10,6 +10,9 @@ from functools import cache
 from memorybank.language import either, every, masking
 from memorybank.safety.redaction.spans import Span, before_numbers
 
+#: What it calls what it finds.
+KINDS = ("iban", "card number", "tax number", "id number", "date of birth")
+
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![a-z0-9])")
 _CARD = re.compile(r"(?<![a-zA-Z\d_.,:/+-])[3-6]\d{3}(?:[ .-]?\d){9,15}(?![a-zA-Z\d_-]|[.,]\d)")
 _CARD_BEGINS = re.compile(r"4|5[1-5]|2[2-7]|6(?:011|[245])|35|3[47]")
