@@ -54,6 +54,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat gives way to others and is
     never parked), or :class:`LLMRejected` (the chat backs off and in the end is parked).
     """
+    _count_lost(chat_id, now)
     chats = Chat.objects.select_related("bank")
     chat = (chats if even_if_busy else chats.filter(due_at__lte=now)).claim(chat_id, now)
     if chat is None:
@@ -213,7 +214,14 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
     return leaf
 
 
-def _count_failure(chat: Chat, error: str, now: datetime, *, parks: bool) -> None:
+def _count_lost(chat_id: int, now: datetime) -> None:
+    """Work that outlived its lease was an attempt: else a chat that no lease is long enough for is begun for ever."""
+    lost = Chat.objects.filter(pk=chat_id, leased_until__lte=now).first()
+    if lost:
+        _count_failure(lost, "The work took longer than its lease, or its worker died.", now, parks=True, pause=False)
+
+
+def _count_failure(chat: Chat, error: str, now: datetime, *, parks: bool, pause: bool = True) -> None:
     """Back off, so that untried chats come first; park what has failed too often. The turns stay where they are."""
     attempts = chat.attempts + 1
     parked = parks and attempts >= conf.current().max_attempts
@@ -221,6 +229,6 @@ def _count_failure(chat: Chat, error: str, now: datetime, *, parks: bool) -> Non
         attempts=attempts,
         failed_since=chat.failed_since or now,
         parked_at=now if parked else None,
-        due_at=None if parked else now + backoff(attempts),
+        due_at=None if parked else now + backoff(attempts) if pause else chat.due_at,
         last_error=error[:500],
     )

@@ -24,6 +24,7 @@ from .factories import (
     chat_of,
     make_bank,
     meanwhile,
+    note_taker,
     refusing,
     run,
     say,
@@ -111,6 +112,30 @@ def test_private_leased_failing_and_parked_chats_are_not_due(why: dict[str, Any]
     say(make_bank(), "c", sentence(1))
     Chat.objects.update(**why)
     assert due(MONDAY + HOUR) == []
+
+
+def test_a_chat_whose_work_always_outlives_its_lease_is_parked(model: ScriptedLLM) -> None:
+    bank = make_bank()
+    talk(bank, "long", [1])
+    moments = iter(range(1, 100))
+
+    def slow(messages: Any) -> str:
+        """Answers when the lease has run out and another worker has taken the chat up."""
+        began = MONDAY + next(moments) * HOUR
+        if began < MONDAY + 20 * HOUR:
+            services.run(now=began)
+        return note_taker(messages)
+
+    model.answer = slow
+    services.run(now=MONDAY + 30 * MINUTE)
+    chat = chat_of(bank, "long")
+    assert len(model.history) == 5
+    assert chat.parked_at and "longer than its lease" in chat.last_error
+    assert not Entry.objects.exists()
+    model.answer = note_taker
+    assert services.retry_parked(bank, actor="alice", now=MONDAY + DAY) == 1
+    run(MONDAY + DAY)
+    assert (chat_of(bank, "long").attempts, Entry.objects.count()) == (0, 1)
 
 
 def test_a_dead_worker_s_chat_is_due_again_when_its_lease_has_run_out() -> None:

@@ -17,10 +17,9 @@ _DIGITS = re.compile(r"\d+")
 _GROUPED = re.compile(r"^\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?:[.,](\d+))?$")
 
 _SCALES = {word: int(value) for word, value in meaning(each.numbers.scales for each in packs()).items()}
-SCALED = re.compile(
-    rf"({NUMBER.pattern.replace(chr(92) + '1', '(?:[,.])')})[ -]?(" + either(_SCALES) + r")(?![a-zà-ÿ0-9])",
-    re.I,
-)
+# The same, as long as anybody writes a number before a word: what is longer would be read again from each digit.
+_WRITTEN = r"\d{1,3}[,.'’_ ]\d{3}(?:[,.]\d{3}){0,8}+(?!\d)(?:[.,]\d{1,20}+(?!\d))?+|\d{1,40}+(?:[.,]\d{1,20}+)?+"
+SCALED = re.compile(rf"({_WRITTEN})[ -]?({either(_SCALES)})(?![a-zà-ÿ0-9])", re.I)
 
 
 def _table() -> dict[str, set[str]]:
@@ -48,7 +47,7 @@ CLAIMING_WORDS = {word: values for word, values in WORDS.items() if not is_cjk(w
 
 _LATIN_WORD = re.compile(rf"(?<!\w)(?:{either(word for word in WORDS if not is_cjk(word))})(?!\w)")
 # Digits here name something, they do not count anything.
-_NO_NUMBER = re.compile(r"(?<![a-zà-ÿ0-9_.])(?:[a-zà-ÿͰ-ӿ_]+\d[a-zà-ÿͰ-ӿ0-9_]*(?:\.\d+)*|\d+(?:\.\d+){2,}(?!,?\d))")
+_NO_NUMBER = re.compile(r"(?<![a-zà-ÿͰ-ӿ0-9_.])(?:[a-zà-ÿͰ-ӿ_]++\d[a-zà-ÿͰ-ӿ0-9_]*(?:\.\d+)*|\d+(?:\.\d+){2,}(?!,?\d))")
 _CJK_NUMERAL = re.compile(either(word for word in WORDS if is_cjk(word)))
 
 
@@ -95,7 +94,7 @@ def values(text: str) -> frozenset[str]:
         if match[1] == " " or match[0].count(".") + match[0].count(",") > 1:
             found.update(_plain(digits) for digits in _DIGITS.findall(match[0]))
     for match in SCALED.finditer(text):
-        found |= scaled(match[1], match[match.lastindex or 0])
+        found |= scaled(match[1], match[2])
     for match in _LATIN_WORD.finditer(text):
         found |= WORDS[match[0]]
     for match in _CJK_NUMERAL.finditer(text):

@@ -11,7 +11,7 @@ CJK_OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=False))
 # Names are looked up, never compiled into a pattern: patterns are cached, and people can be forgotten.
 STOP = r"\s?(?:[,!.…]+|\s[–—-])\s*"
 OPENER = re.compile(rf"(?:{OPENERS})(?:,? (?P<name>[^\W\d_][\w'’-]*))?{STOP}", re.IGNORECASE)
-CALLED = re.compile(rf"(?P<name>[^\W\d_][\w'’-]*){STOP}")
+CALLED = re.compile(rf"(?P<name>[^\W\d_][\w'’-]{{0,60}}+){STOP}")
 CJK_OPENER = re.compile(rf"(?:{CJK_OPENERS})[，。！、,!～~]+\s*")
 LEAD_IN = re.compile(rf"(?:{spelt(every(lambda pack: pack.talk.lead_ins))})\b,?\s+", re.IGNORECASE)
 ADDRESS = re.compile(r",\s(?P<last>[^\W\d_][\w'’-]*)(?=[!?.]*$)|,\s(?P<inner>[^\W\d_][\w'’-]*)(?=,)")

@@ -21,7 +21,7 @@ OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
 MOST_TURNS, SPARE = 120, 0.3
 # "yesterday (7 May 2023)": facts have the date alone.
-_RELATIVE = re.compile(r"(?:[^\W\d_]+ ){1,2}(?=\([^()]*\d{4}[^()]*\))")
+_RELATIVE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]++ ){1,2}(?=\([^()]{0,40}\d{4}[^()]{0,40}\))")
 
 
 @dataclass(frozen=True, slots=True)
