@@ -204,6 +204,41 @@ class Instructions:
 
 
 @dataclass(frozen=True, slots=True)
+class Directions:
+    """What a sentence speaks of that tells a model what to do; several together tell it. No word does so alone.
+
+    Words and phrases, without accents. "answer*" is every word that begins so, "*" alone up to three words.
+    """
+
+    #: Whom it is told: the model by its names, "you", and how a note to somebody begins.
+    model: Words = ()
+    you: Words = ()
+    call: Words = ()
+    #: What a model was told before, that it came before, and that it shall be no more.
+    orders: Words = ()
+    before: Words = ()
+    drop: Words = ()
+    #: That something holds always, when somebody asks; verbs of saying; the model's answers.
+    always: Words = ()
+    asked: Words = ()
+    say: Words = ()
+    answers: Words = ()
+    #: Being somebody else; having no limits.
+    persona: Words = ()
+    unbound: Words = ()
+    #: What is to stay secret; verbs of giving it away; without asking or checking.
+    secret: Words = ()
+    reveal: Words = ()
+    waive: Words = ()
+    #: Tools and running them; verbs of remembering, for every chat; not telling, and whom not.
+    tools: Words = ()
+    keep: Words = ()
+    chats: Words = ()
+    conceal: Words = ()
+    users: Words = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """One language. ``code`` is ISO 639-1; ``spaced`` says whether it parts its words by spaces."""
 
@@ -219,13 +254,15 @@ class Pack:
     secrets: Secrets
     personal: Personal
     instructions: Instructions
+    directions: Directions
 
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """A language without a pack: as much as masking knows of it."""
+    """A language without a pack: as much as masking and screening know of it."""
 
     code: str
     spaced: bool = True
     secrets: Secrets = field(default_factory=Secrets)
     personal: Personal = field(default_factory=Personal)
+    directions: Directions = field(default_factory=Directions)

@@ -33,7 +33,7 @@ def every(of: Callable[[Pack], Words], *, spaced: bool | None = None) -> Words:
 
 @cache
 def beyond() -> tuple[Beyond, ...]:
-    """The languages of which only masking knows something."""
+    """The languages of which only masking and screening know something."""
     with BEYOND.open("rb") as file:
         raw = tomllib.load(file)
     return tuple(

@@ -1,44 +1,37 @@
-"""Lines that read like instructions to a model are held back for review, not injected.
+"""Lines that tell a model what to do are held back for review, not injected.
 
-Word patterns of each language, in its pack, tuned on ``tests/memorybank/corpus``: every attack there is caught and no
-sentence from ordinary work is. This is one fence of several, not the wall: memory is also
-quoted as data, cited, and shown to people.
+Three looks, all linear: at the marks of prompts and protocols, at phrases that each language has for it (in its pack),
+and at what a sentence speaks of (``directions``). Tuned on ``tests/memorybank/corpus``: every attack there is caught
+and no sentence from ordinary work is. This is one fence of several, not the wall: memory is also quoted as data,
+cited, and shown to people.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
 
-from memorybank.language import Words, either, filled, packs, plain
-from memorybank.language.characters import unjoined
+from memorybank.language import Words, either, filled, packs
 from memorybank.language.pack import Instructions
+from memorybank.safety.directions import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction
+from memorybank.safety.disguises import undisguised
 
-OVERRIDE = "tells a model to drop its instructions"
-PERSONA = "gives a model another role"
-STANDING = "commands every future answer"
-REVEAL = "asks for hidden prompts or secrets"
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"
 EXFILTRATION = "sends data away"
-CONCEALMENT = "hides something from the user"
-
-_TAGS = 0xE0000  # invisible copies of ASCII, used to smuggle text past people
 
 
 def reason(text: str) -> str:
     """Why ``text`` should not be shown to a model, or "" when it is fine. Linear in its length."""
-    shown = as_read(text)
+    shown = undisguised(text)
     if _SHOUTED.search(shown):
         return ROLE
     folded = shown.casefold()
-    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "")
+    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or direction(shown)
 
 
-def as_read(text: str) -> str:
-    """What a model would read: one form per character, hidden characters gone, smuggled ASCII shown."""
-    text = "".join(chr(ord(c) - _TAGS) if 0xE0020 <= ord(c) <= 0xE007E else c for c in text)
-    text = unicodedata.normalize("NFKC", unjoined(plain(text)))
-    return " ".join(text.replace("’", "'").split())
+def commands(text: str) -> str:
+    """Why nothing of a message is shown: it commands a model somewhere. With marks alone it may be talk about marks."""
+    why = reason(text)
+    return "" if why in (ROLE, TOOL) else why
 
 
 _SHOUTED = re.compile(
@@ -51,6 +44,8 @@ _SHOUTED = re.compile(
 _FORMS: dict[str, tuple[str, ...]] = {
     ROLE: (
         r"<\|?/?(?:im_start|im_end|im_sep|endoftext|endofprompt|system|user|assistant|end_of_turn|start_of_turn|eot_id|begin_of_text|end_of_text|start_header_id|end_header_id|fim_\w+|channel|message|bos|eos|instructions?|admin|developer|human)\|?>",
+        # A chat as JSON: who, and what was said.
+        r"[\"'](?:role|author|speaker|sender)[\"']\s?:\s?[\"'][^\"']{1,80}[\"'].{0,120}[\"']\w{2,20}[\"']\s?:",
         r"<\|[^|<>]{1,40}\|>|\[/?inst\]|<</?sys>>|<｜|<\|?(?:begin|end)▁of",
     ),
     TOOL: (

@@ -102,7 +102,18 @@ def _quotes(draft: Draft, shown: Mapping[int, Sequence[str]]) -> bool:
 def _detail(turns: Sequence[Turn]) -> list[Draft]:
     now = conf.current()
     extracted = extraction.extract(turns, share=now.detail_share, encoding=now.encoding)
-    return [_screened(replace(draft, detail=True)) for draft in extracted]
+    directing = {
+        (turn.id, u.speaker): why
+        for turn in turns
+        for u in turn.utterances
+        if not u.by_machine() and (why := quarantine.commands(u.text))
+    }
+    return [_screened(replace(draft, detail=True, quarantine=_why(draft, directing))) for draft in extracted]
+
+
+def _why(draft: Draft, directing: Mapping[tuple[int, str], str]) -> str:
+    """Why a sentence is held back with the whole message it stands in; "" if the message tells a model nothing."""
+    return next((why for turn in draft.citations if (why := directing.get((turn, draft.speaker), ""))), "")
 
 
 def _screened(draft: Draft) -> Draft:

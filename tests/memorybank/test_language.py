@@ -91,8 +91,12 @@ def words_in(value: object) -> Iterator[str]:
 
 @cache
 def known_words() -> frozenset[str]:
-    """The words of all packs. Those of instructions are also words of markup and of protocols."""
-    sections = [field.name for field in fields(language.Pack) if field.name not in ("code", "spaced", "instructions")]
+    """The words of all packs. Those of instructions and directions are also words of markup and of protocols."""
+    sections = [
+        field.name
+        for field in fields(language.Pack)
+        if field.name not in ("code", "spaced", "instructions", "directions")
+    ]
     return frozenset(word for pack in language.packs() for name in sections for word in words_in(asdict(pack)[name]))
 
 

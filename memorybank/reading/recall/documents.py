@@ -70,7 +70,9 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
 
 
 def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[Said]:
-    """Its sentences, tidied, dated, escaped; none that reads like an order to a model."""
+    """Its sentences, tidied, dated, escaped; none that tells a model what to do, and no other of that message."""
+    if not utterance.by_machine() and quarantine.commands(utterance.text):
+        return
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))

@@ -1,0 +1,41 @@
+"""What a model would read in a text: beneath hidden characters, escapes, markup, digits for letters, and base64."""
+
+import re
+import unicodedata
+from base64 import b64decode
+from html import unescape
+
+from memorybank.language import plain
+from memorybank.language.characters import unjoined
+
+_TAGS = 0xE0000  # invisible copies of ASCII, used to smuggle text past people
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|%([2-7][0-9a-fA-F])")
+_EMPHASIS = re.compile(r"[*`~]|__")
+_ENCODED = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{24,4000}={0,2}")
+_MOST_ENCODED = 20
+_SPELT_WITH_DIGITS = re.compile(r"[A-Za-z][013457]{1,4}[A-Za-z]")
+_LETTERS = str.maketrans("013457", "oieast")
+
+
+def as_read(text: str) -> str:
+    """On one line: one form per character, hidden characters gone, smuggled ASCII shown."""
+    text = "".join(chr(ord(c) - _TAGS) if 0xE0020 <= ord(c) <= 0xE007E else c for c in text)
+    text = unicodedata.normalize("NFKC", unjoined(plain(text)))
+    return " ".join(text.replace("’", "'").split())
+
+
+def undisguised(text: str) -> str:
+    """The same without escapes and markup inside words, and behind it what is spelt otherwise or encoded. Linear."""
+    text = as_read(_ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), unescape(text)))
+    shown = _EMPHASIS.sub("", text)
+    lettered = [shown.translate(_LETTERS)] if len(_SPELT_WITH_DIGITS.findall(shown)) > 1 else []
+    decoded = (_decoded(match) for match in _ENCODED.findall(text)[:_MOST_ENCODED])
+    return "\n".join([shown, *lettered, *filter(None, decoded)])
+
+
+def _decoded(text: str) -> str:
+    """The text in base64; "" if there is none."""
+    try:
+        return as_read(b64decode(text + "=" * (-len(text) % 4)).decode())
+    except ValueError:
+        return ""
