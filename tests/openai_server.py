@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-MODES = ("ok", "500", "429", "hang", "empty", "garbage", "401", "400", "badjson")
+MODES = ("ok", "500", "429", "hang", "empty", "garbage", "401", "400", "badjson", "echo")
 MAX_LINES = 12
 MAX_WORDS = 20
 DIMENSIONS = 64
@@ -196,9 +196,11 @@ class _Handler(BaseHTTPRequestHandler):
         owner.stopping.wait(HANG_SECONDS if mode == "hang" else owner.delay)
         if mode in _ERRORS:
             self._error(*_ERRORS[mode])
+        elif mode == "echo":
+            self._error(400, f"Invalid request: cannot read {json.dumps(body.get('messages') or body.get('input'))}")
         elif mode == "badjson":
             self._send(200, b'{"choices": [{"mess', "application/json")
-        return mode in (*_ERRORS, "badjson", "hang")
+        return mode in (*_ERRORS, "badjson", "echo", "hang")
 
     def _head(self, body: dict[str, Any], kind: str) -> dict[str, Any]:
         model = body.get("model", "test")

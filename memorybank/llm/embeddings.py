@@ -8,6 +8,7 @@ from typing import Any
 
 from memorybank.exceptions import LLMUnavailable
 from memorybank.language import tokens
+from memorybank.llm.echoes import discreet
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 
 
@@ -26,16 +27,21 @@ class OpenAICompatibleEmbedder(OpenAICompatibleLLM):
     def embed(self, texts: Sequence[str]) -> Embedded:
         """A vector for each text, in their order. Raises what ``LLM.complete`` raises."""
         clean = [text.encode("utf-8", "replace").decode() or " " for text in texts]
-        try:
-            answer: Any = self._client.embeddings.create(model=self.model, input=clean, encoding_format="float")
-            rows = [list(map(float, row.embedding)) for row in sorted(answer.data, key=lambda row: int(row.index))]
-        except Exception as error:  # as in ``complete``
-            self._translate(error)
+        with discreet(clean):
+            answer, rows = self._ask_for_rows(clean)
         if len(rows) != len(texts) or len({len(row) for row in rows}) != 1 or not rows[0]:
             raise LLMUnavailable("The endpoint did not answer as an embedding model: not one vector a text.")
         used = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
         cost = used if isinstance(used, int) else sum(map(tokens.count, clean))
         return Embedded(tuple(map(_unit, rows)), len(rows[0]), cost)
+
+    def _ask_for_rows(self, texts: Sequence[str]) -> tuple[Any, list[list[float]]]:
+        try:
+            answer: Any = self._client.embeddings.create(model=self.model, input=list(texts), encoding_format="float")
+            ordered = sorted(answer.data, key=lambda row: int(row.index))
+            return answer, [list(map(float, row.embedding)) for row in ordered]
+        except Exception as error:  # as in ``complete``
+            self._translate(error)
 
 
 def _unit(vector: Sequence[float]) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message, fingerprint
+from memorybank.llm.echoes import discreet
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -54,8 +55,9 @@ class OpenAICompatibleLLM(LLM):
     def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
         """One chat completion, not streamed. See ``LLM.complete`` for what it raises."""
         clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
-        answer = self._ask(clean, max_tokens)
-        text = self._text(answer)
+        with discreet([message["content"] for message in clean if message["role"] != "system"]):
+            answer = self._ask(clean, max_tokens)
+            text = self._text(answer)
         return self._completion(answer, clean, text)
 
     def load(self) -> None:

@@ -251,6 +251,24 @@ def test_it_keeps_the_providers_words_short_and_without_the_key(canned: OpenAICo
     assert len(str(raised.value)) == 500
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Cannot read: [1] Postgres 16 for billing. Priya owns it.\nand more",
+        'Invalid input "Deploy on Tues',
+        "Blocked: PRIYA, bill\\u0069ng and p-o-s-t-g-r-e-s; Postgres",
+    ],
+)
+def test_it_says_nothing_of_what_was_sent(canned: OpenAICompatibleLLM, words: str) -> None:
+    say(400, {"error": {"message": words}})
+    with pytest.raises(LLMRejected) as raised:
+        canned.complete(ASK)
+    told = str(raised.value)
+    assert told.startswith("HTTP 400: ")
+    for sent in ("Postgres", "Priya", "billing", "Tues", "owns"):
+        assert sent.casefold() not in told.casefold()
+
+
 def test_it_leaves_out_what_a_reasoning_model_thought(canned: OpenAICompatibleLLM) -> None:
     say(200, choice("<think>\n- fact: not this [1]\n</think>\n- fact: this [1]"))
     assert canned.complete(ASK).text == "- fact: this [1]"

@@ -221,3 +221,28 @@ def test_a_wrong_key_is_not_tried_again_and_again(server: OpenAIServer, settings
     assert 20 <= server.calls <= 25
     assert set(LLMCall.objects.values_list("outcome", flat=True)) == {"misconfigured"}
     assert not Chat.objects.parked().exists()
+
+
+def test_a_provider_that_repeats_what_it_was_sent_brings_no_chat_text_into_log_ledger_or_admin(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bank = make_bank()
+    with OpenAIServer(mode="echo") as server:
+        backend = "memorybank.llm.openai_compatible.OpenAICompatibleLLM"
+        options = {
+            "BACKEND": backend,
+            "BASE_URL": server.base_url,
+            "MODEL": "test",
+            "TIMEOUT": PATIENCE,
+            "MAX_RETRIES": 0,
+        }
+        settings.MEMORYBANK = {"LLMS": {"summary": options}}
+        llm.reset()
+        say(bank, "c1", "Marguerite keeps the Lisbon warehouse keys in her bicycle basket.")
+        run(MONDAY + HOUR)
+        llm.reset()
+        assert "Marguerite" in str(server.requests[0])
+    kept = f"{caplog.text} {chat_of(bank, 'c1').last_error} {list(LLMCall.objects.values_list('error', flat=True))}"
+    assert "HTTP 400: Invalid request" in kept
+    for word in ("Marguerite", "Lisbon", "warehouse", "bicycle", "basket"):
+        assert word.casefold() not in kept.casefold()
