@@ -39,6 +39,7 @@ class Masker:
     personal: bool = True
     known: Known = field(default_factory=Known)
     learnt: dict[str, str] = field(default_factory=dict, repr=False)
+    _learnt: Known = field(default_factory=Known, init=False, repr=False)
 
     def mask(self, text: str) -> str:
         """The text with masks. Values worth knowing again are learnt."""
@@ -48,10 +49,9 @@ class Masker:
 
     def again(self, text: str) -> str:
         """A text that was masked before, with what has been learnt since."""
-        for value, kind in self.learnt.items():
-            if value in text:
-                text, _ = masked(text, Known.of({value: kind}).found(text))
-        return text
+        if len(self._learnt.kinds) != len(self.learnt):
+            self._learnt = Known.of(self.learnt)
+        return masked(text, self._learnt.found(text))[0]
 
 
 def redact(text: str, *, personal: bool = True, known: Known | None = None) -> Redacted:
