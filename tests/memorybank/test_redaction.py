@@ -77,6 +77,11 @@ def test_it_masks_keys_and_tokens_even_when_personal_data_stays(name: str, frame
         ("CLIENT_SECRET=q8Zx-11aa-77", "CLIENT_SECRET=[redacted: secret]"),
         ("postgres://app:s3cr3t@db.example.com:5432/x", "postgres://app:[redacted: password]@db.example.com:5432/x"),
         ("redis://:pa$$w0rd@cache:6379", "redis://:[redacted: password]@cache:6379"),
+        (
+            "postgres://user:Tr0ub4dor@ledger-db-01.internal:5432/ledger",
+            "postgres://user:[redacted: password]@ledger-db-01.internal:5432/ledger",
+        ),
+        ("postgres://user:password@127.0.0.1:5432/x", "postgres://user:[redacted: password]@127.0.0.1:5432/x"),
     ],
 )
 def test_it_masks_passwords_as_people_type_them(text: str, masked: str) -> None:
@@ -221,6 +226,8 @@ def test_it_masks_what_names_or_reaches_a_person(text: str, value: str) -> None:
         "token: ${{ secrets.GITHUB_TOKEN }}, password: {{ .Values.db.password }}, type=password",
         "Set the password field to type=password. DB_PASS must be set, else it exits with code 3.",
         "We met at example dot product level; look at the dot com boom. Meet at noon. Bring cash",
+        "The new booth has 36 square metres and 3 place settings. パスワードは90日ごとに変更します。",
+        "token limits of Qwen/Qwen2.5-7B-Instruct",
         "Im Sprint 12 haben wir das Login gebaut, via REST 2 calls, in 2024 Park Avenue closed",
     ],
 )

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from memorybank.language import either, every, masking, spelt
 from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
-from memorybank.safety.redaction.spans import Span
+from memorybank.safety.redaction.spans import Span, before_numbers
 
 #: Words behind an announcement, and before it, among which a password is looked for.
 BEHIND, BEFORE = 16, 12
@@ -37,7 +37,7 @@ _IS = rf"(?::=|[=-]>|→|\s[–—]\s|=|:|：|(?<=[\w’'])(?:['’]s|\s(?:{_SAY
 _ASSIGNED = re.compile(
     rf"(?:(?P<password>{spelt(_WORDS)})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
     rf"(?P<sign>{_IS})\s{{0,4}}(?:(?P<quote>[{_QUOTES}])|(?P<brace>\{{))?"
-    rf"(?P<value>(?(quote)[^\n{_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{_QUOTES},;<>()\[\]{{}}，。；]{{4,512}})))(?P<closed>[{_QUOTES}]?)",
+    rf"(?P<value>(?(quote)[^\n{_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{_QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{_QUOTES}]?)",
     re.I,
 )
 _FLAG = re.compile(
@@ -54,8 +54,9 @@ _TELLS = re.compile(r"[\d!@#$%^&*+~=]")
 _COUNTED = re.compile(r"[^\W\d_]{3}\d\d")
 _HEAD = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
 _LINKED = re.compile(rf"{_IS}\s?[{_QUOTES}]?$", re.I)
+_PIN = re.compile(_PINS, re.I)
 _DIGITS = re.compile(
-    rf"(?:{_PINS})(?:[^\d\n.!?。]{{0,60}}?(?P<sign>[:：=#]|\s(?:{_SAYS})(?=\s)|['’]s|{_CJK_SAYS}|[^\W\d]{{2}}))?\s{{0,2}}"
+    rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>[:：=#]|\s(?:{_SAYS})(?=\s)|['’]s|{_CJK_SAYS}|[^\W\d]{{2}}))?\s{{0,2}}"
     r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6})(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)",
     re.I,
 )
@@ -73,7 +74,7 @@ _HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secre
 def found(text: str) -> Iterator[Span]:
     """Every password and every other secret that a person would type."""
     yield from _pairs(text)
-    yield from (Span(*match.span("value"), "pin") for match in _DIGITS.finditer(text) if not _is_year(match))
+    yield from _pins(text)
     yield from _phrases(text)
     folded = text.casefold().replace("’", "'")
     if any(hint in folded for hint in _HINTS):
@@ -95,6 +96,14 @@ def _pairs(text: str) -> Iterator[Span]:
 def _bare(word: str) -> str:
     """Without the punctuation of the sentence that it ends."""
     return word.rstrip(".!?:…")
+
+
+def _pins(text: str) -> Iterator[Span]:
+    """Digits behind what announces them."""
+    for announced in before_numbers(_PIN, text, 90):
+        match = _DIGITS.match(text, announced.end())
+        if match and not _is_year(match):
+            yield Span(*match.span("value"), "pin")
 
 
 def _is_year(match: re.Match[str]) -> bool:
