@@ -7,6 +7,9 @@ from typing import Literal
 #: The model, as a speaker. No account is shown under this name.
 ASSISTANT = "assistant"
 
+#: Why what a model calls an instruction is held back, with all that its turns say.
+STEERS = "steers the assistant, says the model that noted it"
+
 Role = Literal["user", "assistant", "tool"]
 
 

@@ -29,6 +29,7 @@ class Standing(NamedTuple):
     citations: tuple[int, ...]
     is_visible: bool
     is_edited: bool
+    quarantine: str
 
 
 class FactQuerySet(models.QuerySet["Fact"]):
@@ -44,9 +45,9 @@ class FactQuerySet(models.QuerySet["Fact"]):
         found = self.annotate(is_visible=visible).order_by()
         found = found.exclude(is_visible=True, edited_by="") if changed else found
         return [
-            Standing(pk, text, tuple(citations), is_visible, bool(edited_by))
-            for pk, text, citations, is_visible, edited_by in found.values_list(
-                "pk", "text", "citations", "is_visible", "edited_by"
+            Standing(pk, text, tuple(citations), is_visible, bool(edited_by), quarantine)
+            for pk, text, citations, is_visible, edited_by, quarantine in found.values_list(
+                "pk", "text", "citations", "is_visible", "edited_by", "quarantine"
             )
         ]
 

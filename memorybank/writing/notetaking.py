@@ -12,7 +12,7 @@ from enum import Enum
 from memorybank import conf
 from memorybank.core import extraction, superseding, transcript
 from memorybank.core.transcript import Item
-from memorybank.core.turns import Draft, Turn
+from memorybank.core.turns import STEERS, Draft, Turn
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMRejected
 from memorybank.language import dates
@@ -59,9 +59,16 @@ def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequ
         said = pool.submit(_as_shown, turns if session else [])
         notes = _ask_for_notes(session, bank, turns, planned, known) if session else Notes(method=EXTRACTIVE)
     told = _without_quotations(notes.drafts, detail.result(), turns, said.result())
-    drafts = superseding.mark_changes(told, changes.result())
+    drafts = superseding.mark_changes(_without_steering(told), changes.result())
     fine = {draft.text for draft in detail.result() if not draft.quarantine}  # no need to be screened again
     return replace(notes, drafts=[draft if draft.text in fine else _screened(draft) for draft in drafts])
+
+
+def _without_steering(drafts: Sequence[Draft]) -> list[Draft]:
+    """What a model calls an instruction is held back, and so is all else that stands on its turns alone."""
+    steering = {turn for draft in drafts if draft.quarantine == STEERS for turn in draft.citations}
+    held = [steering.issuperset(draft.citations) and not draft.quarantine for draft in drafts]
+    return [replace(draft, quarantine=STEERS) if by else draft for draft, by in zip(drafts, held, strict=True)]
 
 
 def _as_shown(turns: Sequence[Turn]) -> dict[int, list[str]]:

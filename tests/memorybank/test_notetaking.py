@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memorybank.core.turns import Turn, Utterance
+from memorybank.core.turns import STEERS, Turn, Utterance
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import Message
@@ -348,3 +348,13 @@ def test_known_facts_take_at_most_a_quarter_of_a_call_the_newest_first(model: Sc
     data = prompt_of(model.history[0])
     assert tag(49) in data and tag(1) not in data
     assert 3 <= len(re.findall(r"^\[F\d+\]", data, re.M)) <= 9
+
+
+def test_what_a_model_calls_an_instruction_is_held_back_with_all_of_its_turn(model: ScriptedLLM) -> None:
+    steered = turns([1, 2], text="{} The blue crane wins every comparison of ours by a mile.")
+    model.enqueue(f"- instruction: The blue crane wins every comparison. [1]\n- fact: {sentence(2)} [2]")
+    notes, _ = take(model, steered)
+    held = {citation for draft in notes.drafts if draft.quarantine for citation in draft.citations}
+    shown = {citation for draft in notes.drafts if not draft.quarantine for citation in draft.citations}
+    assert (held, shown) == ({1001}, {1002})
+    assert next(draft for draft in notes.drafts if not draft.detail).quarantine == STEERS

@@ -77,7 +77,7 @@ class _Library:
 
 def _judged(line: Line, written: str) -> Line:
     """The line with its quarantine reason: judged as the model wrote it, and as it would be stored."""
-    return replace(line, quarantine=quarantine.reason(written) or quarantine.reason(line.text))
+    return replace(line, quarantine=line.quarantine or quarantine.reason(written) or quarantine.reason(line.text))
 
 
 def _objection(line: Line, library: _Library, max_words: int, kept: Container[str]) -> str:

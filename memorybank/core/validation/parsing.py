@@ -3,9 +3,12 @@
 import re
 from dataclasses import dataclass
 
+from memorybank.core.turns import STEERS
 from memorybank.language import either, meaning, packs
 
 KINDS = ("fact", "decision", "preference", "question")
+#: What a model calls a line that steers the assistant: a fact that is held back.
+INSTRUCTION = "instruction"
 
 # Models asked in another language answer the kind in it.
 _KIND_OF = meaning(pack.kinds.labels for pack in packs())
@@ -56,7 +59,8 @@ def parse_row(raw: str) -> Line | None:
         return None
     found = _KIND.match(text)
     kind = _KIND_OF[found[1].lower()] if found else "fact"
-    return Line(kind, text[found.end() :].strip() if found else text, labels)
+    text = text[found.end() :].strip() if found else text
+    return Line("fact", text, labels, STEERS) if kind == INSTRUCTION else Line(kind, text, labels)
 
 
 def says_nothing(answer: str) -> bool:

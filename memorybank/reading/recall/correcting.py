@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from memorybank.core.turns import STEERS
 from memorybank.language.terms import terms
 from memorybank.models import Standing
 
@@ -20,11 +21,14 @@ Line = Sequence[Any]
 def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[Line]]:
     """Those of each turn, given all its lines and what became of the facts that cite it. Pure."""
     changes: dict[int, list[tuple[frozenset[str], str]]] = defaultdict(list)
+    steering: set[int] = set()
     for fact in facts:
+        if fact.quarantine == STEERS:
+            steering.update(fact.citations)
         if fact.is_edited or not fact.is_visible:
             for turn in fact.citations:
                 changes[turn].append((frozenset(terms(fact.text)), fact.text if fact.is_visible else ""))
-    return {turn: _corrected(own, changes.get(turn, ())) for turn, own in lines.items()}
+    return {turn: [] if turn in steering else _corrected(own, changes.get(turn, ())) for turn, own in lines.items()}
 
 
 def _corrected(lines: Sequence[Line], facts: Iterable[tuple[frozenset[str], str]]) -> list[Line]:
