@@ -33,7 +33,7 @@ picture: $(VENV)/dev ## draw docs/architecture.svg anew, from the imports and th
 	$(BIN)/python -m docs.picture
 
 run: $(VENV)/runtime ## serve the site alone
-	$(BIN)/python manage.py runserver
+	DEBUG=true $(BIN)/python manage.py runserver
 
 worker: $(VENV)/runtime ## run worker and beat alone
 	$(BIN)/celery -A config worker -B --pool threads --concurrency 4 --loglevel INFO

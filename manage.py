@@ -8,6 +8,8 @@ import sys
 def main() -> None:
     """Run the command named on the command line."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    if sys.argv[1:2] == ["demo"]:
+        os.environ["DEMO"] = "true"  # also for the processes that it starts
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 

@@ -4,5 +4,8 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from config.serving import refuse_without_key
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+refuse_without_key()
 application = get_asgi_application()

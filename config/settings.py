@@ -8,6 +8,7 @@ from warnings import catch_warnings
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from config.data_directory import kept_key, private, writable
 from memorybank import conf
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -25,12 +26,8 @@ def _number(name: str, default: float) -> Any:
         raise ImproperlyConfigured(f"{name}: “{text[:40]}” is not a {kind}.") from error
 
 
-DEBUG = env.bool("DEBUG", default=True)
-SECRET_KEY = env.str("SECRET_KEY", default="")
-if not SECRET_KEY:
-    if not DEBUG:
-        raise ImproperlyConfigured("Set SECRET_KEY: with DEBUG off there is no default.")
-    SECRET_KEY = "insecure-key-for-development-only"
+os.umask(0o077)  # what any process of this site writes is its user's alone
+DEBUG = env.bool("DEBUG", default=env.bool("DEMO", default=False))
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
@@ -48,6 +45,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.headers.guarded",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -56,7 +54,6 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
-WSGI_APPLICATION = "config.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -76,13 +73,11 @@ TEMPLATES = [
 DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "data")))
 
 
-def _writable(folder: Path) -> Path:
-    """The folder, made if need be; one clear line if that cannot be done."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ImproperlyConfigured(f"DATA_DIR {DATA_DIR} cannot be written: {error.strerror}.") from error
-    return folder
+private(DATA_DIR, 0o700)
+SECRET_KEY = env.str("SECRET_KEY", default="")
+if not SECRET_KEY and "DEBUG" in os.environ and not DEBUG:
+    raise ImproperlyConfigured("Set SECRET_KEY: with DEBUG off there is no default.")
+SECRET_KEY = SECRET_KEY or kept_key(DATA_DIR)
 
 
 with catch_warnings(action="ignore"):  # its warning about an unknown address would print the password
@@ -90,6 +85,8 @@ with catch_warnings(action="ignore"):  # its warning about an unknown address wo
 if not DATABASES["default"].get("ENGINE"):
     raise ImproperlyConfigured("DATABASE_URL is not an address such as postgres://user:password@host:5432/name.")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    for ending in ("", "-wal", "-shm"):  # made by an older version, perhaps
+        private(Path(f"{DATABASES['default']['NAME']}{ending}"), 0o600)
     # WAL alone gave thousands of lock errors with eight writers; all of these together gave none.
     DATABASES["default"].setdefault("OPTIONS", {}).update(
         transaction_mode="IMMEDIATE",
@@ -112,13 +109,19 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("SECURE_COOKIES", default=False)
+# Behind a server that speaks HTTPS: cookies go nowhere else, plain requests are sent there, browsers remember it.
+HTTPS = env.bool("HTTPS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+# Whether the other names of the domain speak HTTPS, too, is for its owner to say.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "static"
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o755  # static files are everybody's
 
 # --- work in the background -------------------------------------------------------------------------
 
@@ -130,7 +133,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith("filesystem:"):
     for folder in ("broker", "broker-control"):  # the transport does not make them
-        _writable(DATA_DIR / folder)
+        writable(DATA_DIR / folder)
     CELERY_BROKER_TRANSPORT = "config.file_broker.Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(DATA_DIR / "broker"),

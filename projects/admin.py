@@ -18,8 +18,10 @@ from . import access
 from .forms import BANK_SETTINGS, MembershipForm, ProjectForm
 from .models import Membership, Project, Role, Tenant
 from .scoping import TenantScoped
+from .throttling import AdminLoginForm
 
 admin.site.site_header = admin.site.site_title = "Memory Bank"
+admin.site.login_form = AdminLoginForm
 admin.site.index_title = "Tenants, projects and their memory"
 
 

@@ -5,6 +5,7 @@ from django.urls import path, register_converter
 
 from . import endpoint, views
 from .addresses import ChatKey
+from .throttling import LoginForm
 from .turn_numbers import TurnNumber
 
 register_converter(ChatKey, "key")
@@ -17,7 +18,9 @@ urlpatterns = [
     path("favicon.ico", views.favicon, name="favicon"),
     path(
         "login/",
-        LoginView.as_view(template_name="projects/login.html", redirect_authenticated_user=True),
+        LoginView.as_view(
+            template_name="projects/login.html", authentication_form=LoginForm, redirect_authenticated_user=True
+        ),
         name="login",
     ),
     path("logout/", LogoutView.as_view(), name="logout"),

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from memorybank import services
@@ -13,7 +14,7 @@ from projects import demo
 from projects.importing import ImportLine
 from projects.replaying import replay
 
-from ..base import MemoryCommand
+from ..base import USAGE, MemoryCommand
 
 SHOWN = "northwind-clinics/billing-migration"
 ASKED = "Who is our contact at Paywright?"
@@ -35,6 +36,7 @@ class Command(MemoryCommand):
         )
 
     def handle(self, *, no_serve: bool, address: str, **options: Any) -> None:
+        _require_own_machine(address)
         call_command("migrate", verbosity=0)
         demo.people()
         lines = demo.sample()
@@ -81,3 +83,13 @@ class Command(MemoryCommand):
         self.stdout.write("  admin       may do everything in the admin")
         for person in demo.PEOPLE:
             self.stdout.write(f"  {person.username:<11} {person.what}")
+
+
+def _require_own_machine(address: str) -> None:
+    """The demo's passwords are public."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        why = "is not on this machine, and the demo's passwords are public."
+        raise CommandError(f"--address: “{address}” {why}", returncode=USAGE)
+    if not settings.DEBUG:
+        raise CommandError("The demo's passwords are public, so it creates nobody with DEBUG off.", returncode=USAGE)
