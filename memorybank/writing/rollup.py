@@ -7,7 +7,7 @@ Absorbed entries stay, with the digest as their parent.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -22,10 +22,9 @@ from memorybank.core.turns import Draft
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMError, Stale
 from memorybank.language import dates, tokens
-from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity
+from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_candidate
-from memorybank.safety.redaction import redact
 from memorybank.writing.entries import write_facts
 from memorybank.writing.model_session import Prompt, Purpose, Session, session
 
@@ -150,7 +149,7 @@ def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact
     lines = _ask(opened, bank, step, facts, target) if opened else []
     if opened is None or not lines:
         return Derived(EXTRACTIVE, _best(facts, target))
-    said = [_quoted(line, facts) or _draft(line, bank, facts) for line in lines]
+    said = [_quoted(line, facts) or _draft(line, facts) for line in lines]
     kept = [fact for fact in said if isinstance(fact, Fact)]
     return Derived(opened.method("digest"), kept, [draft for draft in said if isinstance(draft, Draft)])
 
@@ -188,12 +187,12 @@ def _quoted(line: Line, facts: Sequence[Fact]) -> Fact | None:
     return next((fact for fact in _cited(line, facts) if text.rstrip(".… ") in fact.text), None)
 
 
-def _draft(line: Line, bank: Bank, facts: Sequence[Fact]) -> Draft:
+def _draft(line: Line, facts: Sequence[Fact]) -> Draft:
     cited = _cited(line, facts)
     speaker, text = _unlabelled(line, facts)
     return Draft(
         kind=line.kind,
-        text=redact(text, personal=bank.redact_personal).text,
+        text=text,
         speaker=speaker,
         said_on=max(fact.said_on for fact in cited),
         citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
@@ -224,7 +223,8 @@ def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
         digest.method, digest.kept = derived.method, [fact.pk for fact in kept]
         digest.save()
         digest.facts.all().delete()
-        write_facts(digest, derived.written, kept=kept)
+        masker = MaskedValue.objects.masker(bank)  # with what was told apart while the model was thinking
+        write_facts(digest, [replace(each, text=masker.mask(each.text)) for each in derived.written], kept=kept)
         bank.entries.filter(pk__in=step.children).absorb_into(digest)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1)
 

@@ -3,9 +3,10 @@
 import pytest
 
 from memorybank import services
+from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, MaskedValue
 from memorybank.safety.redaction import Known, redact
-from tests.memorybank.factories import MINUTE, MONDAY, block_of, cover, make_bank, say, stored_text
+from tests.memorybank.factories import MINUTE, MONDAY, block_of, cover, make_bank, meanwhile, say, stored_text
 
 pytestmark = pytest.mark.django_db
 
@@ -104,3 +105,11 @@ def test_personal_values_are_known_only_while_they_are_masked() -> None:
     services.configure(bank, actor="alice", now=MONDAY, redact_personal=False)
     remember(bank, "c2", "Please write to anna.holm@example.com about the customs form of the night ferry.")
     assert "anna.holm@example.com" in kept(bank)
+
+
+def test_what_others_tell_apart_while_the_model_thinks_is_masked_in_its_lines(model: ScriptedLLM) -> None:
+    bank = make_bank()
+    model.answer = meanwhile(lambda: MaskedValue.objects.learn(bank, {TOKEN: "secret"}))
+    remember(bank, "c1", f"The harbour office had {TOKEN} written on the board in the kitchen.")
+    assert "written on the board" in kept(bank)
+    assert TOKEN not in kept(bank)
