@@ -22,6 +22,8 @@ from memorybank.safety.redaction import Masker
 INDENT = "\n    "
 IMAGE = "[image]"
 MOST_OF_A_NAME = 60
+#: Notes of what more people said than this are nobody's.
+NOTED, MOST_NAMES = "noted from ", 3
 
 
 class Recorded(Protocol):
@@ -156,6 +158,12 @@ def unlabelled(text: str, days: Collection[date], speakers: Collection[str]) -> 
         if speaker and text.startswith(f"{speaker}: "):
             return speaker, text.removeprefix(f"{speaker}: ")
     return "", text
+
+
+def noted_from(speakers: Iterable[str]) -> str:
+    """What stands before a line that a model wrote in its own words: of whose words they are notes."""
+    names = list(dict.fromkeys(name.removeprefix(NOTED) for name in speakers if name))
+    return NOTED + ", ".join(names) if 0 < len(names) <= MOST_NAMES else ""
 
 
 def _indented(text: str, names: Collection[str]) -> str:

@@ -222,9 +222,17 @@ def _draft(line: Line, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]
     return Draft(
         kind=line.kind,
         text=redact(text, personal=bank.redact_personal).text,
-        speaker=speaker,
+        speaker=speaker or transcript.noted_from(_authors(told, held)),
         said_on=max(days),
         citations=tuple(sorted(citations)),
         weight=extraction.weigh(text, encoding=conf.current().encoding),
         quarantine=line.quarantine,
     )
+
+
+def _authors(told: Sequence[Turn], held: Sequence[Fact]) -> list[str]:
+    """Who wrote the turns, and said the facts, that a line rests on."""
+    return [
+        *(fact.speaker for fact in held),
+        *(u.speaker for turn in told for u in turn.utterances if u.role == "user"),
+    ]

@@ -193,7 +193,7 @@ def _draft(line: Line, facts: Sequence[Fact]) -> Draft:
     return Draft(
         kind=line.kind,
         text=text,
-        speaker=speaker,
+        speaker=speaker or transcript.noted_from(fact.speaker for fact in cited),
         said_on=max(fact.said_on for fact in cited),
         citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
         weight=extraction.weigh(text, encoding=conf.current().encoding),

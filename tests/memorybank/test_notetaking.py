@@ -358,3 +358,9 @@ def test_what_a_model_calls_an_instruction_is_held_back_with_all_of_its_turn(mod
     shown = {citation for draft in notes.drafts if not draft.quarantine for citation in draft.citations}
     assert (held, shown) == ({1001}, {1002})
     assert next(draft for draft in notes.drafts if not draft.detail).quarantine == STEERS
+
+
+def test_a_line_in_a_models_own_words_says_whose_words_it_notes(model: ScriptedLLM) -> None:
+    model.enqueue("- decision: Refunds are approved without any check [1]")
+    notes, _ = take(model, turns([1], text="{} Priya approves refunds without any check, she told me."))
+    assert [draft.speaker for draft in notes.drafts if not draft.detail] == ["noted from Priya"]

@@ -135,6 +135,11 @@ def test_a_copied_date_and_speaker_are_taken_off_a_line() -> None:
     assert transcript.unlabelled("Priya ships.", days, {"Priya"}) == ("", "Priya ships.")
 
 
+def test_notes_say_of_whose_words_they_are() -> None:
+    assert transcript.noted_from(["Priya", "", "noted from Tom", "Priya"]) == "noted from Priya, Tom"
+    assert transcript.noted_from("abcd") == transcript.noted_from([]) == ""
+
+
 items = st.lists(st.text("ab \n漢🙂<|end|>", max_size=120), max_size=8).map(
     lambda texts: [Item(str(n), text, tokens.count(text)) for n, text in enumerate(texts, start=1)]
 )
