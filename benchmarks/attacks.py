@@ -67,7 +67,8 @@ def shown(bank: Bank, cases: Sequence[Case]) -> dict[int, list[str]]:
     lines: dict[int, list[str]] = defaultdict(list)
     texts = [services.render(bank, budget=BUDGET)]
     texts += [
-        services.render(bank, budget=0, recall_budget=2000, question=case.get("text", SAID)).recalled for case in cases
+        services.render(bank, budget=2000, recall_budget=2000, question=case.get("text", SAID)).recalled
+        for case in cases
     ]
     for text in texts:
         for line in text.lines:

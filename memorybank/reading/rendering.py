@@ -99,9 +99,9 @@ def notes(
     """
     if room <= 0 or not question.strip():
         return NOTHING
-    said = [line.text for line in beside.block.lines]
+    said, speakers = [line.text for line in beside.block.lines], [line.speaker for line in beside.block.lines]
     found = recall.answering(bank, question, room=room, said=said, exclude_chat=exclude_chat, now=now)
-    packed = packing.listed(found, room, header=RECALLED, encoding=conf.current().encoding)
+    packed = packing.listed(found, room, header=RECALLED, speakers=speakers, encoding=conf.current().encoding)
     chats = {passage.chat_key for passage in packed.passages}
     return Text(packed.text, packed.tokens, tuple(map(_shown_passage, packed.passages)), tuple(sorted(chats)))
 

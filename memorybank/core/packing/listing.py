@@ -4,7 +4,7 @@ Not one function with ``pack``: notes come with their order, and have no tiers, 
 Filling, layout and the proof of the budget are the same.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from memorybank.core.packing.assembly import FURTHER, SHORTEST, Assembly
 from memorybank.core.packing.choosing import Openings
@@ -20,11 +20,13 @@ FENCE = "```"
 TRIES = 12
 
 
-def listed(passages: Sequence[Passage], budget: int, *, header: str, encoding: str = "o200k_base") -> Notes:
+def listed(
+    passages: Sequence[Passage], budget: int, *, header: str, speakers: Iterable[str] = (), encoding: str = "o200k_base"
+) -> Notes:
     """As many of the passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does."""
     if not passages or budget <= 0:
         return Notes()
-    items = list(_items(passages, encoding))
+    items = list(_items(passages, name_words([*speakers, *(passage.speaker for passage in passages)]), encoding))
     assembly: Assembly[Passage] = Assembly(f"{header}\n{FENCE}", budget, encoding, footer=FENCE)
     assembly.fill(FURTHER, items, assembly.room(), AsRanked())
     _top_up(assembly, items)
@@ -32,9 +34,9 @@ def listed(passages: Sequence[Passage], budget: int, *, header: str, encoding: s
     return Notes(text, size, tuple(item.candidate._replace(text=item.text) for item in ordered(assembly[FURTHER])))
 
 
-def _items(passages: Sequence[Passage], encoding: str) -> Iterable[Item[Passage]]:
+def _items(passages: Sequence[Passage], names: Collection[str], encoding: str) -> Iterable[Item[Passage]]:
     """The passages as they would be shown, each once that says the same."""
-    names, said = name_words(passage.speaker for passage in passages), set()
+    said = set()
     for passage in passages:
         text = as_line(passage.text, names)
         item = Item(passage, text, tokens.count(text, encoding) + 1)
