@@ -35,6 +35,8 @@ class Talk:
     lead_ins: Words
     #: Words that can be left out of any sentence.
     intensifiers: Words
+    #: Words of asking, telling and summing up: in a question they are about the answer, not about its subject.
+    asking: Words
     #: Patterns: how a sentence begins that leans on the one before it. Joining the two costs nothing when a word
     #: is misread, so the list may be generous.
     leaning: Words

@@ -15,7 +15,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, indexing, ranking, words
 from memorybank.reading.recall.indexing import BATCH
-from memorybank.reading.recall.words import When, asked, date_words, hashed, whens
+from memorybank.reading.recall.words import PartialDate, asked, date_words, hashed, partial_dates
 from memorybank.services import Text
 from projects.models import Project, Tenant
 
@@ -534,11 +534,11 @@ def test_a_chat_s_own_turns_are_not_recalled_for_it() -> None:
 
 
 def test_dates_are_read_as_far_as_they_are_named() -> None:
-    assert whens("on 7 May 2023") == {When(2023, 5, 7)}
-    assert whens("May 7, 2023 or 2024-02") == {When(2023, 5, 7), When(2024, 2)}
-    assert whens("in August") == {When(0, 8)}
-    assert whens("since 2019; order 2019-4711; it may rain") == {When(2019)}
-    assert When(2026, 3).word() in date_words(MONDAY.date(), "")
+    assert partial_dates("on 7 May 2023") == {PartialDate(2023, 5, 7)}
+    assert partial_dates("May 7, 2023 or 2024-02") == {PartialDate(2023, 5, 7), PartialDate(2024, 2)}
+    assert partial_dates("in August") == {PartialDate(0, 8)}
+    assert partial_dates("since 2019; order 2019-4711; it may rain") == {PartialDate(2019)}
+    assert PartialDate(2026, 3).word() in date_words(MONDAY.date(), "")
 
 
 def test_a_very_long_question_is_read_at_both_ends() -> None:
@@ -555,7 +555,7 @@ def test_a_very_long_turn_stays_within_what_an_index_holds() -> None:
 
 def test_rare_words_count_more_than_common_ones() -> None:
     turns = [ranking.Turn(1, (1, 0), 10), ranking.Turn(2, (0, 1), 10)]
-    scores = ranking.scores(turns, [ranking.rarity(1, 100), ranking.rarity(90, 100)], dated={}, cosines={})
+    scores = ranking.scores(turns, [ranking.idf(1, 100), ranking.idf(90, 100)], dated={}, cosines={})
     assert scores[1] > scores[2] > 0
 
 

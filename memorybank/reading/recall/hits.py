@@ -9,7 +9,7 @@ from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument, Standing
 from memorybank.reading.recall.correcting import visible_lines
 from memorybank.reading.recall.embedding import shown
-from memorybank.reading.recall.searching import Found, search, understood
+from memorybank.reading.recall.searching import Found, parsed, search
 
 #: A fact is worth this share of its turn, and the rest as far as it has the turn's words of the question.
 FACT_SHARE = 0.5
@@ -39,7 +39,7 @@ def recall(
     if not bank.enabled or top < 1:
         return []
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
-    found = search(bank, understood(bank, question, now), without=without, most=top)
+    found = search(bank, parsed(bank, question, now), without=without, most=top)
     scores = dict(found.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
@@ -75,5 +75,5 @@ def _fact(fact: Standing, turns: Mapping[int, Hit], found: Found) -> Hit | None:
 def _share(text: str, found: Found) -> float:
     """How much of the question, by rarity, is in the text: 0…1."""
     said = set(terms(text))
-    whole = sum(found.rarities.values())
-    return sum(value for word, value in found.rarities.items() if word in said) / whole if whole else 0.0
+    whole = sum(found.idfs.values())
+    return sum(value for word, value in found.idfs.items() if word in said) / whole if whole else 0.0

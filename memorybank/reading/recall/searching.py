@@ -8,16 +8,18 @@ from itertools import chain
 from memorybank.language import dates
 from memorybank.models import Bank, Chat, SearchDocument
 from memorybank.reading.recall import index, ranking, vectors
-from memorybank.reading.recall.ranking import Turn
-from memorybank.reading.recall.words import When, asked, hashed, whens
+from memorybank.reading.recall.ranking import IndexedTurn
+from memorybank.reading.recall.words import ASKING, PartialDate, asked, hashed, partial_dates
 
 #: Turns looked at closely, at least. The rest shares too little with the question.
 CLOSELY = 40
+#: Passages are looked for in the chats of so many best turns, in so many turns at most, the newest.
+BEST, MOST_AROUND = 60, 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as the index understands it. ``rarities`` go with ``words``; 0…1 of ``dates``: how exact they are."""
+    """A question as the index understands it. ``idfs`` go with ``words``; 0…1 of ``dates``: how exact they are."""
 
     text: str
     words: tuple[str, ...]
@@ -27,22 +29,22 @@ class Question:
 
 @dataclass(slots=True)
 class Found:
-    """Turns with their scores, best first, and how rare each word of the question is in this bank."""
+    """Turns with their scores, best first; of each word of the question how rare it is in this bank, and where."""
 
     ranked: list[tuple[int, float]] = field(default_factory=list)
-    rarities: dict[str, float] = field(default_factory=dict)
+    idfs: dict[str, float] = field(default_factory=dict)
+    postings: list[list[int]] = field(default_factory=list)
 
 
-def understood(bank: Bank, question: str, now: datetime | None) -> Question:
-    """The words and dates of a question; "yesterday" is read against ``now`` in the bank's zone."""
+def parsed(bank: Bank, question: str, now: datetime | None) -> Question:
+    """The words and dates a question is about; "yesterday" is read against ``now`` in the bank's zone."""
     absolute = dates.resolve(question, now.astimezone(bank.tz).date(), replace=True) if now else question
-    named = sorted(whens(absolute), key=When.word)
-    return Question(
-        question, tuple(asked(absolute)), tuple(when.word() for when in named), tuple(map(_exactness, named))
-    )
+    named = sorted(partial_dates(absolute), key=PartialDate.word)
+    about = tuple(word for word in asked(absolute) if word not in ASKING)
+    return Question(question, about, tuple(when.word() for when in named), tuple(map(_exactness, named)))
 
 
-def _exactness(when: When) -> float:
+def _exactness(when: PartialDate) -> float:
     """A day says more than a month, a month more than a year."""
     return 1.0 if when.day else 0.5 if when.month else 0.25
 
@@ -53,17 +55,27 @@ def search(bank: Bank, question: Question, *, without: Chat | None, most: int) -
     postings = index.postings(bank.pk, hashes, without_chat=without.pk if without else None)
     by_word, by_date = postings[: len(question.words)], postings[len(question.words) :]
     total = SearchDocument.objects.filter(bank=bank).count() if postings else 0
-    rarities = [ranking.rarity(len(found), total) for found in by_word]
+    idfs = [ranking.idf(len(found), total) for found in by_word]
     dated = _dated(by_date, question.exact)
-    worth = [ranking.rarity(len(found), total) for found in by_date]
+    worth = [ranking.idf(len(found), total) for found in by_date]
     closely = max(CLOSELY, most)
-    near = ranking.shortlist([*by_word, *by_date], [*rarities, *worth], closely)
+    near = ranking.shortlist([*by_word, *by_date], [*idfs, *worth], closely)
     cosines = vectors.cosines(bank, question.text, without=without)
     near = list(dict.fromkeys([*near, *sorted(cosines, key=lambda pk: -cosines[pk])[:closely]]))
     turns = _turns(bank, near, hashes[: len(question.words)])
-    scored = ranking.scores(turns, rarities, dated=dated, cosines=cosines)
+    scored = ranking.scores(turns, idfs, dated=dated, cosines=cosines)
     ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
-    return Found(ranked[:most], dict(zip(question.words, rarities, strict=True)))
+    return Found(ranked[:most], dict(zip(question.words, idfs, strict=True)), by_word)
+
+
+def around(bank: Bank, found: Found) -> dict[int, float]:
+    """How much of the question is spoken of around the turns of the best turns' chats, 0…1. One query."""
+    best = SearchDocument.objects.of(bank).filter(pk__in=[pk for pk, _ in found.ranked[:BEST]])
+    known = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-pk")
+    chats: dict[int, list[int]] = {}
+    for chat, pk in known.values_list("chat", "pk")[:MOST_AROUND]:
+        chats.setdefault(chat, []).append(pk)
+    return ranking.passages([turns[::-1] for turns in chats.values()], found.postings, list(found.idfs.values()))
 
 
 def mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
@@ -71,8 +83,8 @@ def mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
 
     A text without a word that is indexed is in no turn that could be found. Two queries.
     """
-    questions = [understood(bank, text, None) for text in texts]
-    phrases = [[hashed(bank.pk, word) for word in (*each.words, *each.dates)] for each in questions]
+    said = [(*asked(text), *(date.word() for date in partial_dates(text))) for text in texts]
+    phrases = [[hashed(bank.pk, word) for word in each] for each in said]
     turns = set(chain.from_iterable(index.newest([phrase for phrase in phrases if phrase], most)))
     return set(SearchDocument.objects.of(bank).filter(pk__in=turns).values_list("chat_id", flat=True))
 
@@ -86,7 +98,7 @@ def _dated(postings: Sequence[Sequence[int]], exact: Sequence[float]) -> dict[in
     return met
 
 
-def _turns(bank: Bank, near: Sequence[int], hashes: Sequence[str]) -> list[Turn]:
+def _turns(bank: Bank, near: Sequence[int], hashes: Sequence[str]) -> list[IndexedTurn]:
     """The turns with the turn before and the turn after each."""
     documents = SearchDocument.objects.of(bank).values_list("pk", "words", "length", "previous")
     found = [*documents.filter(pk__in=near), *documents.filter(previous__in=near)]  # an "or" would use no index
@@ -94,7 +106,8 @@ def _turns(bank: Bank, near: Sequence[int], hashes: Sequence[str]) -> list[Turn]
     rows = set(found).union(documents.filter(pk__in=before) if before else ())
     following = {row[3]: row[0] for row in rows if row[3]}
     return [
-        Turn(pk, _counts(words, hashes), length, previous, following.get(pk)) for pk, words, length, previous in rows
+        IndexedTurn(pk, _counts(words, hashes), length, previous, following.get(pk))
+        for pk, words, length, previous in rows
     ]
 
 

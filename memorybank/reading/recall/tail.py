@@ -1,4 +1,4 @@
-"""What of a bank answers a question: passages for notes, the best sentences of the best turns."""
+"""What of a bank answers a question: for notes, the best sentences of the best turns in the best passages."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,14 @@ from memorybank.language import dates, tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
 from memorybank.reading.recall.correcting import Line, visible_lines
-from memorybank.reading.recall.searching import search, understood
+from memorybank.reading.recall.searching import Found, around, parsed, search
 
-#: A sentence counts by its turn's score, by how much of the question is in it, by whether somebody the
-#: question names says it, by its prior worth, and a little less the longer it is. Chosen by measurement.
-POWER, ASKED, NAMED, WORTH, THRIFT = 2.5, 4.0, 3.0, 0.5, 0.5
+#: A sentence counts by its turn's score and its passage's, by how much of the question is in it, by whether somebody
+#: the question names says it, by its prior worth, and less the longer it is. Chosen on dialogues and on meetings.
+POWER, ASKED, NAMED, WORTH, THRIFT = 2.0, 4.0, 3.0, 0.5, 0.7
+#: What being in the best passage counts, of what being the best turn does, and how soon it is less elsewhere. From
+#: this share on, turns are read that have no word of the question.
+PASSAGE, FOCUS, NEAR = 0.15, 3.0, 0.3
 #: Tokens that opening a turn's paragraph costs: its date and its speakers.
 OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
@@ -25,7 +28,7 @@ _RELATIVE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]++ ){1,2}(?=\([^()]{0,40}\d{4}[
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class FoundSentence:
     """One sentence of a turn that was found, with its value for the question."""
 
     turn: int
@@ -50,38 +53,46 @@ def answering(
     Reads the index and the turns it names; writes nothing.
     """
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
-    found = search(bank, understood(bank, question, now), without=without, most=MOST_TURNS)
+    found = search(bank, parsed(bank, question, now), without=without, most=MOST_TURNS)
+    valued = _valued(found, around(bank, found))
     documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
-    rows = documents.in_bulk([pk for pk, _ in found.ranked])
+    rows = documents.in_bulk(list(valued))
     facts = Fact.objects.filter(
         entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
     )
     lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
     known = [frozenset(terms(line)) for line in said]
-    sentences: list[Sentence] = []
-    budget = room * 4  # more than enough to choose from; the rest of a long list is not read
-    for pk, score in found.ranked:
-        if pk in rows and budget > 0:
-            new = list(_sentences(pk, lines[pk], score / found.ranked[0][1], found.rarities, known))
-            sentences += new
-            budget -= sum(sentence.tokens for sentence in new)
+    sentences: list[FoundSentence] = []
+    for pk, value in valued.items():
+        if pk in rows:
+            sentences += _sentences(pk, lines[pk], value, found.idfs, known)
     return [_passage(sentence, rows[sentence.turn]) for sentence in choose(sentences, room)]
 
 
+def _valued(found: Found, passages: Mapping[int, float]) -> dict[int, float]:
+    """The turns that were found and those in the best passages, each with what it and its passage count."""
+    scores = {turn: score / found.ranked[0][1] for turn, score in found.ranked}
+    near = sorted((turn for turn, value in passages.items() if value >= NEAR), key=lambda turn: -passages[turn])
+    return {
+        turn: scores.get(turn, 0.0) ** POWER + PASSAGE * passages.get(turn, 0.0) ** FOCUS
+        for turn in dict.fromkeys([*scores, *near[:MOST_TURNS]])
+    }
+
+
 def _sentences(
-    turn: int, lines: Sequence[Line], score: float, rarities: Mapping[str, float], known: Sequence[frozenset[str]]
-) -> Iterable[Sentence]:
-    """The turn's sentences that are not known, valued. ``score`` is the turn's, 1 for the best."""
-    encoding, whole = conf.current().encoding, sum(rarities.values()) or 1.0
+    turn: int, lines: Sequence[Line], rank: float, idfs: Mapping[str, float], known: Sequence[frozenset[str]]
+) -> Iterable[FoundSentence]:
+    """The turn's sentences that are not known, valued. ``rank`` is the turn's value."""
+    encoding, whole = conf.current().encoding, sum(idfs.values()) or 1.0
     for place, (speaker, text, worth) in enumerate(lines):
         words = frozenset(terms(text))
         if said_already(text, known):
             continue
         size = tokens.count(text, encoding)
-        asked = sum(value for word, value in rarities.items() if word in words) / whole
-        named = NAMED if not rarities.keys().isdisjoint(terms(speaker)) else 0.0
-        value = score**POWER * (1 + ASKED * asked) * (1 + named) * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
-        yield Sentence(turn, place, speaker, text, size, float(value))
+        asked = sum(value for word, value in idfs.items() if word in words) / whole
+        named = NAMED if not idfs.keys().isdisjoint(terms(speaker)) else 0.0
+        value = rank * (1 + ASKED * asked) * (1 + named) * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
+        yield FoundSentence(turn, place, speaker, text, size, float(value))
 
 
 def said_already(text: str, lines: Iterable[frozenset[str]]) -> bool:
@@ -90,7 +101,7 @@ def said_already(text: str, lines: Iterable[frozenset[str]]) -> bool:
     return bool(words) and any(words <= line for line in lines)
 
 
-def choose(sentences: Iterable[Sentence], room: int) -> list[Sentence]:
+def choose(sentences: Iterable[FoundSentence], room: int) -> list[FoundSentence]:
     """The best that fit into ``room`` tokens with their dates and speakers, best first, and SPARE more. Pure."""
     chosen, opened, left = [], set(), room * (1 + SPARE)
     for sentence in sorted(sentences, key=lambda each: (-each.value, -each.turn, each.place)):
@@ -102,7 +113,7 @@ def choose(sentences: Iterable[Sentence], room: int) -> list[Sentence]:
     return chosen
 
 
-def _passage(sentence: Sentence, row: SearchDocument) -> Passage:
+def _passage(sentence: FoundSentence, row: SearchDocument) -> Passage:
     return Passage(
         output=row.pk,
         place=sentence.place,

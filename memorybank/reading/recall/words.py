@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 
 from memorybank.language import either, every, pack
 from memorybank.language.dates.spans import MONTHS
@@ -22,6 +23,8 @@ MOST_WORDS = 8_000
 MOST_ASKED = 32
 
 SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
+#: "Summarise the discussion about …": these are about the answer; what is looked for has nothing of them.
+ASKING = frozenset(chain.from_iterable(map(terms, every(lambda pack: pack.talk.asking))))
 
 _MONTH = "|".join(MONTHS)
 _TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
@@ -34,7 +37,7 @@ _YEAR = re.compile(r"(?<![\w.,-])(?P<year>(?:19|20)\d\d)(?![\w-]|[.,]\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class PartialDate:
     """A day, month or year as far as a text names it; 0 is what it leaves open."""
 
     year: int = 0
@@ -45,24 +48,24 @@ class When:
         """As an index word."""
         return f"@{self.year or ''}-{self.month or ''}-{self.day or ''}"
 
-    def coarser(self) -> Iterator["When"]:
+    def coarser(self) -> Iterator["PartialDate"]:
         """Everything it can be asked for by: itself, its month, its year, and without the year."""
         yield self
         if self.day:
-            yield When(self.year, self.month)
+            yield PartialDate(self.year, self.month)
         if self.month and self.year:
-            yield When(self.year)
-            yield When(0, self.month)
+            yield PartialDate(self.year)
+            yield PartialDate(0, self.month)
         if self.day and self.year:
-            yield When(0, self.month, self.day)
+            yield PartialDate(0, self.month, self.day)
 
 
-def whens(text: str) -> set[When]:
+def partial_dates(text: str) -> set[PartialDate]:
     """The dates a text names, in words ("7 May 2023", "May 2023") or as ISO 8601."""
     found = {_spelt(match) for match in _SPELT.finditer(text)}
-    found |= {When(int(m["year"]), int(m["month"]), int(m["day"] or 0)) for m in _ISO.finditer(text)}
+    found |= {PartialDate(int(m["year"]), int(m["month"]), int(m["day"] or 0)) for m in _ISO.finditer(text)}
     bare = _ISO.sub(" ", _SPELT.sub(" ", text))
-    return found | {When(int(match["year"])) for match in _YEAR.finditer(bare)}
+    return found | {PartialDate(int(match["year"])) for match in _YEAR.finditer(bare)}
 
 
 def _undated(text: str) -> str:
@@ -72,14 +75,14 @@ def _undated(text: str) -> str:
     return text
 
 
-def _spelt(match: re.Match[str]) -> When:
+def _spelt(match: re.Match[str]) -> PartialDate:
     day = int(match["day"] or match["after"] or 0)
-    return When(int(match["year"] or 0), MONTHS.index(match["month"]) + 1, day if day <= 31 else 0)
+    return PartialDate(int(match["year"] or 0), MONTHS.index(match["month"]) + 1, day if day <= 31 else 0)
 
 
 def date_words(said_on: date, text: str) -> list[str]:
     """What a turn said on ``said_on`` is found by when a question names a date."""
-    days = {When(said_on.year, said_on.month, said_on.day), *whens(text)}
+    days = {PartialDate(said_on.year, said_on.month, said_on.day), *partial_dates(text)}
     return sorted({each.word() for day in days for each in day.coarser()})
 
 
