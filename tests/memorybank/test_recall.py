@@ -15,6 +15,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, indexing, ranking, words
 from memorybank.reading.recall.indexing import BATCH
+from memorybank.reading.recall.searching import parsed
 from memorybank.reading.recall.words import PartialDate, asked, date_words, hashed, partial_dates
 from memorybank.services import Text
 from projects.models import Project, Tenant
@@ -553,8 +554,41 @@ def test_a_very_long_turn_stays_within_what_an_index_holds() -> None:
     assert len(SearchDocument.objects.get().words) < 1_000_000
 
 
+def test_where_the_words_of_a_question_meet_is_the_best_passage() -> None:
+    chat = list(range(1, 41))
+    around = ranking.passages([chat], [[5, 20, 30], [7, 33]], [1.0, 1.0])
+    assert max(around, key=lambda turn: around[turn]) in (5, 6, 7) and around[6] > around[31] > around[20] > around[40]
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Summarise the discussion about the ferry", ["ferry"]),
+        ("Erkläre die Diskussion über den Kran", ["kran"]),
+        ("What did they say?", []),
+    ],
+)
+def test_words_of_asking_are_not_looked_for(question: str, subject: list[str]) -> None:
+    assert list(parsed(make_bank(), question, None).words) == subject
+
+
+def test_notes_hold_what_was_said_around_the_words_of_a_question() -> None:
+    bank = make_bank()
+    for number in range(12):
+        say(bank, f"other{number}", f"The roof of house {number} waits until spring.")
+    talk = ["The ferry needs a new engine.", "Lena wants the diesel one from Hamburg.", "It costs 40,000 euro."]
+    for line in talk:
+        say(bank, "talk", line)
+    cover(bank)
+    services.reindex(bank)
+    given = services.render(
+        bank, budget=0, recall_budget=100, question="Summarise the discussion about the ferry engine"
+    )
+    assert all(line.rstrip(".") in given.recalled.text for line in talk) and "roof" not in given.recalled.text
+
+
 def test_rare_words_count_more_than_common_ones() -> None:
-    turns = [ranking.Turn(1, (1, 0), 10), ranking.Turn(2, (0, 1), 10)]
+    turns = [ranking.IndexedTurn(1, (1, 0), 10), ranking.IndexedTurn(2, (0, 1), 10)]
     scores = ranking.scores(turns, [ranking.idf(1, 100), ranking.idf(90, 100)], dated={}, cosines={})
     assert scores[1] > scores[2] > 0
 

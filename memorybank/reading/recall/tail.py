@@ -18,7 +18,7 @@ from memorybank.reading.recall.searching import Found, around, parsed, search
 POWER, ASKED, NAMED, WORTH, THRIFT = 2.0, 4.0, 3.0, 0.5, 0.7
 #: What being in the best passage counts, of what being the best turn does, and how soon it is less elsewhere. From
 #: this share on, turns are read that have no word of the question.
-PASSAGE, FOCUS, NEAR = 0.15, 3.0, 0.3
+PASSAGE, FOCUS, NEAR = 0.08, 3.0, 0.3
 #: Tokens that opening a turn's paragraph costs: its date and its speakers.
 OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
