@@ -213,9 +213,7 @@ def test_a_digest_s_line_may_rest_on_facts_that_are_not_worth_reading() -> None:
     )
     bank.entries.filter(pk=leaf.pk).absorb_into(digest)
     line = add_fact(digest, "The ledger is complete.", citations=[worst.pk], weight=1.0)
-    memory = candidates.load(bank)
-    assert memory.restated[line.pk] == (worst.pk,)
-    assert (memory.outputs([line.pk]), memory.chats([line.pk])) == ((leaf.first_output,), {"long"})
+    assert candidates.load(bank).explain(line.pk) == Source(("long",), (leaf.first_output,))
     assert sound(bank)
 
 
