@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
+from memorybank.core.packing import Source
 from memorybank.core.packing.pool import worth
 from memorybank.language import tokens
 from memorybank.llm.scripted import ScriptedLLM
