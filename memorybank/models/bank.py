@@ -101,7 +101,8 @@ class Bank(Leased):
     redact_personal = models.BooleanField(
         "mask personal data",
         default=True,
-        help_text="Mask e-mail addresses, phone and card numbers in memory. Secrets are always masked.",
+        help_text="Mask e-mail addresses, telephone, card and id numbers, streets and birthdays in memory. "
+        "Secrets are always masked.",
     )
     disclosure_accepted_by = models.CharField(max_length=200, blank=True, editable=False)
     disclosure_accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
