@@ -123,6 +123,10 @@ class Kinds:
     preferred: Words
     #: How a sentence begins that asks for something to be made; these bring their own ends.
     requested: Words
+    #: What the whole is for; who answers for what; what is open, or owed by somebody.
+    purpose: Words
+    role: Words
+    owed: Words
     #: How a model names the kinds of lines when it answers in this language.
     labels: Table
 

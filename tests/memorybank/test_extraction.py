@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank.core import extraction
-from memorybank.core.extraction.prior import DISCOUNTS, FEATURES
+from memorybank.core.extraction.prior import DISCOUNTS, FEATURES, Prior
 from memorybank.core.turns import Role, Turn, Utterance
 from memorybank.language import tokens
 
@@ -119,6 +119,33 @@ def test_it_takes_no_praise_for_the_answer() -> None:
 def test_it_keeps_the_short_word_of_a_person_but_no_fragment_of_an_assistant() -> None:
     facts = [f.text for f in extract(chat(("I collect stamps!", "Stamp album sleeves.")), share=1.0)]
     assert facts == ["I collect stamps!"]
+
+
+@pytest.mark.parametrize(
+    ("said", "feature"),
+    [
+        ("We are replacing it with a service of our own called Ledgerline.", "purpose"),
+        ("Wir entwickeln eine App für Patienten.", "purpose"),
+        ("Notre objectif est une caisse plus légère.", "purpose"),
+        ("我们正在开发一个新的支付平台。", "purpose"),
+        ("Sponsor is our CFO, Gillian Farrell.", "role"),
+        ("Dana ist zuständig für die Zertifizierung.", "role"),
+        ("Marta se encarga de la base de datos.", "role"),
+        ("O Rui é responsável pelo servidor de Lisboa.", "role"),
+        ("Giulia si occupa della fatturazione.", "role"),
+        ("移行の担当者は田中さんです。", "role"),
+        ("Nobody knows who pays for the training.", "open or owed"),
+        ("Der Termin für die Abnahme ist noch offen.", "open or owed"),
+        ("O contrato está em aberto desde maio.", "open or owed"),
+        ("Il contratto è in attesa di una firma.", "open or owed"),
+        ("I assume the open door was closed.", ""),
+        ("Die Kisten stehen im Keller.", ""),
+    ],
+)
+def test_what_somebody_new_asks_first_is_worth_more(said: str, feature: str) -> None:
+    read = Prior("o200k_base").read(said, assistant=False)
+    first = {"purpose", "role", "open or owed"}
+    assert [each.name for each in FEATURES if each.name in first and each.measure(read)] == [feature][: bool(feature)]
 
 
 def test_it_tells_a_sentence_that_leans_together_with_the_one_before() -> None:

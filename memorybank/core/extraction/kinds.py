@@ -10,6 +10,11 @@ PREFERRED = re.compile(whole(lambda pack: pack.kinds.preferred), re.IGNORECASE)
 # What is asked of the assistant tells what was wanted, not what is so.
 REQUESTED = re.compile(either(every(lambda pack: pack.kinds.requested)), re.IGNORECASE)
 
+# What somebody new asks first: what it is for, who answers for what, and what is open or owed.
+PURPOSE = re.compile(whole(lambda pack: pack.kinds.purpose), re.IGNORECASE)
+ROLE = re.compile(whole(lambda pack: pack.kinds.role), re.IGNORECASE)
+OWED = re.compile(whole(lambda pack: pack.kinds.owed), re.IGNORECASE)
+
 
 def is_request(text: str) -> bool:
     """Whether the sentence asks for something to be made, in words that are hard to misread."""

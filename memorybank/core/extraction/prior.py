@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from memorybank.core.extraction.kinds import is_question, is_request, kind_of
+from memorybank.core.extraction.kinds import OWED, PURPOSE, ROLE, is_question, is_request, kind_of
 from memorybank.core.turns import Role
 from memorybank.language import is_cjk, plain, tokens, whole
 from memorybank.language.terms import FUNCTION, PRAISE, words
@@ -63,6 +63,9 @@ FEATURES = (
     Feature("answer", 0.7, lambda said: said.answers),
     Feature("position", -0.6, lambda said: said.position),
     Feature("decision", 1.0, lambda said: kind_of(said.text) == "decision"),
+    Feature("purpose", 1.0, lambda said: bool(PURPOSE.search(said.text))),
+    Feature("role", 1.0, lambda said: bool(ROLE.search(said.text))),
+    Feature("open or owed", 1.0, lambda said: bool(OWED.search(said.text))),
     Feature("praise", -3.0, lambda said: sum(word in PRAISE for word in said.words) / max(1, len(said.words))),
 )
 DISCOUNTS = (
