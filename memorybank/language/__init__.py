@@ -3,9 +3,9 @@
 from memorybank.language.characters import is_cjk, plain
 from memorybank.language.pack import Beyond, Pack, Words
 from memorybank.language.patterns import either, filled, spelt, whole
-from memorybank.language.reading import beyond, every, masking, meaning, pack, packs
+from memorybank.language.reading import beyond, every, masking, meaning, pack, packs, spoken
 
 __all__ = [
     "Beyond", "Pack", "Words", "beyond", "either", "every", "filled", "is_cjk", "masking", "meaning", "pack", "packs",
-    "plain", "spelt", "whole",
+    "plain", "spelt", "spoken", "whole",
 ]  # fmt: skip

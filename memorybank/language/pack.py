@@ -40,6 +40,12 @@ class Talk:
     #: Patterns: how a sentence begins that leans on the one before it. Joining the two costs nothing when a word
     #: is misread, so the list may be generous.
     leaning: Words
+    #: Sounds of somebody who looks for words; one that is a word elsewhere counts where this language is spoken.
+    hesitations: Words
+    #: Function words that may be said twice in a row; all others are stammered then.
+    doubled: Words
+    #: Patterns: where one of these stands, no word of the clause is left out. The list may be generous.
+    negations: Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,10 @@ class Clauses:
     subjects: Words
     #: They go where the clause becomes a sentence.
     dropped: Words
+    #: What a clause hangs on that begins with one of these must stay with it.
+    conditions: Words
+    #: They join the last of several names to those before: "and".
+    joining: Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +156,6 @@ class Changes:
     stop: Words
     #: With one of these nothing is replaced: it is only supposed.
     hedged: Words
-    #: They begin the reason of a value, which is over with it.
-    reason: Words
     #: Said of any change; two facts that share these alone are not about the same thing.
     generic: Words
 

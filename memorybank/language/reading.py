@@ -1,7 +1,7 @@
 """The packs, read from their files when somebody asks, and no more than once."""
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,19 @@ BEYOND = Path(__file__).parent / "beyond.toml"
 def packs() -> tuple[Pack, ...]:
     """Every language, in the order of their codes."""
     return tuple(read(path) for path in sorted(PACKS.glob("*.toml")))
+
+
+def spoken(words: Sequence[str]) -> str:
+    """The code of the language that most of the words are function words of; "" if none has most."""
+    counts = {each.code: sum(word in known for word in words) for each, known in _function_words()}
+    most = max(counts.values())
+    found = [code for code, count in counts.items() if count == most]
+    return found[0] if len(found) == 1 else ""
+
+
+@cache
+def _function_words() -> tuple[tuple[Pack, frozenset[str]], ...]:
+    return tuple((each, frozenset(each.words.function)) for each in packs() if each.spaced)
 
 
 def pack(code: str) -> Pack:

@@ -36,6 +36,11 @@ def test_it_reads_the_prose_of_a_markdown_answer_and_nothing_else() -> None:
     ]
 
 
+def test_it_takes_a_number_off_a_line_only_where_it_begins() -> None:
+    text = "1. Loosen it.\n2. Clean it.\nIf it is off, begin again at step 3. Grease has to be confirmed."
+    assert sentences(text)[2:] == ["If it is off, begin again at step 3. Grease has to be confirmed."]
+
+
 def test_it_does_not_lose_what_follows_a_fence_that_nobody_closed() -> None:
     assert sentences("```\nx = 1\n\nThe server is called atlas.") == ["The server is called atlas."]
 
@@ -50,6 +55,7 @@ def test_it_does_not_lose_what_follows_a_fence_that_nobody_closed() -> None:
         ("会議は十時です。場所は東京です。", 2),
         ("क्या हुआ। सब ठीक है।", 2),
         ("Version 3.11.2 is out", 1),
+        ("The address `/v2/slots?month=…` with a tag is nearly free.", 1),
     ],
 )
 def test_it_splits_where_a_sentence_ends_and_only_there(text: str, count: int) -> None:
@@ -83,11 +89,91 @@ def test_it_bounds_speech_that_has_no_punctuation_at_all() -> None:
         ("Merci beaucoup ! On garde le port 8080.", "On garde le port 8080."),
         ("好的，我们用方案二。", "我们用方案二。"),
         ("Done 🎉 :)", "Done"),
+        ("Melanie, Tom and Marta go to Dublin.", "Melanie, Tom and Marta go to Dublin."),
+        ("I met Ana, Melanie, and Bea.", "I met Ana, Melanie, and Bea."),
+        ("Melanie - reconciliation reports", "Melanie - reconciliation reports"),
+        ("I think it costs 5 euro.", "I think it costs 5 euro."),
         ("Thanks!", ""),
     ],
 )
 def test_it_strips_greeting_thanks_and_address(said: str, kept: str) -> None:
     assert tidy(said, frozenset({"melanie"})) == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This is not just a display, this is actually a GUI.",
+        "You can't just look at reverberation.",
+        "And nobody really knows.",
+        "Das ist ähm nicht fertig.",
+        "On n'a euh pas fini.",
+        "No está eh listo.",
+        "Não está hum pronto.",
+        "Non è davvero pronto.",
+        "We don't um have the the transcripts.",
+    ],
+)
+def test_it_leaves_no_word_out_where_something_is_denied(said: str) -> None:
+    assert tidy(said) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("And um we we need the uh transcripts.", "We need the transcripts."),
+        ("I I I think th the model is good.", "I think the model is good."),
+        ("It's it's in the, uh, the w what we call the lattice.", "It's in the what we call the lattice."),
+        ("Äh, wir nehmen ähm die Daten von gestern.", "Wir nehmen die Daten von gestern."),
+        ("Euh, on garde euh le port 8080.", "On garde le port 8080."),
+        ("Eh, usamos el el puerto de la oficina.", "Usamos el puerto de la oficina."),
+        ("Hum, ela também usa a porta do porto.", "Ela também usa a porta do porto."),
+        ("Ehm, usiamo la la porta della nostra sede.", "Usiamo la porta della nostra sede."),
+        ("嗯，我们用方案二。", "我们用方案二。"),
+        ("ええと、会議は十時です。", "会議は十時です。"),
+    ],
+)
+def test_it_leaves_out_sounds_and_words_begun_twice(said: str, kept: str) -> None:
+    assert tidy(said) == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I know that that had had its day.",
+        "You log in in the morning.",
+        "Um 5 Uhr treffen wir uns, um die Daten zu holen.",
+        "Um dia a equipa vai ter um porto.",
+        "Nous nous voyons demain.",
+        "Take vitamin c can and 5 m more of the cable.",
+        "The fans hum in the office.",
+        "Walls of 3 mm mean nothing.",
+        "They said that the pro problem is the the-end sign.",
+    ],
+)
+def test_it_takes_no_word_for_a_sound_or_a_stammer(said: str) -> None:
+    assert tidy(said) == said
+
+
+def test_a_condition_stays_with_what_hangs_on_it() -> None:
+    text = (
+        "If the audit fails in March then we pay back the whole loan of 40,000 euro to the bank, "
+        "and we close the account in Dublin for good."
+    )
+    assert sentences(text) == [text]
+
+
+def test_a_sentence_keeps_the_clause_that_doubts_it() -> None:
+    text = (
+        "The new billing service could move to the cluster in Frankfurt on Tuesday night or on Wednesday morning, "
+        "but I don't think so."
+    )
+    assert sentences(text) == [text]
+
+
+def test_it_shows_where_it_cuts_a_sentence_without_end() -> None:
+    first, second, *_ = sentences("word " * 100)
+    assert first.endswith("word…") and second.startswith("…word")
 
 
 def test_it_finds_words_in_scripts_without_spaces() -> None:

@@ -85,7 +85,8 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
             for at, text in enumerate(texts):
                 question = asked if at == answer else ""
                 yield Sentence(turn, utterance, text, question, number / len(turns))
-            asked = next((text for text in texts[-2:] if is_question(text)), "")
+            last = next((text for text in texts[-2:] if is_question(text)), "")
+            asked = resolve(last, turn.at.date(), replace=True)
 
 
 def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
@@ -96,7 +97,7 @@ def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
     said_on = sentence.turn.at.date()
     return Draft(
         kind=kind_of(said.text),
-        text=paired(resolve(sentence.question, said_on, replace=True), said.text),
+        text=paired(sentence.question, said.text),
         speaker=sentence.utterance.speaker,
         said_on=said_on,
         citations=(sentence.turn.id,),

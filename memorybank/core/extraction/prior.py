@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from memorybank.core.extraction.kinds import OWED, PURPOSE, ROLE, is_question, is_request, kind_of
 from memorybank.core.turns import Role
 from memorybank.language import is_cjk, plain, tokens, whole
+from memorybank.language.sentences.speech import halts
 from memorybank.language.terms import FUNCTION, PRAISE, words
 
 CAPITAL = re.compile(r"(?<=[^\W_][ ,;])(?:[A-Z]|[^\W\d_a-z])[\w'’-]+")
@@ -71,6 +72,7 @@ FEATURES = (
 DISCOUNTS = (
     Discount("question or request", 0.4, lambda said: is_question(said.text) or is_request(said.text)),
     Discount("said by the assistant", 0.25, lambda said: said.assistant),
+    Discount("halting speech", 0.4, lambda said: halts(said.text)),
 )
 
 

@@ -11,6 +11,7 @@ from memorybank.language.dates.spans import MONTHS, Span, Unit, on_weekday, shif
 WORDS = pack("en").dates
 WEEKDAYS = tuple(names.split()[0].capitalize() for names in WORDS.weekdays)
 NUMBERS = {word: int(number) for word, number in meaning([WORDS.numbers]).items()}
+TENS = " ".join(pack("en").numbers.tens).split()
 NEAR = {phrase: int(offset.split()[0]) for phrase, offset in meaning([WORDS.phrases]).items()}
 TURN = {word: int(by) for word, by in meaning([WORDS.turns]).items()}
 SEASONS = {name: int(month) for name, month in meaning([WORDS.seasons]).items()}
@@ -30,6 +31,8 @@ PARTS = {
     "weekday": either(name for names in WORDS.weekdays for name in names.split()),
     "month": either(MONTHS),
     "season": either(SEASONS),
+    "entire": either(WORDS.grammar["entire"]),
+    "whole": "".join(rf"(?<!\b{word} )" for word in (*WORDS.grammar["before"], *NUMBERS, *TENS)),
 } | {name: either(WORDS.grammar[name]) for name in ("told", "part")}
 
 

@@ -4,6 +4,9 @@ import re
 
 from memorybank.language import either, every, spelt
 from memorybank.language.characters import EMOJI
+from memorybank.language.sentences.denying import SENTENCE, around, denies, unless_denied
+from memorybank.language.sentences.speech import fluent
+from memorybank.language.terms import FUNCTION
 
 OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=True))
 CJK_OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=False))
@@ -11,10 +14,15 @@ CJK_OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=False))
 # Names are looked up, never compiled into a pattern: patterns are cached, and people can be forgotten.
 STOP = r"\s?(?:[,!.…]+|\s[–—-])\s*"
 OPENER = re.compile(rf"(?:{OPENERS})(?:,? (?P<name>[^\W\d_][\w'’-]*))?{STOP}", re.IGNORECASE)
-CALLED = re.compile(rf"(?P<name>[^\W\d_][\w'’-]{{0,60}}+){STOP}")
+CALLED = re.compile(r"(?P<name>[^\W\d_][\w'’-]{0,60}+)\s?[,!]\s*(?P<next>[\w'’-]{0,60}+)")
 CJK_OPENER = re.compile(rf"(?:{CJK_OPENERS})[，。！、,!～~]+\s*")
 LEAD_IN = re.compile(rf"(?:{spelt(every(lambda pack: pack.talk.lead_ins))})\b,?\s+", re.IGNORECASE)
-ADDRESS = re.compile(r",\s(?P<last>[^\W\d_][\w'’-]*)(?=[!?.]*$)|,\s(?P<inner>[^\W\d_][\w'’-]*)(?=,)")
+ADDRESS = re.compile(
+    r"(?<![\w'’-])(?P<before>[\w'’-]++),\s(?:(?P<last>[^\W\d_][\w'’-]*+)(?=[!?.]*$)|"
+    r"(?P<inner>[^\W\d_][\w'’-]*+)(?=,\s(?P<next>[\w'’-]++)))"
+)
+#: "Ana, Tom and Bea" are three people.
+JOINING = frozenset(every(lambda pack: pack.clauses.joining))
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
 INTENSIFIER = re.compile(rf"\b(?:{either(every(lambda pack: pack.talk.intensifiers))})\s+(?=\w)")
 SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")
@@ -32,20 +40,31 @@ def opening(sentence: str, names: frozenset[str]) -> int:
     if match and (match["name"] is None or is_called(match["name"], names)):
         return match.end()
     match = CALLED.match(sentence)
-    if match and is_called(match["name"], names):
+    if match and is_called(match["name"], names) and not is_listed(match["next"], names):
+        return match.start("next")
+    match = CJK_OPENER.match(sentence)
+    if match:
         return match.end()
-    match = CJK_OPENER.match(sentence) or LEAD_IN.match(sentence)
-    return match.end() if match else 0
+    match = LEAD_IN.match(sentence)
+    return match.end() if match and not denies(around(sentence, match.start(), match.end(), SENTENCE)) else 0
+
+
+def is_listed(beside: str, names: frozenset[str]) -> bool:
+    """Whether the word beside a name is another one, or joins one to it: then nobody is called, several are named."""
+    spoken = beside.casefold()
+    return is_called(beside, names) or spoken in JOINING or (beside[:1].isupper() and spoken not in FUNCTION)
 
 
 def unaddressed(match: re.Match[str], names: frozenset[str]) -> str:
-    """ "", when the word after the comma calls somebody by name."""
-    return "" if is_called(match["last"] or match["inner"], names) else match[0]
+    """Without the word after the comma, when it calls somebody by name."""
+    called = is_called(match["last"] or match["inner"], names)
+    listed = match["before"][:1].isupper() or is_listed(match["next"] or "", names)
+    return match["before"] if called and not listed else match[0]
 
 
 def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
     """The sentence without greeting, thanks, address, lead-in or smileys; "" when nothing else was in it."""
-    sentence = ITEM.sub("", " ".join(SMILEYS.sub("", sentence).split()).lstrip("#>-*+=|~ "))
+    sentence = fluent(ITEM.sub("", " ".join(SMILEYS.sub("", sentence).split()).lstrip("#>-*+=|~ ")))
     for _ in range(4):
         begin = opening(sentence, names)
         if not begin:
@@ -53,5 +72,5 @@ def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
         sentence = sentence[begin:]
     if names:
         sentence = ADDRESS.sub(lambda match: unaddressed(match, names), sentence)
-    sentence = INTENSIFIER.sub("", sentence).strip(" ,;")
+    sentence = INTENSIFIER.sub(unless_denied, sentence).strip(" ,;")
     return sentence[:1].upper() + sentence[1:]

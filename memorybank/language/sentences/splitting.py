@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from memorybank.language import Pack, either, every, is_cjk, packs
+from memorybank.language import Pack, either, every, is_cjk, packs, whole
+from memorybank.language.sentences.denying import denies
 from memorybank.language.terms import PRAISE, length, terms
 
 # A clause of its own has this many content words; a fact has at most so many words.
@@ -25,14 +26,16 @@ def comma(pack: Pack) -> str:
 # A dash or semicolon in any language.
 CLAUSE = re.compile("|".join([r"[;；]\s*", r"\s[–—-]+\s", *map(comma, packs())]), re.IGNORECASE)
 DROPPED, CJK_DROPPED = (either(every(lambda pack: pack.clauses.dropped, spaced=spaced)) for spaced in (True, False))
-CONJUNCTION = re.compile(rf"(?:{DROPPED})\s+|{CJK_DROPPED}", re.IGNORECASE)
+CONJUNCTION = re.compile(rf"^(?:(?:{DROPPED})\s+|(?:{CJK_DROPPED}))", re.IGNORECASE)
+#: A clause that begins so holds for all of its sentence.
+CONDITION = re.compile(rf"(?:^|[,，、]\s*)(?:{whole(lambda pack: pack.clauses.conditions)})", re.IGNORECASE)
 BREATH = re.compile(r"[,，、;；]\s*")
 
 
 def sentence_ends(line: str) -> Iterator[int]:
-    """Where sentences end. An abbreviation, an initial or a German ordinal does not end one."""
+    """Where sentences end. No dot does behind an abbreviation, an initial or a German ordinal, or inside a sentence."""
     for match in END.finditer(line):
-        if match[0] != "." or ends_sentence(line, match.start(), match.end()):
+        if match[0].strip(".…") or ends_sentence(line, match.start(), match.end()):
             yield match.end()
 
 
@@ -48,17 +51,15 @@ def ends_sentence(line: str, start: int, end: int) -> bool:
 
 
 def clauses(sentence: str) -> Iterator[str]:
-    """The clauses of a sentence that can stand alone; a tail that only praises is dropped."""
-    if length(sentence) < CUT_FROM:
+    """The clauses of a sentence that can stand alone; all of it where one is the condition of another."""
+    if length(sentence) < CUT_FROM or CONDITION.search(sentence):
         yield sentence
         return
     piece = ""
     for clause in cut(sentence, CLAUSE):
         if piece and is_weighty(piece) and is_weighty(clause):
             yield finished(piece)
-            piece = CONJUNCTION.sub("", clause, count=1) if CONJUNCTION.match(clause) else clause
-        elif piece and not tells(clause):
-            continue
+            piece = clause if denies(clause) else CONJUNCTION.sub("", clause, count=1)
         else:
             piece += clause
     yield finished(piece)
@@ -96,7 +97,7 @@ def ended(text: str) -> str:
 
 
 def bounded(sentence: str) -> Iterator[str]:
-    """Pieces short enough to be facts: cut at commas, and between words where speech has none."""
+    """Pieces short enough to be facts: cut at commas, and between words where speech has none; "…" marks a cut."""
     if length(sentence) <= MOST_WORDS and len(sentence) <= MOST_CHARACTERS:
         yield sentence
         return
@@ -104,8 +105,8 @@ def bounded(sentence: str) -> Iterator[str]:
     for breath in cut(sentence, BREATH):
         for part in chopped(breath):
             if piece and (length(piece + part) > MOST_WORDS or len(piece + part) > MOST_CHARACTERS):
-                yield finished(piece)
-                piece = ""
+                yield f"{finished(piece)}…"
+                piece = "…"
             piece += part
     if finished(piece):
         yield finished(piece)

@@ -1,0 +1,79 @@
+"""Transcribed speech: sounds that say nothing, and words that are begun twice."""
+
+import re
+from collections.abc import Iterable
+
+from memorybank.language import every, packs, spelt, spoken
+from memorybank.language.sentences.denying import ASIDE, unless_denied
+from memorybank.language.terms import FUNCTION, words
+
+#: What grammar says twice by itself: "that that", "nous nous".
+DOUBLED = frozenset(every(lambda pack: pack.talk.doubled))
+#: A single one of these is a word begun; a vowel may be a word.
+CONSONANT = re.compile("[b-df-hj-np-tv-xz]")
+
+
+def sounds(among: Iterable[str]) -> re.Pattern[str]:
+    """One or more of these sounds, with the commas around them."""
+    return re.compile(
+        rf"(?:^|,?\s+)(?:(?:{spelt(among)})(?![\w'’-])(?:,|(?:\.\.\.|…)(?=\s))?(?:\s+|$|(?=[.!?;])))+", re.IGNORECASE
+    )
+
+
+# "um" is a preposition in German and an article in Portuguese: a sound counts in its own language.
+SOUNDS = {each.code: sounds(each.talk.hesitations) for each in packs() if each.spaced}
+CJK_SOUNDS = re.compile(
+    rf"(?:^|(?<=[，、。]))(?:{spelt(every(lambda pack: pack.talk.hesitations, spaced=False))})[，、…]+"
+)
+
+WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
+AGAIN = re.compile(rf"(?<![\w'’.-])(?P<said>{WORD}(?:\s+{WORD}){{0,2}}),?\s+(?=(?P=said)(?![\w-]))", re.IGNORECASE)
+BEGUN = re.compile(
+    r"(?:^|(?P<before>[^\W\d_]+)\s+|(?<=[,.;:!?…]\s))(?P<begun>[^\W\d_]{1,3})-?,?\s+"
+    r"(?=(?P<word>(?P=begun)[^\W\d_]+)(?![\w-]))",
+    re.IGNORECASE,
+)
+
+
+def fluent(text: str) -> str:
+    """The text without such sounds and without what is said again at once; as it is where something is denied."""
+    text = CJK_SOUNDS.sub(_unless_denied, text)
+    code = spoken(words(text))
+    if code:
+        text = SOUNDS[code].sub(_unless_denied, text)
+    for _ in range(3):  # "I I I", "the th the"
+        text, before = AGAIN.sub(_once, BEGUN.sub(_whole, text)), text
+        if text == before:
+            break
+    return text.strip()
+
+
+def halts(text: str) -> bool:
+    """Whether it still stammers or breaks off."""
+    said = words(text)
+    sounding = (code := spoken(said)) and SOUNDS[code].search(text)
+    torn = text.endswith("…") or text.startswith("…") or (bool(said) and said[-1] in FUNCTION)
+    return bool(sounding) or torn or any(_stammered(match["said"]) for match in AGAIN.finditer(text))
+
+
+def _unless_denied(match: re.Match[str]) -> str:
+    return unless_denied(match, ASIDE, " " if match.start() else "")
+
+
+def _once(match: re.Match[str]) -> str:
+    return unless_denied(match, ASIDE) if _stammered(match["said"]) else match[0]
+
+
+def _stammered(said: str) -> bool:
+    """Whether nobody would say these words twice on purpose: function words that grammar does not double."""
+    return all(word in FUNCTION and word not in DOUBLED for word in said.casefold().split())
+
+
+def _whole(match: re.Match[str]) -> str:
+    """Without the beginning of a function word, where no noun stands before that a letter may name."""
+    begun, word, before = (match[name].casefold() if match[name] else "" for name in ("begun", "word", "before"))
+    is_word = not CONSONANT.fullmatch(begun) if len(begun) == 1 else begun in FUNCTION
+    is_name = before not in FUNCTION if len(begun) == 1 else not match["begun"].islower()
+    if is_word or word not in FUNCTION or (before and is_name):
+        return match[0]
+    return unless_denied(match, ASIDE, match[0][: match.start("begun") - match.start()])
