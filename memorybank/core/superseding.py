@@ -52,13 +52,10 @@ def _patterns() -> Iterator[str]:
 
 _PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
 _HEDGED = re.compile(rf"{whole(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
-#: Content words that make the rest of a replaced fact worth keeping.
-ENOUGH = 4
 _IGNORED = frozenset(terms(" ".join(every(lambda pack: pack.changes.generic))))
 _WORD = re.compile(r"\w")
-#: With the value, its reason is over.
-_REASON = re.compile(whole(lambda pack: pack.changes.reason), re.IGNORECASE)
-_CLAUSE = re.compile(r"(?<=[.,;!?])\s|[()\n、。，；：]| – | — ")
+#: The comma of a date parts nothing: "July 1, 2026".
+_CLAUSE = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +177,6 @@ def subjects(text: str, value: str) -> frozenset[str]:
             near = (found for before in reversed(clauses[: number + 1]) if (found := _subjects(before, value)))
             about |= next(near, frozenset())
     return about
-
-
-def remainder(text: str, value: str) -> str:
-    """What ``text`` says besides the clauses that state ``value``; "" if that is too little to stand alone."""
-    clauses = [clause.strip() for clause in _CLAUSE.split(text)]
-    kept = [clause for clause in clauses if clause and not _states(clause, value) and not _REASON.match(clause)]
-    rest = " ".join(kept).rstrip(" ,;:–—")
-    return rest[:1].upper() + rest[1:] if len(_subjects(rest, value)) >= ENOUGH else ""
 
 
 def _subjects(clause: str, value: str) -> frozenset[str]:

@@ -58,7 +58,7 @@ def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
 def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
     """Link older facts of the bank to the one of ``facts``, all of one chat, that says it replaces what they state.
 
-    What a person pinned or edited stands. What an older fact says besides stays, as a fact of its own.
+    What a person pinned or edited stands. What an older fact says besides goes with it: half a sentence misleads.
     """
     said = [(fact, replacement) for fact in facts for replacement in superseding.replacements(fact.text)]
     if not said:
@@ -67,8 +67,7 @@ def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
     older = _stating(values, _chats(bank, values) | {fact.entry.chat_id for fact in facts})
     for fact, replacement in said:
         replaced = [old for old in older if _is_replaced(old, fact, replacement)]
-        for old in replaced:
-            _replace(old, fact, replacement.old)
+        Fact.objects.filter(pk__in=[old.pk for old in replaced]).update(superseded_by=fact)
         if not fact.quarantine:  # else what it replaces still stands
             older = [old for old in older if old not in replaced]
 
@@ -92,14 +91,3 @@ def _is_replaced(old: Fact, new: Fact, replacement: Replacement) -> bool:
     if old.pk >= new.pk or old.said_on > new.said_on:
         return False
     return superseding.is_replaced(old.text, new.text, replacement, decided=old.kind == Fact.Kind.DECISION)
-
-
-def _replace(old: Fact, new: Fact, value: str) -> None:
-    Fact.objects.filter(pk=old.pk).update(superseded_by=new)
-    rest = superseding.remainder(old.text, value)
-    if rest:
-        size = tokens.count(rest, conf.current().encoding)
-        own = Fact.objects.get(pk=old.pk)
-        own.pk, own.text, own.tokens, own.superseded_by_id, own._state.adding = None, rest, size, None, True
-        own.save()
-        Entry.objects.filter(pk=old.entry_id).update(tokens=F("tokens") + size)

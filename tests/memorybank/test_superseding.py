@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memorybank.core.superseding import Replacement, changes, is_replaced, mark_changes, remainder, replacements
+from memorybank.core.superseding import Replacement, changes, is_replaced, mark_changes, replacements
 from memorybank.core.turns import Draft, Turn, Utterance
 
 NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
@@ -70,14 +70,6 @@ def test_an_older_fact_gives_way_only_if_it_states_that_value_of_the_same_thing(
     older: str, newer: str, old: str, decided: bool, expected: bool
 ) -> None:
     assert is_replaced(older, newer, Replacement(old), decided=decided) is expected
-
-
-def test_what_else_an_older_fact_says_remains() -> None:
-    assert remainder("The launch is on 3 May, and Lena prepares the press kit in Lyon.", "3 May") == (
-        "And Lena prepares the press kit in Lyon."
-    )
-    assert remainder("It will use MySQL 8, because the ops team already runs six of them.", "MySQL 8") == ""
-    assert remainder("The launch is on 3 May.", "3 May") == ""
 
 
 def test_a_fact_names_what_it_replaces_if_anybody_in_its_turn_said_so() -> None:
