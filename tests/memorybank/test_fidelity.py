@@ -1,0 +1,80 @@
+"""Nothing is in memory that nobody said: every fact of the sample, and of made-up talk, held against its turn."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import projects
+from benchmarks.verbatim import violations
+from memorybank.core.extraction import extract
+from memorybank.core.transcript import read
+from memorybank.core.turns import Turn, Utterance
+from memorybank.models import Output
+from memorybank.safety.redaction import Masker
+
+NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
+SAMPLE = Path(projects.__file__).parent / "sample" / "chats.jsonl"
+
+
+def chats() -> Iterator[list[Turn]]:
+    """The chats of the sample, as memory reads them."""
+    outputs: dict[str, list[Output]] = defaultdict(list)
+    for number, raw in enumerate(SAMPLE.read_text(encoding="utf-8").splitlines()):
+        line = json.loads(raw)
+        own = {name: line.get(name) or "" for name in ("question", "answer")}
+        at = datetime.fromisoformat(line["created_at"])
+        outputs[line["chat"]].append(
+            Output(pk=number, author=line["user"], messages=line.get("messages") or [], created_at=at, **own)
+        )
+    for own_outputs in outputs.values():
+        yield read(own_outputs, tz=ZoneInfo("UTC"), masker=Masker())
+
+
+def unsaid(turns: list[Turn]) -> list[tuple[str, list[str]]]:
+    """Each fact of these turns that says more, or less, than its turn, and what is wrong."""
+    said = {turn.id: "\n".join(u.text for u in turn.utterances) for turn in turns}
+    before = dict(zip(said, ["", *said.values()], strict=False))
+    names = frozenset(word for turn in turns for u in turn.utterances for word in u.speaker.casefold().split())
+    drafts = extract(turns, encoding="o200k_base", share=1.0)
+    judged = [(d.text, violations(d.text, said[d.citations[0]], before[d.citations[0]], names)) for d in drafts]
+    return [(text, found) for text, found in judged if found]
+
+
+def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
+    assert [wrong for turns in chats() for wrong in unsaid(turns)] == []
+
+
+@pytest.mark.parametrize(
+    ("fact", "said", "kind"),
+    [
+        ("This is not a display.", "This is not just a display.", "left out under negation"),
+        ("We met half around October 2025.", "We met half a year ago.", "date for part of a phrase"),
+        ("We met in 2025.", "We met some time back.", "date for no phrase"),
+        ("Design is dragging a bit, 2026.", "Design is dragging a bit, so it moves to July 1, 2026.", "left out"),
+        ("We close the account.", "If the audit fails, we close the account.", "condition cut off"),
+        ("Ana and Bea left.", "Ana, Tom the plumber and Bea left.", "left out"),
+        ("It costs 5 euro.", "I guess it costs 5 euro.", "begins inside a clause"),
+        ("The launch is on Friday.", "The launch is on Monday.", "unsaid word"),
+        ("We ship on Friday.", "We ship on Friday, but not in May.", "negation cut off"),
+    ],
+)
+def test_the_judge_sees_what_nobody_said(fact: str, said: str, kind: str) -> None:
+    assert kind in violations(fact, said)
+
+
+WORDS = st.sampled_from(
+    "the we not just really um uh yesterday last week half a year ago two or three launch moves to Lyon on Tuesday, "
+    "if and but I think invoices, don't very never because, actually so nobody else knows the the budget".split()
+)
+
+
+@given(st.lists(WORDS, min_size=3, max_size=60).map(" ".join))
+def test_no_talk_makes_a_fact_that_nobody_said(said: str) -> None:
+    assert unsaid([Turn(1, NOON, (Utterance("user", "priya", f"{said}."),))]) == []
