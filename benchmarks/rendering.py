@@ -8,7 +8,9 @@ from functools import partial
 from django.db import connection
 
 from memorybank import conf
-from memorybank.core import packing
+from memorybank.core.packing.block import pack
+from memorybank.core.packing.pool import Pool
+from memorybank.core.packing.values import Block
 from memorybank.models import Bank
 from memorybank.reading import candidates, rendering
 from memorybank.reading.candidates import Memory
@@ -41,10 +43,10 @@ def _bank(size: int) -> Bank:
     return bank
 
 
-def _pack(memory: Memory) -> packing.Block:
+def _pack(memory: Memory) -> Block:
     """As for a first block, from a pool of its own."""
-    pool = packing.Pool(memory.candidates, conf.current().encoding, memory.stable_before)
-    return packing.pack(pool, BUDGET)
+    pool = Pool(memory.candidates, conf.current().encoding, memory.stable_before)
+    return pack(pool, BUDGET)
 
 
 def _rows(bank: Bank, load: float, pack: float, whole: float) -> list[Measurement]:

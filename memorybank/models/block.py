@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models, transaction
 from django.db.models import F
 
 from memorybank import conf
-from memorybank.core.packing import Sourced
 from memorybank.language import tokens
 
 from .bank import Bank
+
+if TYPE_CHECKING:
+    from memorybank.core.packing.sourced import Sourced
 
 #: Before any time that a sweep may be told: no chat is older.
 LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
@@ -101,6 +103,8 @@ class StoredBlock(models.Model):
 
     def without(self, budget: int, *, chats: Collection[str], facts: Collection[int] = ()) -> Sourced:
         """Without the words of some chats and without some facts, counted in the encoding that is set now."""
+        from memorybank.core.packing.sourced import Sourced  # a command that shows no block begins without it
+
         encoding = conf.current().encoding
         # else the setting was changed a moment ago
         size = self.tokens if encoding == self.encoding else tokens.count(self.text, encoding)

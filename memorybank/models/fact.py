@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.db import models
 from django.db.models import Case, F, Q, When
 
-from memorybank.core.packing.items import LABEL
+from memorybank.core.packing.values import LABEL
 
 from .bank import Bank
 from .entry import Entry

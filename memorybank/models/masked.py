@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 from django.utils.crypto import salted_hmac
 
-from memorybank.safety.redaction import PERSONAL, Known, Masker, digest
-
 from .bank import Bank
+
+if TYPE_CHECKING:
+    from memorybank.safety.redaction import Masker
+
+# Rules are imported where they mask: a command that masks nothing begins without them.
 
 
 class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
@@ -31,6 +34,8 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
 
     def learn(self, bank: Bank, values: Mapping[str, str]) -> dict[str, str]:
         """Keep what is new of these values, which map to their kinds; what that was. The caller holds the bank."""
+        from memorybank.safety.redaction import PERSONAL, digest
+
         key = _key(bank)
         digests = {digest(key, value): value for value in values}
         there = set(self.filter(bank=bank, digest__in=digests).values_list("digest", flat=True)) if digests else set()
@@ -49,6 +54,8 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
 
 
 def _masker(bank: Bank, rows: Iterable[MaskedValue]) -> Masker:
+    from memorybank.safety.redaction import Known, Masker
+
     kinds = {row.digest: row.kind for row in rows}
     return Masker(bank.redact_personal, Known(_key(bank), kinds, sorted({row.length for row in rows})))
 

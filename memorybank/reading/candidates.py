@@ -16,8 +16,11 @@ from django.db.models import ExpressionWrapper, F, QuerySet, Sum, TextField
 from django.db.models.expressions import Combinable
 
 from memorybank import conf
-from memorybank.core import packing, periods
-from memorybank.core.packing import Candidate, Source
+from memorybank.core import periods
+from memorybank.core.packing.objective import checkpoint, reached
+from memorybank.core.packing.pool import Pool
+from memorybank.core.packing.sourced import Source
+from memorybank.core.packing.values import Candidate
 from memorybank.language import dates
 from memorybank.models import Bank, Entry, Fact, Granularity
 from memorybank.models.fact import FactQuerySet
@@ -64,9 +67,9 @@ class Memory:
     stable_before: datetime | None = None
 
     @cached_property
-    def pool(self) -> packing.Pool:
+    def pool(self) -> Pool:
         """The candidates, made ready for packing once."""
-        return packing.Pool(self.candidates, conf.current().encoding, self.stable_before)
+        return Pool(self.candidates, conf.current().encoding, self.stable_before)
 
     def explain(self, fact: int) -> Source:
         """Whose words a fact is: the chats and the outputs of the leaf facts that it is or rests on."""
@@ -163,12 +166,12 @@ def _stable_before(bank: Bank, budget: int) -> datetime | None:
     """
     days = list(growth(bank))
     sizes = [size for _, size in days]
-    level = packing.checkpoint(sum(sizes), budget)
-    if (full := packing.reached(sizes, level)) == len(days):
+    level = checkpoint(sum(sizes), budget)
+    if (full := reached(sizes, level)) == len(days):
         return None
     leaves = bank.entries.leaves().filter(period_start=days[full][0]).order_by("last_at", "pk")
     of_day = list(leaves.values_list("last_at", "tokens"))
-    place = packing.reached([size for _, size in of_day], level - sum(sizes[:full]))
+    place = reached([size for _, size in of_day], level - sum(sizes[:full]))
     return of_day[place][0] if place < len(of_day) else None
 
 

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memorybank import conf
-from memorybank.core import packing
-from memorybank.core.packing import Line, Passage, Sourced
+from memorybank.core.packing.block import pack
+from memorybank.core.packing.listing import listed
+from memorybank.core.packing.sourced import Sourced
+from memorybank.core.packing.values import Line, Passage
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Granularity, StoredBlock
 from memorybank.reading import recall
@@ -79,7 +81,7 @@ def render(
 def sourced(bank: Bank, budget: int) -> Sourced:
     """The block of everything that may be shown, with its reserve and sources."""
     memory = load(bank, budget=budget)
-    block = packing.pack(memory.pool, budget)
+    block = pack(memory.pool, budget)
     facts = {fact for line in (*block.lines, *block.reserve) for fact in line.ids}
     return Sourced(block, {fact: memory.explain(fact) for fact in facts})
 
@@ -101,7 +103,7 @@ def notes(
         return NOTHING
     said, speakers = [line.text for line in beside.block.lines], [line.speaker for line in beside.block.lines]
     found = recall.answering(bank, question, room=room, said=said, exclude_chat=exclude_chat, now=now)
-    packed = packing.listed(found, room, header=RECALLED, speakers=speakers, encoding=conf.current().encoding)
+    packed = listed(found, room, header=RECALLED, speakers=speakers, encoding=conf.current().encoding)
     chats = {passage.chat_key for passage in packed.passages}
     return Text(packed.text, packed.tokens, tuple(map(_shown_passage, packed.passages)), tuple(sorted(chats)))
 

@@ -15,8 +15,9 @@ from django.db import transaction
 from django.db.models import Case, F, Min, Q, Value, When
 
 from memorybank import conf
-from memorybank.core import extraction, ladder, packing, periods, transcript
+from memorybank.core import extraction, ladder, periods, transcript
 from memorybank.core.ladder import Node, Step
+from memorybank.core.packing.block import pack
 from memorybank.core.transcript import Item
 from memorybank.core.turns import Draft
 from memorybank.core.validation import Line
@@ -156,7 +157,7 @@ def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact
 
 def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
     """The facts worth most under ``target`` tokens, in their order."""
-    block = packing.pack([leaf_candidate(fact) for fact in facts], target, reserve=False)
+    block = pack([leaf_candidate(fact) for fact in facts], target, reserve=False)
     chosen = {line.ids[0] for line in block.lines}
     return [fact for fact in facts if fact.pk in chosen]
 

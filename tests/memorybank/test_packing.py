@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank.core.packing import HEADER, Block, Candidate, Notes, Passage, Pool, Source, Sourced, listed, pack
+from memorybank.core.packing.block import HEADER, pack
 from memorybank.core.packing.layout import Sheet
+from memorybank.core.packing.listing import listed
+from memorybank.core.packing.pool import Pool
+from memorybank.core.packing.sourced import Source, Sourced
+from memorybank.core.packing.values import Block, Candidate, Notes, Passage
 from memorybank.language import tokens
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)

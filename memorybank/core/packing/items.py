@@ -10,9 +10,6 @@ from memorybank.language.sentences import ended
 from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.quoting import quoted
 
-# What a fact costs beside its own tokens, on average: a share of its date and speaker.
-LABEL = 3
-
 S = TypeVar("S", bound=Said)
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
 
-from memorybank.core.packing.items import LABEL, Item, as_line, concepts
-from memorybank.core.packing.values import Candidate
+from memorybank.core.packing.items import Item, as_line, concepts
+from memorybank.core.packing.values import LABEL, Candidate
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
 

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from memorybank.core.packing.choosing import Selection
-from memorybank.core.packing.items import LABEL, Item
+from memorybank.core.packing.items import Item
 from memorybank.core.packing.pool import Pool, worth
-from memorybank.core.packing.values import Candidate
+from memorybank.core.packing.values import LABEL, Candidate
 
 # Only this many times the room is looked at closely, and some tokens in any case; the rest has no chance.
 PREFILTER, PREFILTER_LEAST = 3, 1200

@@ -6,6 +6,9 @@ from typing import NamedTuple, Protocol
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 
+#: What a fact costs beside its own tokens, on average: a share of its date and speaker.
+LABEL = 3
+
 
 class Said(Protocol):
     """What laying out needs to know of whatever is shown: its words, and where they stand."""

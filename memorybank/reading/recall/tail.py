@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memorybank import conf
-from memorybank.core.packing import Passage
+from memorybank.core.packing.values import Passage
 from memorybank.language import dates, tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
