@@ -60,14 +60,16 @@ class Task:
 
 
 def read_log(path: Path, *, transcript: bool = False) -> list[ImportLine]:
-    """Every line of a log; a bad one ends the benchmark, because it would falsify the score."""
-    lines = []
+    """Every line of a log; a bad one ends the benchmark, because it would falsify the score, and so would answers of
+    people that count as a model's: what looks like a transcript is read as one.
+    """
+    reader, lines = Reader(timezone.now(), transcript), []
     with path.open(encoding="utf-8") as file:
-        for line in Reader(timezone.now(), transcript).read(file):
+        for line in reader.read(file):
             if isinstance(line, BadLineError):
                 raise SystemExit(f"{path}: {line}")
             lines.append(line)
-    return lines
+    return read_log(path, transcript=True) if reader.hint else lines
 
 
 def read_questions(path: Path) -> list[Question]:

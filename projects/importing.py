@@ -24,6 +24,8 @@ from .printing import is_utf8, printable
 from .transcripts import names_of_members, spoken
 
 #: A line longer than this is refused unread: it cannot hold outputs within their limits.
+#: From so many lines on, a file that looks like a transcript is asked about.
+HINT_FROM = 10
 MAX_LINE = 8_000_000
 #: Lines recorded in one transaction, and about how much of them is held in memory.
 BATCH, BATCH_CHARACTERS = 1000, 8_000_000
@@ -72,6 +74,19 @@ class Reader:
     now: datetime
     transcript: bool = False
     seen: Counter[str] = field(default_factory=Counter)
+    #: Lines that could be read, and those of them that open with their author's name.
+    lines: int = 0
+    named: int = 0
+
+    @property
+    def hint(self) -> str:
+        """What to ask whoever imports talk between people as if a model had answered; "" when nothing suggests it."""
+        if self.transcript or self.lines < HINT_FROM or self.named * 2 < self.lines:
+            return ""
+        return (
+            f"{self.named:,} of {self.lines:,} lines open with their author's name. If this is talk between people, say "
+            "--transcript: else answers count as a model's, and little of them is kept."
+        )
 
     def read(self, lines: Iterable[str]) -> Iterator[ImportLine | BadLineError]:
         """Each non-blank line, or why it cannot be taken."""
@@ -98,6 +113,8 @@ class Reader:
             key=self._key(row),
         )
         output.require_valid(self.now)
+        self.lines += 1
+        self.named += output.question.startswith(f"{output.author}:")
         return ImportLine(number, row["tenant"], row["project"], output, len(text), self.transcript)
 
     def _key(self, row: dict[str, Any]) -> str:

@@ -75,6 +75,12 @@ class TranscriptTests(ImportCase):
         output = Output.objects.get()
         self.assertEqual((output.question, output.said_by, output.answered_by), ("Caroline: I went there.", "", ""))
 
+    def test_it_asks_whether_talk_between_people_is_a_transcript(self) -> None:
+        talk = [{**self.TALK, "user": "Caroline", "id": f"t{number}"} for number in range(12)]
+        self.assertIn("--transcript", self.take(*talk).err)
+        self.assertNotIn("--transcript", self.take(*talk, options=["--transcript"]).err)
+        self.assertNotIn("--transcript", self.take(*({**GOOD, "id": f"g{number}"} for number in range(12))).err)
+
     def test_it_takes_the_speakers_of_a_transcript(self) -> None:
         self.take(self.TALK, options=["--transcript"])
         output = Output.objects.get()

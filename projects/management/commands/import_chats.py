@@ -41,8 +41,9 @@ class Command(MemoryCommand):
     def handle(self, *, file: str, enable: bool, strict: bool, transcript: bool, json: bool, **options: Any) -> None:
         projects = Projects()
         counts = {"lines": 0, "recorded": 0, "known": 0, "bad": 0}
+        reader = Reader(now(), transcript)
         with opened(file) as lines, _bar(lines) as bar:
-            for batch in batches(Reader(now(), transcript).read(lines), strict=strict):
+            for batch in batches(reader.read(lines), strict=strict):
                 for outcome in take(projects, batch, now=now()):
                     counts["lines"] += 1
                     counts[self._counted(outcome, strict)] += 1
@@ -51,6 +52,8 @@ class Command(MemoryCommand):
             for project in projects.all():
                 services.enable(project.bank, actor=ACTOR, disclosure_accepted=True)
         counts["projects"] = len(projects.all())
+        if reader.hint:
+            self.stderr.write(reader.hint)
         self.print_json(counts) if json else self.print_counts(counts)
         if counts["bad"]:
             raise CommandError(

@@ -44,7 +44,10 @@ class Command(MemoryCommand):
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *, file: str, step: timedelta, json: bool, **options: Any) -> None:
-        lines = self._lines(Reader(now(), options["transcript"]), file)
+        reader = Reader(now(), options["transcript"])
+        lines = self._lines(reader, file)
+        if reader.hint:
+            self.stderr.write(reader.hint)
         settings = {"max_tokens": options["budget"]} if options["budget"] else {}
 
         def prepare(bank: Bank) -> None:
