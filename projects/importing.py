@@ -84,7 +84,7 @@ class Reader:
         if self.transcript or self.lines < HINT_FROM or self.named * 2 < self.lines:
             return ""
         return (
-            f"{self.named:,} of {self.lines:,} lines open with their author's name. If this is talk between people, say "
+            f"{self.named:,} of {self.lines:,} lines open with their author's name. Talk between people? Say "
             "--transcript: else answers count as a model's, and little of them is kept."
         )
 

@@ -18,7 +18,7 @@ OFFLINE = """
 import socket
 def refuse(*a, **k): raise AssertionError("the network was used")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-from memorybank import tokens
+from memorybank.language import tokens
 print([tokens.count("Postgres 16 for billing", name) for name in tokens.ENCODINGS])
 """
 
