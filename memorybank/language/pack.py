@@ -175,8 +175,18 @@ class Secrets:
     #: Patterns of names for a key or token, and words of which one is in all of them.
     keys: Words = ()
     key_words: Words = ()
-    #: Between a secret and its value: "is".
+    #: Between a secret and its value: "is", and what else may stand there: "to", "as".
     says: Words = ()
+    becomes: Words = ()
+    #: Patterns: what is said of a password that is none: "wrong", "expired".
+    states: Words = ()
+    #: Patterns: what a code opens, what one calls a code, and verbs of giving it; two of the three announce digits.
+    places: Words = ()
+    codes: Words = ()
+    types: Words = ()
+    #: Patterns: "unlocks with" and its like, and looser names for a secret made of words.
+    opens: Words = ()
+    wordings: Words = ()
 
 
 @dataclass(frozen=True, slots=True)

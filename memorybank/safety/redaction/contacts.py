@@ -11,22 +11,27 @@ from memorybank.safety.redaction.spans import Span, before_numbers
 KINDS = ("e-mail address", "phone number", "address", "ip address")
 
 _EMAIL = re.compile(
-    r"(?<![\w.+%-])(?!git@)[\w+%-](?:[\w.+%'-]{0,62}[\w+%-])?@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,6}[^\W\d_]{2,24}(?![\w@-])"
+    r"(?<![\w.+%-])(?!git@)[\w+%-](?:[\w.+%'-]{0,62}[\w+%-])?(?:[@＠]|%40)(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,6}[^\W\d_]{2,24}(?![\w@-])"
 )
 _AT, _DOT = (
     either(map(re.escape, masking(of))) for of in (lambda pack: pack.personal.at, lambda pack: pack.personal.dot)
 )
-_AT_SIGN = rf"(?:\s?[(\[{{<]\s?(?:@|{_AT})\s?[)\]}}>]\s?|\s(?:{_AT})\s|\s@\s)"
-_DOT_SIGN = rf"(?:\s?[(\[{{<]\s?(?:\.|{_DOT})\s?[)\]}}>]\s?|\s(?:{_DOT})\s|\s\.\s|\.)"
+_CJK_AT, _CJK_DOT = (
+    either(map(re.escape, masking(of, spaced=False)))
+    for of in (lambda pack: pack.personal.at, lambda pack: pack.personal.dot)
+)
+_AT_SIGN = rf"(?:\s?[(\[{{<]\s?(?:@|{_AT})\s?[)\]}}>]\s?|\s(?:{_AT})\s|_(?:{_AT})_|-(?:{_AT})-|{_CJK_AT}|\s@\s)"
+_DOT_SIGN = (
+    rf"(?:\s?[(\[{{<]\s?(?:\.|{_DOT})\s?[)\]}}>]\s?|\s(?:{_DOT})\s|_(?:{_DOT})_|-(?:{_DOT})-|{_CJK_DOT}|\s\.\s|\.)"
+)
 _SPELT_EMAIL = re.compile(
-    rf"(?<![\w.])[\w+-]{{1,40}}(?:{_DOT_SIGN}[\w+-]{{1,40}}){{0,3}}(?P<at>{_AT_SIGN})(?P<host>[\w-]{{1,40}})(?P<dots>(?:{_DOT_SIGN}[a-z][\w-]{{1,40}}){{0,3}}{_DOT_SIGN}[a-z]{{2,6}})(?!\w)",
+    rf"(?<![\w.])[\w+-]{{1,40}}(?:{_DOT_SIGN}[\w+-]{{1,40}}){{0,3}}(?P<at>{_AT_SIGN})(?P<host>[\w-]{{1,40}})(?P<dots>(?:{_DOT_SIGN}[a-z][\w-]{{1,40}}){{0,3}}{_DOT_SIGN}(?P<top>[^\W\d_]{{2,24}}))(?!\w)",
     re.I,
 )
+# Letter by letter: "a n n a @ m a i l . d e".
+_PARTED_EMAIL = re.compile(r"(?<!\S)(?:[\w.+-] ){2,40}@(?: [\w.-]){4,60}(?!\w)")
 _INTERNATIONAL = re.compile(r"(?<![a-zA-Z\d_+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")
 _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-]|\.\d)")
-_SAYS = either(
-    [*masking(lambda pack: pack.personal.phone_number), *masking(lambda pack: pack.secrets.says, spaced=True)]
-)
 _PHONES = masking(lambda pack: pack.personal.phones, spaced=True)
 _CJK_PHONES = masking(lambda pack: pack.personal.phones, spaced=False)
 _PHONE_CUE = re.compile(rf"(?<!\w)(?:{either(_PHONES)})(?!\w)|{either(_CJK_PHONES)}", re.I)
@@ -58,8 +63,9 @@ _VERSION = re.compile(r"(?:v|ver\.?|version|firmware|release|build|driver|api|sd
 
 def found(text: str) -> Iterator[Span]:
     """Every way to reach somebody."""
-    if "@" in text:
-        yield from (Span(*match.span(), "e-mail address") for match in _EMAIL.finditer(text))
+    if any(sign in text for sign in ("@", "＠", "%40")):
+        for pattern in (_EMAIL, _PARTED_EMAIL):
+            yield from (Span(*match.span(), "e-mail address") for match in pattern.finditer(text))
     for match in _SPELT_EMAIL.finditer(text):
         yield from _spelt(match)
     yield from _phones(text)
@@ -73,7 +79,12 @@ def found(text: str) -> Iterator[Span]:
 def _spelt(match: re.Match[str]) -> Iterator[Span]:
     """``anna at example dot com``, but not "meet at noon. then" nor "at the dot com"."""
     names = re.split(r"[\s.]+", match[0].casefold())
-    signed = match["at"].strip()[0] in "@([{<" or not match["dots"].startswith(".")
+    bracketed = match["at"].strip()[0] in "@([{<"
+    signed = (
+        bracketed
+        or "." in match[0][: match.start("at") - match.start()]
+        or (not match["dots"].startswith(".") and len(match["top"]) <= 6)
+    )
     if signed and not any(name in _FUNCTION for name in (names[0], match["host"].casefold())):
         yield Span(*match.span(), "e-mail address")
 

@@ -1,4 +1,4 @@
-"""Passwords, PINs and passphrases as people type them: announced by a word, in any order, with or without a sign.
+"""Passwords as people type them: announced by a word, in any order, with or without a sign.
 
 A word announces; how much what stands near looks like a password decides. When in doubt it stays.
 """
@@ -8,36 +8,24 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from memorybank.language import either, every, masking, spelt
+from memorybank.safety.redaction.links import IS, QUOTES, SAID, pattern
 from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
-from memorybank.safety.redaction.spans import Span, before_numbers
+from memorybank.safety.redaction.spans import Span
 
 #: Words behind an announcement, and before it, among which a password is looked for.
 BEHIND, BEFORE = 16, 12
-#: A passphrase has so many words, and so many at most.
-FEWEST, MOST = 4, 30
-#: From so many on it is the seed of a wallet, whose words are common ones.
-SEED = 10
 #: What announces: talk of a password, of a key, of getting in.
 KINDS = ("strong", "key", "weak")
 
 _WORDS = masking(lambda pack: pack.secrets.passwords)
 _SHORT = masking(lambda pack: pack.secrets.short)
 _KEYS = either(masking(lambda pack: pack.secrets.keys))
-_SAYS, _CJK_SAYS = (either(masking(lambda pack: pack.secrets.says, spaced=spaced)) for spaced in (True, False))
-_ACCESS, _PINS, _PHRASES = (
-    rf"(?<!\w)(?:{either(masking(of, spaced=True))})(?!\w)|{either(masking(of, spaced=False))}"
-    for of in (
-        lambda pack: pack.secrets.access,
-        lambda pack: pack.secrets.pins,
-        lambda pack: pack.secrets.phrases,
-    )
-)
-_QUOTES = "\"'`“”„«»「」『』‘’"
-_IS = rf"(?::=|[=-]>|→|\s[–—]\s|=|:|：|(?<=[\w’'])(?:['’]s|\s(?:{_SAYS}))\s|{_CJK_SAYS})"
+_ACCESS = pattern(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
+_PHRASES = pattern(lambda pack: pack.secrets.phrases)
 _ASSIGNED = re.compile(
     rf"(?:(?P<password>{spelt(_WORDS)})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
-    rf"(?P<sign>{_IS})\s{{0,4}}(?:(?P<quote>[{_QUOTES}])|(?P<brace>\{{))?"
-    rf"(?P<value>(?(quote)[^\n{_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{_QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{_QUOTES}]?)",
+    rf"(?P<sign>{IS})\s{{0,4}}(?:(?P<quote>[{QUOTES}])|(?P<brace>\{{))?"
+    rf"(?P<value>(?(quote)[^\n{QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{QUOTES}]?)",
     re.I,
 )
 _FLAG = re.compile(
@@ -45,27 +33,34 @@ _FLAG = re.compile(
     r"[\"']?(?P<value>[^\s\"'<>\[\]{}$-][^\s\"'<>\[\]]{3,128})",
     re.I,
 )
-_ANNOUNCED = re.compile(rf"(?P<strong>{spelt(_WORDS)})|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})", re.I)
+_ANNOUNCED = re.compile(
+    rf"(?P<strong>{spelt(_WORDS)}|(?<!\w)(?:{spelt(_SHORT)})(?!\w))|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})",
+    re.I,
+)
 _PAIR = re.compile(r"(?<![\w/.-])[\w.@-]{2,40} / (?P<value>[^\s/|,;<>\[\]]{7,64})(?!\s?/)")
 _WORD = re.compile(
-    rf"[^\s{_QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
+    rf"[^\s{QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
 )
 _TELLS = re.compile(r"[\d!@#$%^&*+~=]")
 _COUNTED = re.compile(r"[^\W\d_]{3}\d\d")
 _HEAD = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
-_LINKED = re.compile(rf"{_IS}\s?[{_QUOTES}]?$", re.I)
-_PIN = re.compile(_PINS, re.I)
-_DIGITS = re.compile(
-    rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>[:：=#]|\s(?:{_SAYS})(?=\s)|['’]s|{_CJK_SAYS}|[^\W\d]{{2}}))?\s{{0,2}}"
-    r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6})(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)",
+_LINKED = re.compile(rf"{IS}\s?[{QUOTES}]?$", re.I)
+_SAID = re.compile(rf"(?:{SAID})\s?[{QUOTES}]?$", re.I)
+_KEY_WORDS = spelt(word for word in masking(lambda pack: pack.secrets.key_words) if word.isalpha())
+_HANDED = re.compile(rf"(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?\s?[{QUOTES}]?$", re.I)
+_NUMBERED = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
+_PLAIN = re.compile(
+    rf"(?:{spelt(_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{SAID})\s{{0,2}}"
+    r"(?P<value>[^\W\d_]{6,24})(?=\s{0,2}(?:[.,;!?)\n]|$))",
     re.I,
 )
-_PHRASE = re.compile(
-    rf"(?:{_PHRASES})[^\n.!?:]{{0,60}}?(?::|：|\s(?:{_SAYS}))\s{{1,2}}[{_QUOTES}]?"
-    rf"(?P<value>[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{2,16}}){{{FEWEST - 1},{MOST - 1}}})",
+_AS = re.compile(
+    rf"(?<![^\s{QUOTES}])(?P<value>[^\s{QUOTES}]{{6,64}})[{QUOTES}]?(?=\s){IS}(?:\w{{1,10}} ){{0,2}}?"
+    rf"(?:{spelt(_WORDS)})(?!\w)",
     re.I,
 )
-_QUOTED = re.compile(rf"[{_QUOTES}]([^\n{_QUOTES}]{{6,64}})[{_QUOTES}]")
+_STATE = re.compile(pattern(lambda pack: pack.secrets.states), re.I)
+_QUOTED = re.compile(rf"[{QUOTES}]([^\n{QUOTES}]{{6,64}})[{QUOTES}]")
 _FUNCTION = frozenset(every(lambda pack: pack.words.function))
 # One of these is in whatever is announced. Looking for them is a hundred times faster than looking for it.
 _HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secrets.key_words))))
@@ -74,15 +69,27 @@ _HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secre
 def found(text: str) -> Iterator[Span]:
     """Every password and every other secret that a person would type."""
     yield from _pairs(text)
-    yield from _pins(text)
-    yield from _phrases(text)
     folded = text.casefold().replace("’", "'")
     if any(hint in folded for hint in _HINTS):
         yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
         yield from (
             Span(*match.span("value"), "password") for match in _FLAG.finditer(text) if not is_hollow(match["value"])
         )
+        yield from _plain(text)
     yield from _near(text)
+
+
+def _plain(text: str) -> Iterator[Span]:
+    """A word that stands where a password is told, and is nothing that is said of passwords."""
+    for match in _PLAIN.finditer(text):
+        gap, value = match["gap"].split(), match["value"].casefold()
+        if (not gap or gap[0] == "?" or gap[0].casefold() in _FUNCTION) and not (
+            value in _FUNCTION or _STATE.fullmatch(value) or value in _WORDS
+        ):
+            yield Span(*match.span("value"), "password")
+    for match in _AS.finditer(text):
+        if shape(match["value"]) > Shape.NONE:
+            yield Span(*match.span("value"), "password")
 
 
 def _pairs(text: str) -> Iterator[Span]:
@@ -96,28 +103,6 @@ def _pairs(text: str) -> Iterator[Span]:
 def _bare(word: str) -> str:
     """Without the punctuation of the sentence that it ends."""
     return word.rstrip(".!?:…")
-
-
-def _pins(text: str) -> Iterator[Span]:
-    """Digits behind what announces them."""
-    for announced in before_numbers(_PIN, text, 90):
-        match = _DIGITS.match(text, announced.end())
-        if match and not _is_year(match):
-            yield Span(*match.span("value"), "pin")
-
-
-def _is_year(match: re.Match[str]) -> bool:
-    """Rather a year than a PIN: nothing says that this is the one."""
-    said = match["sign"] and not re.fullmatch(r"\w\w", match["sign"])
-    return not said and bool(re.fullmatch(r"(?:19|20)\d\d", match["value"]))
-
-
-def _phrases(text: str) -> Iterator[Span]:
-    """Words without a sentence's little words, behind what announces a passphrase."""
-    for match in _PHRASE.finditer(text):
-        words = re.split(r"[ -]", match["value"].casefold())
-        if not 4 * sum(word in _FUNCTION for word in words) > (len(words) if len(words) >= SEED else 0):
-            yield Span(*match.span("value"), "passphrase")
 
 
 def _assigned(match: re.Match[str]) -> Span | None:
@@ -167,21 +152,36 @@ def _near(text: str) -> Iterator[Span]:
     for at, (begin, end) in enumerate(words):
         start, word = _told(text, begin, end) if strong[at] or key[at] or weak[at] else (begin, "")
         looks = shape(word)
-        if looks is Shape.MIXED:
-            follows = (at > 0 and words[at - 1][1] in ends) or _LINKED.search(text, max(0, start - 24), start)
-            looks = Shape.COMPOUND if follows and (len(word) >= 8 or _COUNTED.search(word)) else looks
+        if looks and looks is not Shape.ODD:
+            adjoins = at > 0 and words[at - 1][1] in ends
+            looks = _raised(text[max(0, start - 28) : start], word, looks, adjoins=adjoins)
         if (strong[at] and looks >= Shape.COMPOUND) or (weak[at] and looks is Shape.ODD and not is_joined(word)):
             yield _widened(text, Span(start, start + len(word), "password"))
+        elif weak[at] and looks and len(word) >= 8 and _HANDED.search(text, max(0, start - 28), start):
+            yield Span(start, start + len(word), "password")
         elif key[at] and is_random(word):
             yield Span(start, start + len(word), "secret")
+
+
+def _raised(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
+    """A word that is said to be it needs to look less like it."""
+    if _SAID.search(before) and _NUMBERED.fullmatch(word) and len(word) >= 10:
+        return Shape.ODD
+    if looks is Shape.MIXED and (adjoins or _LINKED.search(before)):
+        return Shape.COMPOUND if len(word) >= 8 or _COUNTED.search(word) or _NUMBERED.fullmatch(word) else looks
+    return looks
 
 
 def _told(text: str, start: int, end: int) -> tuple[int, str]:
     """The word, without the name in front of it: ``user:`` or ``DB_PASS=``."""
     head = _HEAD.match(text, start, end)
-    if head and (
-        head[0].endswith("=") or shape(_bare(text[head.end() : end])) or is_random(_bare(text[head.end() : end]))
-    ):
+    rest = _bare(text[head.end() : end]) if head else ""
+    named = (
+        head
+        and head[0][-1] == "="
+        and (head[0] in (head[0].lower(), head[0].upper()) or not _SAID.search(text, max(0, start - 28), start))
+    )
+    if head and (named or shape(rest) or is_random(rest)):
         start = head.end()
     return start, _bare(text[start:end])
 

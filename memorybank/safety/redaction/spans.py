@@ -10,7 +10,7 @@ from memorybank.language.masks import MASK, mask
 MASKED = "\ue000"
 # Emphasis within or around a word: a reader sees the word without it.
 _SIGNS = re.compile(r"(?<=\w)[*`~]{1,3}|[*`~]{1,3}(?=\w)")
-_NUMBER = re.compile(r"\d[\d ./-]{0,40}\d")
+_NUMBER = re.compile(r"\d[\dA-Z ./-]{0,40}\d")
 
 
 @dataclass(frozen=True, slots=True)

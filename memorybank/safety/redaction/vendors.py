@@ -25,7 +25,7 @@ _FORMATS = (
     ("discord webhook", re.compile(r"(?<=/api/webhooks/)\d{15,22}/[\w-]{30,100}")),
     (
         "seed of a second factor",
-        re.compile(r"(?<![\w-])(?=[A-Z ]{0,60}[2-7])[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![\w-])"),
+        re.compile(r"(?<![\w-])(?=[A-Z ]{0,60}[2-7])(?:[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}|[A-Z2-7]{24,64})(?![\w-])"),
     ),
 )
 # A prefix that vendors put before what is random; made-up and revoked ones, too, which Kingfisher lets through.

@@ -1,0 +1,60 @@
+"""PINs and codes of doors: digits that something announces."""
+
+import re
+from collections.abc import Iterator
+
+from memorybank.safety.redaction.links import IS, pattern
+from memorybank.safety.redaction.spans import Span, before_numbers
+
+#: So far apart, within one sentence, may stand what a code opens, the word for it and the code.
+REACH = 90
+
+_PIN = re.compile(pattern(lambda pack: pack.secrets.pins), re.I)
+_VALUE = r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6}[A-Z]?|\d{4,6}[A-Z])"
+_ENDS = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)"
+_DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{IS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_ENDS}", re.I)
+# What is counted is no code.
+_COUNTED = (
+    r"(?-i:[a-z]{2,20}s\b|(?:EUR|USD|GBP|CHF|[kmc]?m|k?g|[kMGT]B|[kM]?W|[ap]m|Uhr|Euro)\b)"
+    r"|[€$£%年月日元円个個件人台回次]"
+)
+_CODE = re.compile(
+    r"(?<![a-zA-Z\d_.,/#+$€£-])(?<!\d:)"
+    r"(?P<value>[*#]?\d(?:[ *-]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{2,4}|[A-Z]\d{4,6}[A-Z]?|\d{4,6}[A-Z])"
+    rf"(?!\s?(?:{_COUNTED})|[a-zA-Z\d_]|[.,:/-]\d)",
+    re.I,
+)
+_PLACE, _NAME, _TYPE = (
+    re.compile(pattern(of), re.I)
+    for of in (lambda pack: pack.secrets.places, lambda pack: pack.secrets.codes, lambda pack: pack.secrets.types)
+)
+_AT_PLACE = re.compile(rf"(?:{_PLACE.pattern})\s?[:：=]\s?$", re.I)
+_END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def found(text: str) -> Iterator[Span]:
+    """Every PIN."""
+    for announced in before_numbers(_PIN, text, REACH):
+        match = _DIGITS.match(text, announced.end())
+        if match and not _is_year(match):
+            yield Span(*match.span("value"), "pin")
+    for match in _CODE.finditer(text):
+        if not _YEAR.fullmatch(match["value"]) and _opens(text, *match.span()):
+            yield Span(*match.span("value"), "pin")
+
+
+def _is_year(match: re.Match[str]) -> bool:
+    """Rather a year than a PIN: nothing says that this is the one."""
+    said = match["sign"] and not re.fullmatch(r"\w\w", match["sign"])
+    return not said and bool(_YEAR.fullmatch(match["value"]))
+
+
+def _opens(text: str, start: int, end: int) -> bool:
+    """“Gate: 4711”; or of a place, the word for a code and a verb of giving it, two stand in the sentence."""
+    before = [at.end() for at in _END.finditer(text, max(0, start - REACH), start)]
+    behind = _END.search(text, end, end + REACH)
+    sentence = (before[-1] if before else max(0, start - REACH), behind.start() if behind else end + REACH)
+    return bool(_AT_PLACE.search(text, sentence[0], start)) or (
+        sum(bool(cue.search(text, *sentence)) for cue in (_PLACE, _NAME, _TYPE)) > 1
+    )

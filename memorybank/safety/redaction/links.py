@@ -1,0 +1,25 @@
+"""What stands between an announcement and what it announces, in every language."""
+
+from collections.abc import Callable
+
+from memorybank.language import Beyond, Pack, Words, either, masking
+
+QUOTES = "\"'`“”„«»「」『』‘’"
+_SIGNS = r":=|[=-]>|→|\s[–—]\s|=|:|："
+
+
+def _linking(*taken: Callable[[Pack | Beyond], Words]) -> str:
+    """A sign, or one of the words taken from each language."""
+    spaced, cjk = (either(word for of in taken for word in masking(of, spaced=spaced)) for spaced in (True, False))
+    return rf"(?:{_SIGNS}|(?<=[\w’'])(?:['’]s|\s(?:{spaced}))\s|{cjk})"
+
+
+#: "is" or a sign for it.
+SAID = _linking(lambda pack: pack.secrets.says)
+#: That, or another word before a value: "to", "as".
+IS = _linking(lambda pack: pack.secrets.says, lambda pack: pack.secrets.becomes)
+
+
+def pattern(of: Callable[[Pack | Beyond], Words]) -> str:
+    """Any of the patterns: as whole words where words are parted, else anywhere."""
+    return rf"(?<!\w)(?:{either(masking(of, spaced=True))})(?!\w)|{either(masking(of, spaced=False))}"
