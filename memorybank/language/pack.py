@@ -238,10 +238,11 @@ class Directions:
     model: Words = ()
     you: Words = ()
     call: Words = ()
-    #: What a model was told before, that it came before, and that it shall be no more.
+    #: What a model was told before, that it came before, that it shall be no more, and that it is out of date.
     orders: Words = ()
     before: Words = ()
     drop: Words = ()
+    over: Words = ()
     #: That something holds always, when somebody asks; verbs of saying; the model's answers.
     always: Words = ()
     asked: Words = ()
@@ -254,6 +255,8 @@ class Directions:
     secret: Words = ()
     reveal: Words = ()
     waive: Words = ()
+    #: Somebody whose word is to be taken for true, approved or law.
+    trust: Words = ()
     #: Tools and running them; verbs of remembering, for every chat; not telling, and whom not.
     tools: Words = ()
     keep: Words = ()

@@ -21,19 +21,26 @@ OVERRIDE = "tells a model to drop its instructions"
 PERSONA = "gives a model another role"
 STANDING = "commands every future answer"
 REVEAL = "asks for hidden prompts or secrets"
+TRUST = "has somebody believed or obeyed"
 WAIVER = "frees a model from asking or checking"
 ORDER = "has a model use a tool"
 KEEPING = "has something kept for every chat"
 CONCEALMENT = "hides something from the user"
 MANY = "speaks of much that only a model is told"
-#: So many topics in one sentence are enough, whichever: of 4,484 turns of talk between people, 2 have them.
-ENOUGH = 6
+#: So many topics in one sentence are enough, if so many of them are none that people speak of all day.
+ENOUGH, RARE = 6, 2
+TELLING = frozenset(
+    "model call orders drop over answers persona unbound secret waive trust tools keep chats conceal".split()
+)
 
 #: Why, and what a sentence speaks of then: the entries of ``Directions``.
 RULES = tuple(
     (why, frozenset(needs.split()))
     for why, together in {
-        OVERRIDE: ("drop orders before", "drop orders model", "drop orders you", "drop orders always"),
+        OVERRIDE: (
+            "drop orders before", "drop orders model", "drop orders you", "drop orders always", "drop model always",
+            "over orders you", "over orders model", "over orders always",
+        ),
         PERSONA: (
             "persona unbound", "persona model", "persona answers", "persona chats", "persona say you",
             "unbound answers", "unbound model say",
@@ -41,15 +48,22 @@ RULES = tuple(
         STANDING: (
             "always asked say", "answers always you", "answers model you", "model always say",
             "call model say", "call model always", "call model reveal",
+            "model say dictated", "answers say dictated",
         ),
         REVEAL: (
             "reveal secret orders you", "reveal secret orders always", "reveal secret model", "reveal secret answers",
             "reveal secret chats",
         ),
-        WAIVER: ("model waive",),
-        ORDER: ("tools answers", "tools conceal reveal", "tools model always", "tools waive say"),
+        WAIVER: ("model waive", "call waive", "trust waive"),
+        TRUST: ("model trust", "call trust", "answers trust", "chats trust keep", "trust you always"),
+        ORDER: (
+            "tools answers", "tools conceal reveal", "tools model always", "tools waive say", "tools waive always",
+            "away model reveal", "away answers", "away always reveal",
+        ),
         KEEPING: ("keep chats you", "keep chats model", "keep chats always", "keep chats call", "keep chats drop"),
-        CONCEALMENT: ("conceal users say asked", "conceal users answers", "conceal model users", "conceal always you"),
+        CONCEALMENT: (
+            "conceal say asked", "conceal answers", "conceal model", "conceal always you", "conceal call",
+        ),
     }.items()
     for needs in together
 )  # fmt: skip
@@ -61,6 +75,12 @@ WORD = re.compile(rf"[^\W_{ATTACHED}]+")
 PART = re.compile(r"[^\W_]+\*?|\*")
 RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
 GAP, SHORTEST_STEM = 3, 2
+#: Signs of a topic in any language: a web or e-mail address to send something to; words that are dictated.
+ANY = ""
+SIGNS = {
+    "away": re.compile(r"https?://|\w@\w"),
+    "dictated": re.compile(r"[\"“„«「『][^\"“”„«»「」『』]{4,200}[\"”“»」』]"),
+}
 
 #: A language, and what a word or phrase of it speaks of.
 Topic = tuple[str, str]
@@ -98,6 +118,7 @@ def topics(sentence: str) -> frozenset[Topic]:
         for at in range(len(run)):
             for end in range(at + 1, min(len(run), at + known.longest) + 1):
                 found.update(known.anywhere.get(run[at:end], ()))
+    found.update((ANY, topic) for topic, signs in SIGNS.items() if signs.search(sentence))
     return frozenset(found)
 
 
@@ -106,8 +127,10 @@ def _told(found: Iterable[Topic]) -> str:
     spoken: dict[str, set[str]] = defaultdict(set)
     for language, topic in found:
         spoken[language].add(topic)
-    why = next((why for why, needs in RULES for named in spoken.values() if needs <= named), "")
-    return why or (MANY if any(len(named) >= ENOUGH for named in spoken.values()) else "")
+    signs = spoken.pop(ANY, set())
+    why = next((why for why, needs in RULES for named in spoken.values() if needs <= named | signs), "")
+    many = any(len(named) >= ENOUGH and len(named & TELLING) >= RARE for named in spoken.values())
+    return why or (MANY if many else "")
 
 
 def _phrases(known: Lexicon, words: Sequence[str], at: int) -> Iterator[Phrase]:

@@ -14,6 +14,9 @@ _EMPHASIS = re.compile(r"[*`~]|__")
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{24,4000}={0,2}")
 _MOST_ENCODED = 20
 _SPELT_WITH_DIGITS = re.compile(r"[A-Za-z][013457]{1,4}[A-Za-z]")
+_SPACED = re.compile(r"(?<!\w)\w(?:[ .·-]\w){3,}(?!\w)")
+_JOINTS = re.compile(r"(?<=[^\W\d_])_(?=[^\W\d_])")
+_BACKWARDS = re.compile("\u202e([^\u202c\n]{4,4000})")
 _LETTERS = str.maketrans("013457", "oieast")
 
 
@@ -26,11 +29,14 @@ def as_read(text: str) -> str:
 
 def undisguised(text: str) -> str:
     """The same without escapes and markup inside words, and behind it what is spelt otherwise or encoded. Linear."""
+    backwards = [as_read(match[::-1]) for match in _BACKWARDS.findall(text)]
+    text = _SPACED.sub(lambda match: re.sub(r"\W", "", match[0]), text)
     text = as_read(_ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), unescape(text)))
     shown = _EMPHASIS.sub("", text)
+    joined = [_JOINTS.sub("", shown)] if len(_JOINTS.findall(shown)) > 1 else []
     lettered = [shown.translate(_LETTERS)] if len(_SPELT_WITH_DIGITS.findall(shown)) > 1 else []
     decoded = (_decoded(match) for match in _ENCODED.findall(text)[:_MOST_ENCODED])
-    return "\n".join([shown, *lettered, *filter(None, decoded)])
+    return "\n".join([shown, *joined, *lettered, *backwards, *filter(None, decoded)])
 
 
 def _decoded(text: str) -> str:
