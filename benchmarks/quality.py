@@ -22,7 +22,7 @@ from memorybank import services
 from memorybank.language import dates, tokens
 from memorybank.models import Bank
 from memorybank.services import Report
-from projects.importing import BadLineError, ImportLine, Reader
+from projects.lines import BadLineError, ImportLine, Reader
 from projects.models import Project
 from projects.replaying import replay
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from memorybank import services
 from memorybank.models import Bank, Entry, Granularity
 from memorybank.services import NewOutput
-from projects.importing import ImportLine
+from projects.lines import ImportLine
 from projects.replaying import replay
 from tests.openai_server import OpenAIServer
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from memorybank import services
 from projects import demo
-from projects.importing import ImportLine, Projects, record
+from projects.importing import Projects, record
+from projects.lines import ImportLine
 
 from . import scratch
 from .measuring import Measurement, show

@@ -10,14 +10,14 @@ from memorybank import audit, conf
 from memorybank.core.reports import ExplainedLine, Report
 from memorybank.language import tokens
 from memorybank.models import Bank, Event, LLMEndpoint, Output
-from memorybank.reading import counting, exporting, invariants, lineage, prompting, rendering
+from memorybank.reading import counting, exporting, invariants, lineage, prompting
 from memorybank.reading import recall as recalling
 from memorybank.reading.counting import Statistics
 from memorybank.reading.invariants import Violation
 from memorybank.reading.lineage import Explanation
 from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
-from memorybank.reading.rendering import Block, Text
+from memorybank.reading.rendering import Block, Text, render
 from memorybank.writing import bank_settings, recording
 from memorybank.writing.outputs import NewOutput, Outcome
 
@@ -114,30 +114,6 @@ def complete(
     output has been erased.
     """
     return recording.complete(bank, output, Outcome(status, answer, error, title), now=now or timezone.now())
-
-
-def render(
-    bank: Bank,
-    *,
-    budget: int | None = None,
-    recall_budget: int | None = None,
-    exclude_chat: str = "",
-    question: str = "",
-    now: datetime | None = None,
-) -> Block:
-    """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines.
-
-    With a ``question``, ``recalled`` has what answers it in ``recall_budget`` tokens (default: the bank's); the
-    block is the same bytes whatever is asked. Raises :class:`InvalidInput` for a negative budget.
-    """
-    return rendering.render(
-        bank,
-        budget=budget,
-        recall_budget=recall_budget,
-        exclude_chat=exclude_chat,
-        question=question,
-        now=now or timezone.now(),
-    )
 
 
 def prompt_memory(

@@ -17,7 +17,7 @@ from memorybank.models import Bank, Output, StoredBlock
 from . import access
 from .forms import BANK_SETTINGS, MembershipForm, ProjectForm
 from .models import Membership, Project, Role, Tenant
-from .scoping import TenantScoped
+from .scoping import TenantScoped, deletion
 from .throttling import AdminLoginForm
 
 admin.site.site_header = admin.site.site_title = "Memory Bank"
@@ -90,7 +90,7 @@ class TenantAdmin(TenantScoped):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a tenant; its projects do not protect it here, they are deleted first."""
-        return _deletion("tenant", objs, Bank.objects.filter(project__tenant__in=objs))
+        return deletion("tenant", objs, Bank.objects.filter(project__tenant__in=objs))
 
 
 @admin.register(Membership)
@@ -214,7 +214,7 @@ class ProjectAdmin(TenantScoped):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a project: its memory bank, which Django would not look for on this side."""
-        return _deletion("project", objs, Bank.objects.filter(project__in=objs))
+        return deletion("project", objs, Bank.objects.filter(project__in=objs))
 
 
 LISTS = {"facts": "fact", "entries": "entry", "chats": "chat", "LLM calls": "llmcall", "events": "event"}
@@ -240,16 +240,6 @@ def _recorded(project: Project) -> dict[str, int]:
     chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
     turns = Output.objects.remembered().filter(chat__bank=project.bank_id, chat__private=False).count()
     return {**chats, "turns": turns}
-
-
-def _deletion(kind: str, objs: Any, banks: QuerySet[Bank]) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-    """The admin's confirmation: what goes, how much of it, which permissions lack, what forbids it."""
-    counts = banks.aggregate(
-        projects=Count("pk", distinct=True),
-        chats=Count("chats", distinct=True),
-        facts=Count("entries__facts", distinct=True),
-    )
-    return [f"{kind} {obj}, with everything it remembers" for obj in objs], counts, set(), []
 
 
 def _links(links: list[tuple[str, str]]) -> SafeString:

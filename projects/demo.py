@@ -15,7 +15,8 @@ from django.utils.timezone import now
 from memorybank import services
 from memorybank.models import Bank, Output
 
-from .importing import ImportLine, Projects, Reader
+from .importing import Projects
+from .lines import ImportLine, Reader
 from .models import Membership, Project, Role, Tenant
 
 SAMPLE = Path(__file__).parent / "sample" / "chats.jsonl"

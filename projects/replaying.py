@@ -10,7 +10,8 @@ from memorybank import services
 from memorybank.models import Bank, Chat
 from memorybank.services import Report
 
-from .importing import ImportLine, Projects, record
+from .importing import Projects, record
+from .lines import ImportLine
 
 #: After the last output the clock runs on this long, so that the last chats fall idle.
 AFTERWARDS = timedelta(hours=1)

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
 from memorybank.admin.lookups import Discreet
+from memorybank.models import Bank
 
 from . import access
 from .models import Tenant
@@ -51,3 +52,13 @@ class TenantScoped(Discreet):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.is_staff)
+
+
+def deletion(kind: str, objs: Any, banks: QuerySet[Bank]) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+    """The admin's confirmation: what goes, how much of it, which permissions lack, what forbids it."""
+    counts = banks.aggregate(
+        projects=Count("pk", distinct=True),
+        chats=Count("chats", distinct=True),
+        facts=Count("entries__facts", distinct=True),
+    )
+    return [f"{kind} {obj}, with everything it remembers" for obj in objs], counts, set(), []

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import timezone
+
 from memorybank import conf
 from memorybank.core.packing.block import pack
 from memorybank.core.packing.listing import listed
@@ -59,10 +61,11 @@ def render(
     question: str = "",
     now: datetime | None = None,
 ) -> Block:
-    """The block for ``budget`` tokens (default: the bank's), as it would be stored now, and notes for a question.
+    """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines.
 
-    One chat gets the block without its own lines. ``now`` is what "yesterday" in the question is read against.
-    "" when there is nothing to show or the bank is off. Same entries, same budget → same bytes, whatever is asked.
+    With a ``question``, ``recalled`` has what answers it in ``recall_budget`` tokens (default: the bank's); "yesterday"
+    in it is read against ``now``. "" when there is nothing to show or the bank is off. Same entries, same budget → same
+    bytes, whatever is asked. Raises :class:`InvalidInput` for a negative budget.
     """
     for name, value in (("budget", budget), ("recall_budget", recall_budget)):
         if value is not None and value < 0:
@@ -73,7 +76,7 @@ def render(
         return Block(budget=limit, encoding=encoding)
     shown = sourced(bank, limit).without(limit, encoding=encoding, chats=[exclude_chat] if exclude_chat else [])
     room = bank.recall_tokens if recall_budget is None else recall_budget
-    recalled = notes(bank, question, shown, room, exclude_chat=exclude_chat, now=now)
+    recalled = notes(bank, question, shown, room, exclude_chat=exclude_chat, now=now or timezone.now())
     block = as_text(shown)
     return Block(block.text, block.tokens, block.lines, block.chats, limit, encoding, recalled)
 

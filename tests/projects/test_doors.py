@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Output
-from projects.importing import BadLineError, Projects, Reader, batches, take
+from projects.importing import Projects, batches, take
+from projects.lines import BadLineError, Reader
 from tests.commands import run, shell
 from tests.memorybank import factories
 

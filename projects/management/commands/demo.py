@@ -11,7 +11,7 @@ from tqdm import tqdm
 from memorybank import services
 from memorybank.models import Bank
 from projects import demo
-from projects.importing import ImportLine
+from projects.lines import ImportLine
 from projects.replaying import replay
 
 from ..base import USAGE, MemoryCommand

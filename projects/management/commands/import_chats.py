@@ -9,7 +9,8 @@ from django.utils.timezone import now
 from tqdm import tqdm
 
 from memorybank import services
-from projects.importing import BATCH, BadLineError, Projects, Reader, batches, take
+from projects.importing import BATCH, Projects, batches, take
+from projects.lines import BadLineError, Reader
 
 from ..base import ACTOR, FAILED, TRANSCRIPT, MemoryCommand, counted, opened, readable
 

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from memorybank import services
 from memorybank.models import Bank, Chat
 from memorybank.models.bank import MAX_TOKENS, MIN_TOKENS
-from projects.importing import BadLineError, ImportLine, Reader
+from projects.lines import BadLineError, ImportLine, Reader
 from projects.replaying import replay
 
 from ..base import ACTOR, FAILED, TRANSCRIPT, MemoryCommand, between, counted, duration, opened, readable
