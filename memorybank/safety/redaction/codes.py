@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from memorybank.safety.redaction.links import IS, pattern
+from memorybank.language import either, every
+from memorybank.safety.redaction.links import IS, SAID, pattern
 from memorybank.safety.redaction.spans import Span, before_numbers
 
 #: So far apart, within one sentence, may stand what a code opens, the word for it and the code.
@@ -28,7 +29,9 @@ _PLACE, _NAME, _TYPE = (
     re.compile(pattern(of), re.I)
     for of in (lambda pack: pack.secrets.places, lambda pack: pack.secrets.codes, lambda pack: pack.secrets.types)
 )
-_AT_PLACE = re.compile(rf"(?:{_PLACE.pattern})\s?[:：=]\s?$", re.I)
+# "Keypad on the dock: 4711", but not "lock timeout: 5000".
+_LITTLE = either(map(re.escape, every(lambda pack: pack.words.function, spaced=True)))
+_AT_PLACE = re.compile(rf"(?:{_PLACE.pattern})(?:{SAID}|(?: (?:{_LITTLE}) [^\n.!?:\d]{{0,40}}?)?\s?[:：])\s?$", re.I)
 _END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 

@@ -47,7 +47,7 @@ _HEAD = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
 _LINKED = re.compile(rf"{IS}\s?[{QUOTES}]?$", re.I)
 _SAID = re.compile(rf"(?:{SAID})\s?[{QUOTES}]?$", re.I)
 _KEY_WORDS = spelt(word for word in masking(lambda pack: pack.secrets.key_words) if word.isalpha())
-_HANDED = re.compile(rf"(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?\s?[{QUOTES}]?$", re.I)
+_HANDED = re.compile(rf"(?:(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?|(?:{_PHRASES})|\s/)\s?[{QUOTES}]?$", re.I)
 _NUMBERED = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
 _PLAIN = re.compile(
     rf"(?:{spelt(_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{SAID})\s{{0,2}}"

@@ -22,7 +22,7 @@ _CASED = re.compile(
     r"[A-Z\d]+(?:-[A-Z\d]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{1,10}[-_#]?\d+(?:[-._/]\d+)*|[a-z]+(?:_[a-z]+)+\d{0,2}|[a-z]+(?:[A-Z][a-z]+)+"
 )
 _SIGN = re.compile(r"(?<=\w)[!@#$%^&*+?~=]|[!@#$%^&*+~=](?=\w)")
-_BETWEEN = re.compile(r"[^\W\d_]\d{1,6}[^\W\d_]")
+_BETWEEN = re.compile(r"[^\W\d_](?:\d{1,6}|[!$])[^\W\d_]")
 _JOINED = re.compile(r"[a-z]+[24][a-z]+")
 _COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_][-._:][^\W\d_]")
 _KNOWN = frozenset(word.casefold() for word in masking(lambda pack: pack.secrets.passwords))
