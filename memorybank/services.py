@@ -51,6 +51,7 @@ __all__ = [
     "record",
     "record_many",
     "reindex",
+    "release",
     "render",
     "retry_parked",
     "run",
@@ -171,6 +172,11 @@ def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> 
 def hide(bank: Bank, *, fact_id: int, hidden: bool = True, actor: str, now: datetime | None = None) -> None:
     """Take a fact out of every prompt at once, or let it in again. Raises ``Fact.DoesNotExist``."""
     bank_settings.hide(bank, fact_id, hidden=hidden, actor=actor, now=now or timezone.now())
+
+
+def release(bank: Bank, *, fact_id: int, actor: str, now: datetime | None = None) -> bool:
+    """Let a fact pass that reads like an instruction; whether it was held back. Raises ``Fact.DoesNotExist``."""
+    return bank_settings.release(bank, fact_id, actor=actor, now=now or timezone.now())
 
 
 def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | None = None) -> int:

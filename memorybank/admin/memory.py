@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -13,6 +13,7 @@ from memorybank import services
 from memorybank.models import Bank, Entry, Fact, StoredBlock
 
 from .lineage import WITHHELD, explained, link, links, marked, shown
+from .records import author_records
 from .scoping import BankFilter, BankScoped, SetFilter, banks_for
 
 
@@ -129,13 +130,14 @@ class FactAdmin(BankScoped):
     """The lines of memory, and for each: why does it say this?"""
 
     bank_lookup = "entry__bank"
-    list_display = ["line", "kind", "said_by", "said_on", "of_bank", "state"]
+    list_display = ["line", "kind", "said_by", "said_on", "of_bank", "state", "author_record"]
     list_filter = [BankFilter, QuarantineFilter, "kind", "entry__granularity", "pinned", "hidden"]
     list_select_related = ["entry"]
     search_fields = ["text", "speaker"]
     ordering = ["-pk"]
     fields = ["line", "state", "kind", "said_by", "said_on", "of_bank", "entry_link", "tokens", "weight"]
-    fields += ["detail", "edited_by", "why"]
+    fields += ["detail", "edited_by", "released_by", "why"]
+    actions = ["release"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:
         return super().get_queryset(request).exclude(entry__chat__private=True)
@@ -151,7 +153,7 @@ class FactAdmin(BankScoped):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
-        changelist.result_list = marked(changelist.result_list)
+        changelist.result_list = author_records(marked(changelist.result_list))
         return changelist
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Fact | None:
@@ -175,6 +177,23 @@ class FactAdmin(BankScoped):
             return shown("held_back", fact=fact)
         marks = {"pinned": fact.pinned, "hidden": fact.hidden, "replaced": fact.superseded_by_id}
         return ", ".join(name for name, holds in marks.items() if holds) or "in memory"
+
+    @admin.display(description="held back of its author")
+    def author_record(self, fact: Any) -> str:
+        return "" if fact.withheld else str(fact.author_record)
+
+    @admin.action(description="Release the selected lines", permissions=["release"])
+    def release(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
+        """Whoever sees a line held back may let it pass; not one that rests on a private chat."""
+        actor = request.user.get_username()
+        held: list[Any] = marked(queryset.exclude(quarantine=""))
+        released = sum(
+            services.release(fact.entry.bank, fact_id=fact.pk, actor=actor) for fact in held if not fact.withheld
+        )
+        self.message_user(request, f"{released} lines are released; the next sweep shows them.", messages.SUCCESS)
+
+    def has_release_permission(self, request: HttpRequest) -> bool:
+        return self.may_decide(request)
 
     @admin.display(description="bank")
     def of_bank(self, obj: Any) -> str:

@@ -73,6 +73,12 @@ class BankScoped(Discreet):
             return bool(request.user.is_staff)
         return super().has_view_permission(request, obj)
 
+    def may_decide(self, request: HttpRequest) -> bool:
+        """Whether the person may decide about the memory of the banks she sees."""
+        if conf.current().banks_for_user:
+            return bool(request.user.is_staff)
+        return super().has_change_permission(request)
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 

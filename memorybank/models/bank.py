@@ -161,6 +161,7 @@ class Event(models.Model):
         EDIT = "edit"
         HIDE = "hide"
         SHOW = "show"
+        RELEASE = "release"
         ERASE = "erase"
         EXPORT = "export"
         READ = "read"

@@ -30,6 +30,8 @@ class Standing(NamedTuple):
     is_visible: bool
     is_edited: bool
     quarantine: str
+    released: tuple[str, float] | None = None
+    """Who says it, and its weight, if it was held back and a person let it pass."""
 
 
 class FactQuerySet(models.QuerySet["Fact"]):
@@ -43,12 +45,11 @@ class FactQuerySet(models.QuerySet["Fact"]):
         """What became of each fact; with ``changed`` only of those that are not as they were written."""
         visible = Case(When(_STANDS, hidden=False, quarantine="", then=True), default=False)
         found = self.annotate(is_visible=visible).order_by()
-        found = found.exclude(is_visible=True, edited_by="") if changed else found
+        found = found.exclude(is_visible=True, edited_by="", released_by="") if changed else found
+        names = ("pk", "text", "citations", "is_visible", "edited_by", "quarantine", "released_by", "speaker", "weight")
         return [
-            Standing(pk, text, tuple(citations), is_visible, bool(edited_by), quarantine)
-            for pk, text, citations, is_visible, edited_by, quarantine in found.values_list(
-                "pk", "text", "citations", "is_visible", "edited_by", "quarantine"
-            )
+            Standing(pk, text, tuple(citations), is_visible, bool(edited_by), why, (speaker, weight) if by else None)
+            for pk, text, citations, is_visible, edited_by, why, by, speaker, weight in found.values_list(*names)
         ]
 
     def shareable(self) -> FactQuerySet:
@@ -92,6 +93,7 @@ class Fact(models.Model):
     hidden = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=200, blank=True)
     quarantine = models.CharField(max_length=200, blank=True, help_text="Why it is held back; empty: it is not.")
+    released_by = models.CharField(max_length=200, blank=True, help_text="Who let it pass after it was held back.")
     superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
 
     objects: ClassVar[FactQuerySet] = FactQuerySet.as_manager()  # type: ignore[assignment]
@@ -121,5 +123,5 @@ class Fact(models.Model):
 
     @property
     def settled_by_hand(self) -> bool:
-        """A person pinned, edited or hid it; no model may replace it."""
-        return self.pinned or self.hidden or bool(self.edited_by)
+        """A person pinned, edited, hid or released it; no model may replace it."""
+        return self.pinned or self.hidden or bool(self.edited_by or self.released_by)

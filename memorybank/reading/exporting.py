@@ -8,7 +8,7 @@ from memorybank.models import Bank, Entry, Fact, Granularity, Output
 
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
 FACT_FIELDS = (
-    "position kind text speaker said_on tokens weight detail citations pinned hidden edited_by quarantine"
+    "position kind text speaker said_on tokens weight detail citations pinned hidden edited_by quarantine released_by"
 ).split()
 
 

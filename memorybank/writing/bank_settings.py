@@ -88,6 +88,19 @@ def hide(bank: Bank, fact_id: int, *, hidden: bool, actor: str, now: datetime) -
         log(row, actor, Event.Action.HIDE if hidden else Event.Action.SHOW, now, fact=fact.pk)
 
 
+def release(bank: Bank, fact_id: int, *, actor: str, now: datetime) -> bool:
+    """Let a fact pass that was held back, for good; whether it was. The next sweep shows it."""
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        fact = Fact.objects.get(pk=fact_id, entry__bank=row)
+        if not fact.quarantine:
+            return False
+        Fact.objects.filter(pk=fact.pk).update(quarantine="", released_by=actor[:200])
+        StoredBlock.objects.withdraw(row)
+        log(row, actor, Event.Action.RELEASE, now, fact=fact.pk, reason=fact.quarantine)
+        return True
+
+
 def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime) -> None:
     """Keep a chat out of memory at once, or let it in again; both or neither: the switch and who turned it."""
     with transaction.atomic():

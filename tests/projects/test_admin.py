@@ -306,6 +306,55 @@ class MemoryTest(AdminCase):
         page = self.client.get(self.list_url(Fact), {"quarantined": "no"})
         self.assertNotContains(page, "reads like an instruction")
 
+    def release(self, fact: Fact) -> Any:
+        chosen = {"action": "release", "_selected_action": [fact.pk]}
+        return self.client.post(self.list_url(Fact), chosen)
+
+    def test_owners_and_superusers_release_lines_held_back(self) -> None:
+        for person in (self.alice, self.root):
+            with self.subTest(person=person.username):
+                Fact.objects.filter(pk=self.fact.pk).update(quarantine="reads like an instruction", released_by="")
+                self.client.force_login(person)
+                response = self.release(self.fact)
+                self.fact.refresh_from_db()
+                self.assertEqual((self.fact.quarantine, self.fact.released_by), ("", person.username))
+                said = [str(message) for message in get_messages(response.wsgi_request)]
+                self.assertEqual(said[-1], "1 lines are released; the next sweep shows them.")
+                event = Event.objects.filter(action="release").first()
+                assert event
+                self.assertEqual((event.bank, event.actor), (self.apollo.bank, person.username))
+
+    def test_nobody_else_releases_lines(self) -> None:
+        Fact.objects.filter(pk=self.fact.pk).update(quarantine="reads like an instruction")
+        dora = self.person("dora", self.acme, Role.MEMBER, is_staff=True)
+        zoe = self.person("zoe", self.globex, Role.OWNER, is_staff=True)
+        for person in (self.bob, self.charlie, dora, zoe):
+            self.client.force_login(person)
+            self.release(self.fact)
+            self.fact.refresh_from_db()
+            self.assertEqual((self.fact.quarantine, self.fact.released_by), ("reads like an instruction", ""))
+
+    def test_lines_of_private_chats_are_not_released(self) -> None:
+        Fact.objects.filter(pk=self.fact.pk).update(quarantine="reads like an instruction")
+        services.set_private(self.apollo.bank, chat_key="told", private=True, actor="bob", now=NOON)
+        self.release(self.fact)
+        self.fact.refresh_from_db()
+        self.assertEqual(self.fact.released_by, "")
+
+    def test_beside_a_line_held_back_stands_how_many_of_its_author_are(self) -> None:
+        Fact.objects.filter(pk=self.fact.pk).update(quarantine="reads like an instruction")
+        self.assertContains(self.client.get(self.list_url(Fact)), "1 line<")
+        for number in range(2):
+            self.remember(self.apollo, "bob", f"The budget of team {number} is {number}00 euros.", f"c{number}")
+        Fact.objects.filter(speaker="bob").update(quarantine="reads like an instruction")
+        before = self.queries(Fact)
+        held = Fact.objects.filter(speaker="bob").count()
+        self.assertGreaterEqual(held, 3)
+        self.assertContains(self.client.get(self.list_url(Fact)), f"{held} lines – held back often")
+        self.remember(self.apollo, "tom", "The budget of team nine is 900 euros.", "c9")
+        Fact.objects.filter(speaker="tom").update(quarantine="reads like an instruction")
+        self.assertEqual(self.queries(Fact), before)
+
     def test_memory_is_looked_at_not_changed(self) -> None:
         for obj in (self.fact, self.fact.entry, self.fact.entry.chat, self.apollo.bank):
             self.assertEqual(self.client.post(self.change_url(obj), {"text": "forged"}).status_code, 403)

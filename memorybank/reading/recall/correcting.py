@@ -1,4 +1,4 @@
-"""The visible lines of a turn: without what was hidden, held back or replaced since; as corrected.
+"""The visible lines of a turn: without what was hidden, held back or replaced since; as corrected and released.
 
 The index keeps what was said. What people decided about it, and what overtook it, is known of the facts. Pure.
 """
@@ -22,13 +22,17 @@ def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]
     """Those of each turn, given all its lines and what became of the facts that cite it. Pure."""
     changes: dict[int, list[tuple[frozenset[str], str]]] = defaultdict(list)
     steering: set[int] = set()
+    released: dict[int, list[Line]] = defaultdict(list)
     for fact in facts:
         if fact.quarantine == STEERS:
             steering.update(fact.citations)
         if fact.is_edited or not fact.is_visible:
             for turn in fact.citations:
                 changes[turn].append((frozenset(terms(fact.text)), fact.text if fact.is_visible else ""))
-    return {turn: [] if turn in steering else _corrected(own, changes.get(turn, ())) for turn, own in lines.items()}
+        if fact.released and fact.is_visible:
+            released[fact.citations[0]].append((fact.released[0], fact.text, fact.released[1]))
+    shown = {turn: [] if turn in steering else [*own, *released.get(turn, ())] for turn, own in lines.items()}
+    return {turn: _corrected(own, changes.get(turn, ())) for turn, own in shown.items()}
 
 
 def _corrected(lines: Sequence[Line], facts: Iterable[tuple[frozenset[str], str]]) -> list[Line]:

@@ -1,0 +1,29 @@
+"""Who is held back often: beside each held-back line, how many of its author's lines in the bank are."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Count
+
+from memorybank.models import Fact
+
+#: From so many lines on an author is marked.
+OFTEN = 3
+
+
+def author_records(facts: Iterable[Fact]) -> list[Fact]:
+    """The facts, each with its ``author_record``; "" for one that is not held back. One query, however many."""
+    told: list[Any] = list(facts)
+    held = [fact for fact in told if fact.quarantine and fact.speaker]
+    others = Fact.objects.exclude(quarantine="").exclude(entry__chat__private=True)
+    others = others.filter(bank__in={fact.bank_id for fact in held}, speaker__in={fact.speaker for fact in held})
+    rows = others.order_by().values_list("bank", "speaker").annotate(lines=Count("pk"))
+    counts = {(bank, speaker): lines for bank, speaker, lines in rows}
+    for fact in told:
+        fact.author_record = _record(counts[fact.bank_id, fact.speaker]) if fact in held else ""
+    return told
+
+
+def _record(lines: int) -> str:
+    often = " – held back often" if lines >= OFTEN else ""
+    return f"{lines} line{'' if lines == 1 else 's'}{often}"
