@@ -30,8 +30,10 @@ def reason(text: str) -> str:
 
 def commands(text: str) -> str:
     """Why nothing of a message is shown: it commands a model somewhere. With marks alone it may be talk about marks."""
-    why = reason(text)
-    return "" if why in (ROLE, TOOL) else why
+    shown = undisguised(text)
+    folded = shown.casefold()
+    found = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
+    return next(found, "") or direction(shown)
 
 
 _SHOUTED = re.compile(
