@@ -75,10 +75,10 @@ WORD = re.compile(rf"[^\W_{ATTACHED}]+")
 PART = re.compile(r"[^\W_]+\*?|\*")
 RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
 GAP, SHORTEST_STEM = 3, 2
-#: Signs of a topic in any language: a web or e-mail address to send something to; words that are dictated.
+#: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words.
 ANY = ""
 SIGNS = {
-    "away": re.compile(r"https?://|\w@\w"),
+    "away": re.compile(r"https?://|\w@\w|\[redacted: e-mail"),
     "dictated": re.compile(r"[\"“„«「『][^\"“”„«»「」『』]{4,200}[\"”“»」』]"),
 }
 
