@@ -1,9 +1,10 @@
 """What we know of languages: their characters, and the words and patterns of each in one file, read once."""
 
 from memorybank.language.characters import is_cjk, plain
-from memorybank.language.pack import Beyond, Pack, Words
+from memorybank.language.pack import Beyond, Pack
 from memorybank.language.patterns import either, filled, spelt, whole
 from memorybank.language.reading import beyond, every, masking, meaning, pack, packs, spoken
+from memorybank.language.sections import Words
 
 __all__ = [
     "Beyond", "Pack", "Words", "beyond", "either", "every", "filled", "is_cjk", "masking", "meaning", "pack", "packs",

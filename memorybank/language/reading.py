@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from memorybank.language.pack import Beyond, Pack, Table, Words
+from memorybank.language.pack import Beyond, Pack
+from memorybank.language.sections import Table, Words
 
 KINDS = get_type_hints(Pack)
 PACKS = Path(__file__).parent / "packs"

@@ -14,8 +14,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memorybank.language import beyond, packs
+from memorybank.language.guards import Directions
 from memorybank.language.lookalikes import folded
-from memorybank.language.pack import Beyond, Directions, Pack
+from memorybank.language.pack import Beyond, Pack
 
 OVERRIDE = "tells a model to drop its instructions"
 PERSONA = "gives a model another role"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from memorybank.language import Words, either, filled, packs
-from memorybank.language.pack import Instructions
+from memorybank.language.guards import Instructions
 from memorybank.safety.directions import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction
 from memorybank.safety.disguises import undisguised
 

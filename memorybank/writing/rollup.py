@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 #: A period that was left for a chat about to be summarised is looked at again after this, whatever becomes of the chat.
 LEFT = timedelta(minutes=1)
-
 #: A line of a digest is about this many tokens, and a word about this many.
 TOKENS_PER_LINE, TOKENS_PER_WORD = 28, 1.5
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import chain, product
 
 from memorybank.language import Words, either, every, is_cjk, meaning, packs
-from memorybank.language.pack import Numbers
+from memorybank.language.sections import Numbers
 
 # Grouped thousands (1,200.50), or digits with an optional fraction.
 NUMBER = re.compile(r"\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?!\d)(?:[.,]\d+(?!\d))?|\d+(?:[.,]\d+)?")

@@ -9,16 +9,20 @@ NEGATION = re.compile(whole(lambda pack: pack.talk.negations), re.IGNORECASE)
 ASIDE, SENTENCE = re.compile(r"[,，、.!?;:。！？；：()…–—]"), re.compile(r"[.!?;:。！？；：]")
 
 
+#: So far to both sides a clause is looked through: a text is read in time that grows as its length does.
+REACH = 300
+
+
 def denies(text: str) -> bool:
     """Whether anything is denied in the text."""
     return NEGATION.search(text) is not None
 
 
 def around(text: str, start: int, end: int, marks: re.Pattern[str]) -> str:
-    """What stands between the marks next to this place, the place included."""
-    begin = max((mark.end() for mark in marks.finditer(text, 0, start)), default=0)
-    after = marks.search(text, end)
-    return text[begin : after.start() if after else len(text)]
+    """What stands between the marks next to this place, the place included; at most ``REACH`` to both sides."""
+    begin = max((mark.end() for mark in marks.finditer(text, max(0, start - REACH), start)), default=start - REACH)
+    after = marks.search(text, end, end + REACH)
+    return text[max(0, begin) : after.start() if after else end + REACH]
 
 
 def unless_denied(match: re.Match[str], marks: re.Pattern[str] = SENTENCE, instead: str = "") -> str:

@@ -15,9 +15,8 @@ CONSONANT = re.compile("[b-df-hj-np-tv-xz]")
 
 def sounds(among: Iterable[str]) -> re.Pattern[str]:
     """One or more of these sounds, with the commas around them."""
-    return re.compile(
-        rf"(?:^|,?\s+)(?:(?:{spelt(among)})(?![\w'’-])(?:,|(?:\.\.\.|…)(?=\s))?(?:\s+|$|(?=[.!?;])))+", re.IGNORECASE
-    )
+    sound = rf"(?:{spelt(among)})(?![\w'’-])(?:,|(?:\.\.\.|…)(?=\s))?"
+    return re.compile(rf"(?:^|,?(?<!\s)\s++)(?:{sound}(?:\s+|$|(?=[.!?;])))+", re.IGNORECASE)
 
 
 # "um" is a preposition in German and an article in Portuguese: a sound counts in its own language.
@@ -29,7 +28,7 @@ CJK_SOUNDS = re.compile(
 WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
 AGAIN = re.compile(rf"(?<![\w'’.-])(?P<said>{WORD}(?:\s+{WORD}){{0,2}}),?\s+(?=(?P=said)(?![\w-]))", re.IGNORECASE)
 BEGUN = re.compile(
-    r"(?:^|(?P<before>[^\W\d_]+)\s+|(?<=[,.;:!?…]\s))(?P<begun>[^\W\d_]{1,3})-?,?\s+"
+    r"(?:^|(?<![^\W\d_])(?P<before>[^\W\d_]++)\s++|(?<=[,.;:!?…]\s))(?P<begun>[^\W\d_]{1,3})-?,?\s+"
     r"(?=(?P<word>(?P=begun)[^\W\d_]+)(?![\w-]))",
     re.IGNORECASE,
 )
