@@ -10,7 +10,7 @@ from django.db import connection
 from memorybank import conf
 from memorybank.core.packing.block import pack
 from memorybank.core.packing.pool import Pool
-from memorybank.core.packing.values import Block
+from memorybank.core.packing.values import PackedBlock
 from memorybank.models import Bank
 from memorybank.reading import candidates, rendering
 from memorybank.reading.candidates import Memory
@@ -43,7 +43,7 @@ def _bank(size: int) -> Bank:
     return bank
 
 
-def _pack(memory: Memory) -> Block:
+def _pack(memory: Memory) -> PackedBlock:
     """As for a first block, from a pool of its own."""
     pool = Pool(memory.candidates, conf.current().encoding, memory.stable_before)
     return pack(pool, BUDGET)

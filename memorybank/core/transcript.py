@@ -40,7 +40,7 @@ class Recorded(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SourceItem:
     """One numbered piece of a prompt: ``label`` is what a line cites, ``text`` what it is checked against."""
 
     label: str
@@ -124,28 +124,28 @@ def _placeholder(part: dict[str, Any]) -> str:
     return "image" if "image" in kind else kind.removeprefix("input_")
 
 
-def items(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
+def items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """The turns, numbered from 1, each with its date; relative dates resolved against it."""
     return dated(outline(turns, encoding=encoding), turns, encoding=encoding)
 
 
-def outline(turns: Sequence[Turn], *, encoding: str) -> list[Item]:
+def outline(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """The same with relative dates as they were said: made in a tenth of the time, and enough to plan with."""
     numbered = []
     names = name_words(u.speaker for turn in turns for u in turn.utterances)
     for number, turn in enumerate(turns, start=1):
         said = [f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances]
         text = f"({dates.spell(turn.at.date())}) {INDENT.join(said)}"
-        numbered.append(Item(str(number), text, tokens.count(text, encoding)))
+        numbered.append(SourceItem(str(number), text, tokens.count(text, encoding)))
     return numbered
 
 
-def dated(planned: Iterable[Item], turns: Sequence[Turn], *, encoding: str) -> list[Item]:
+def dated(planned: Iterable[SourceItem], turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """Items of an :func:`outline` of ``turns``, or parts of them, with relative dates resolved."""
     return [_dated(item, turns[int(item.label) - 1], encoding) for item in planned]
 
 
-def _dated(item: Item, turn: Turn, encoding: str) -> Item:
+def _dated(item: SourceItem, turn: Turn, encoding: str) -> SourceItem:
     text = dates.resolve(item.text, turn.at.date())
     return item if text == item.text else replace(item, text=text, tokens=tokens.count(text, encoding))
 
@@ -171,7 +171,7 @@ def _indented(text: str, names: Collection[str]) -> str:
     return INDENT.join(quoted(line, names) for raw in text.splitlines() if (line := escape(raw)))
 
 
-def chunks(numbered: Iterable[Item], limit: int, *, encoding: str) -> list[list[Item]]:
+def chunks(numbered: Iterable[SourceItem], limit: int, *, encoding: str) -> list[list[SourceItem]]:
     """Runs of items of at most ``limit`` tokens each, split on turns; a giant turn is split, too.
 
     Nothing is left out and nothing is repeated; the parts of a split turn keep its number.
@@ -179,7 +179,9 @@ def chunks(numbered: Iterable[Item], limit: int, *, encoding: str) -> list[list[
     return _runs((piece for item in numbered for piece in _split(item, limit, encoding)), limit)
 
 
-def waves(numbered: Iterable[Item], size: int, *, width: int, limit: int, encoding: str) -> list[list[Item]]:
+def waves(
+    numbered: Iterable[SourceItem], size: int, *, width: int, limit: int, encoding: str
+) -> list[list[SourceItem]]:
     """The same in runs of about ``size`` tokens, even and as many as make whole waves of ``width``.
 
     A run is up to a tenth longer than ``size`` (never than ``limit``), because one more wave for the rest
@@ -196,10 +198,10 @@ def waves(numbered: Iterable[Item], size: int, *, width: int, limit: int, encodi
     return even if all(sum(piece.tokens for piece in run) <= longest for run in even) else fullest
 
 
-def _even(pieces: Sequence[Item], wanted: int) -> list[list[Item]]:
+def _even(pieces: Sequence[SourceItem], wanted: int) -> list[list[SourceItem]]:
     """Each piece in the run that its middle falls into, if all were of one length."""
     total = sum(piece.tokens for piece in pieces)
-    runs: list[list[Item]] = [[] for _ in range(wanted)]
+    runs: list[list[SourceItem]] = [[] for _ in range(wanted)]
     before = 0
     for piece in pieces:
         runs[min(wanted - 1, (2 * before + piece.tokens) * wanted // (2 * total or 1))].append(piece)
@@ -207,9 +209,9 @@ def _even(pieces: Sequence[Item], wanted: int) -> list[list[Item]]:
     return [run for run in runs if run]
 
 
-def _runs(pieces: Iterable[Item], limit: int) -> list[list[Item]]:
+def _runs(pieces: Iterable[SourceItem], limit: int) -> list[list[SourceItem]]:
     """Each run as full as ``limit`` allows; what is longer stands alone."""
-    runs: list[list[Item]] = [[]]
+    runs: list[list[SourceItem]] = [[]]
     room = limit
     for piece in pieces:
         if piece.tokens > room and runs[-1]:
@@ -220,7 +222,7 @@ def _runs(pieces: Iterable[Item], limit: int) -> list[list[Item]]:
     return runs
 
 
-def _split(item: Item, limit: int, encoding: str) -> Iterator[Item]:
+def _split(item: SourceItem, limit: int, encoding: str) -> Iterator[SourceItem]:
     """The item itself, or parts of it of at most ``limit`` tokens, at a space if one is near."""
     if item.tokens <= limit:
         yield item
@@ -231,7 +233,7 @@ def _split(item: Item, limit: int, encoding: str) -> Iterator[Item]:
         end = _cut(item.text, start, start + size)
         while (count := tokens.count(item.text[start:end], encoding)) > limit and end - start > 1:
             end = start + max(1, (end - start) * limit // count)
-        yield Item(item.label, item.text[start:end], count)
+        yield SourceItem(item.label, item.text[start:end], count)
         start = end
 
 
@@ -243,7 +245,7 @@ def _cut(text: str, start: int, end: int) -> int:
     return space + 1 if space > start else end
 
 
-def fence(shown: Iterable[Item], nonce: str) -> str:
+def fence(shown: Iterable[SourceItem], nonce: str) -> str:
     """The items between fences nobody could have written, because ``nonce`` was drawn just now."""
     body = "\n".join(str(item) for item in shown)
     return f"<<<data {nonce}\n{body}\ndata {nonce}>>>"

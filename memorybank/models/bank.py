@@ -51,7 +51,7 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         """Take a bank that has nothing due out of the line; what falls due later lines it up again."""
         self.filter(pk=pk).update(turn=None)
 
-    def hold(self, pk: int) -> None:
+    def lock(self, pk: int) -> None:
         """Lock a bank's row until the transaction ends: first of all, by whoever changes several of its chats."""
         self.select_for_update().filter(pk=pk).exists()
 

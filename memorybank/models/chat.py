@@ -52,7 +52,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
 
     @transaction.atomic
     def _revive_in(self, bank: int, afresh: bool) -> int:
-        Bank.objects.hold(bank)
+        Bank.objects.lock(bank)
         return self.update(
             attempts=0 if afresh else F("attempts") - 1,
             parked_at=None,

@@ -9,7 +9,7 @@ from functools import partial
 
 from memorybank import conf
 from memorybank.core import transcript
-from memorybank.core.transcript import Item
+from memorybank.core.transcript import SourceItem
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMError
 from memorybank.language import tokens
@@ -74,7 +74,7 @@ def _retold(session: Session, bank: Bank, lines: Sequence[Line]) -> list[Line]:
     """As many lines as a leaf holds, in groups of neighbours that are retold at the same time."""
     now = conf.current()
     items = [
-        Item(str(number), line.text, tokens.count(line.text, now.encoding))
+        SourceItem(str(number), line.text, tokens.count(line.text, now.encoding))
         for number, line in enumerate(lines, start=1)
     ]
     groups = transcript.waves(
@@ -84,7 +84,7 @@ def _retold(session: Session, bank: Bank, lines: Sequence[Line]) -> list[Line]:
         return [line for group in pool.map(partial(_group, session, bank, lines), groups) for line in group]
 
 
-def _group(session: Session, bank: Bank, lines: Sequence[Line], shown: Sequence[Item]) -> list[Line]:
+def _group(session: Session, bank: Bank, lines: Sequence[Line], shown: Sequence[SourceItem]) -> list[Line]:
     """The model's lines for a group's; these as they are where it fails or takes too long."""
     now = conf.current()
     originals = {item.label: lines[int(item.label) - 1] for item in shown}

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.template.loader import get_template
 
 from memorybank import conf, llm
-from memorybank.core.transcript import Item, fence
+from memorybank.core.transcript import SourceItem, fence
 from memorybank.core.validation import Line, accept
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.base import LLM, Completion, Message
@@ -36,7 +36,7 @@ class Prompt:
     words: int
     context: Mapping[str, str | bool] = field(default_factory=dict)
 
-    def messages(self, shown: Sequence[Item]) -> list[Message]:
+    def messages(self, shown: Sequence[SourceItem]) -> list[Message]:
         """The system message, and the data between fences of a fresh nonce with the caps said again."""
         nonce = secrets.token_hex(8)
         caps = {"lines": self.lines, "words": self.words}
@@ -71,7 +71,7 @@ class Session:
     slot: Slot | None = None
     calls: list[LLMCall] = field(default_factory=list)
 
-    def ask(self, purpose: Purpose, prompt: Prompt, shown: Sequence[Item]) -> list[Line]:
+    def ask(self, purpose: Purpose, prompt: Prompt, shown: Sequence[SourceItem]) -> list[Line]:
         """Lines that passed validation against ``shown``; [] only if the model said there is nothing.
 
         Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
@@ -102,7 +102,7 @@ class Unusable(LLMRejected):
     outcome = "unusable"
 
 
-def _usable(answer: Completion, prompt: Prompt, shown: Sequence[Item]) -> list[Line]:
+def _usable(answer: Completion, prompt: Prompt, shown: Sequence[SourceItem]) -> list[Line]:
     sources: dict[str, str] = {}
     for item in shown:  # the parts of a split turn share a label
         sources[item.label] = f"{sources[item.label]}{item.text}" if item.label in sources else item.text

@@ -11,7 +11,7 @@ from enum import Enum
 
 from memorybank import conf
 from memorybank.core import extraction, superseding, transcript
-from memorybank.core.transcript import Item
+from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import STEERS, Draft, Turn
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMRejected
@@ -34,7 +34,7 @@ class Strategy(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class TakenNotes:
     """What was noted of some turns. ``replaced`` are known facts whose place a new one takes."""
 
     drafts: list[Draft] = field(default_factory=list)
@@ -51,13 +51,13 @@ def strategy(size: int) -> Strategy:
     return Strategy.PREEMPTIVE if size <= now.input_tokens else Strategy.REQUIRED
 
 
-def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> Notes:
+def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> TakenNotes:
     """Notes of ``turns``, extending the ``known`` facts of the same chat."""
     planned = transcript.outline(turns, encoding=conf.current().encoding) if session else []
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="detail") as pool:  # while the model thinks
         detail, changes = pool.submit(_detail, turns), pool.submit(superseding.changes, turns)
         said = pool.submit(_as_shown, turns if session else [])
-        notes = _ask_for_notes(session, bank, turns, planned, known) if session else Notes(method=EXTRACTIVE)
+        notes = _ask_for_notes(session, bank, turns, planned, known) if session else TakenNotes(method=EXTRACTIVE)
     told = _without_quotations(notes.drafts, detail.result(), turns, said.result())
     drafts = superseding.mark_changes(_without_steering(told), changes.result())
     fine = {draft.text for draft in detail.result() if not draft.quarantine}  # no need to be screened again
@@ -129,8 +129,8 @@ def _screened(draft: Draft) -> Draft:
 
 
 def _ask_for_notes(
-    session: Session, bank: Bank, turns: Sequence[Turn], planned: list[Item], known: Sequence[Fact]
-) -> Notes:
+    session: Session, bank: Bank, turns: Sequence[Turn], planned: list[SourceItem], known: Sequence[Fact]
+) -> TakenNotes:
     size = sum(item.tokens for item in planned)
     if strategy(size) is Strategy.SINGLE:
         shown = transcript.dated(planned, turns, encoding=conf.current().encoding)
@@ -140,18 +140,18 @@ def _ask_for_notes(
 
 
 def _single_pass(
-    session: Session, bank: Bank, turns: Sequence[Turn], shown: list[Item], known: Sequence[Fact]
-) -> Notes:
+    session: Session, bank: Bank, turns: Sequence[Turn], shown: list[SourceItem], known: Sequence[Fact]
+) -> TakenNotes:
     held = _held(known)
     prompt = _prompt(bank, known=bool(held))
     lines = session.ask(Purpose.SUMMARY, prompt, [*(item for _, item in held.values()), *shown])
     cited = {label: fact for label, (fact, _) in held.items()}
     replaced = frozenset(cited[label].pk for line in lines for label in line.labels if label in cited)
     drafts = [_draft(line, bank, turns, cited) for line in lines]
-    return Notes(drafts, session.method("summarise"), replaced)
+    return TakenNotes(drafts, session.method("summarise"), replaced)
 
 
-def _held(known: Sequence[Fact]) -> dict[str, tuple[Fact, Item]]:
+def _held(known: Sequence[Fact]) -> dict[str, tuple[Fact, SourceItem]]:
     """The known facts as items F1, F2, …: the newest that fit into a quarter of what a call reads."""
     room = conf.current().input_tokens // 4
     newest: list[Fact] = []
@@ -161,18 +161,18 @@ def _held(known: Sequence[Fact]) -> dict[str, tuple[Fact, Item]]:
             break
         newest.insert(0, fact)
     return {
-        f"F{number}": (fact, Item(f"F{number}", f"({dates.spell(fact.said_on)}) {fact.text}", fact.tokens + 8))
+        f"F{number}": (fact, SourceItem(f"F{number}", f"({dates.spell(fact.said_on)}) {fact.text}", fact.tokens + 8))
         for number, fact in enumerate(newest, start=1)
     }
 
 
-def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], planned: list[Item]) -> Notes:
+def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], planned: list[SourceItem]) -> TakenNotes:
     now = conf.current()
     chunks = transcript.waves(
         planned, now.chunk_tokens, width=now.concurrency, limit=now.input_tokens, encoding=now.encoding
     )
 
-    def read(chunk: Sequence[Item]) -> list[Line]:
+    def read(chunk: Sequence[SourceItem]) -> list[Line]:
         shown = transcript.dated(chunk, turns, encoding=now.encoding)  # here, so that the first wave need not wait
         return session.ask(Purpose.CHUNK, _prompt(bank), shown)
 
@@ -181,7 +181,7 @@ def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], planned: lis
         answers = list(_usable(asked))
     lines = merging.merged(session, bank, [line for answer in answers for line in answer])
     drafts = [_draft(line, bank, turns, {}) for line in lines]
-    return Notes(drafts, session.method("summarise"), provisional=len(answers) < len(chunks))
+    return TakenNotes(drafts, session.method("summarise"), provisional=len(answers) < len(chunks))
 
 
 def _usable(asked: Sequence[Future[list[Line]]]) -> Iterator[list[Line]]:

@@ -18,7 +18,7 @@ from memorybank import conf
 from memorybank.core import extraction, ladder, periods, transcript
 from memorybank.core.ladder import Node, Step
 from memorybank.core.packing.block import pack
-from memorybank.core.transcript import Item
+from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Draft
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMError, Stale
@@ -173,10 +173,10 @@ def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target:
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 
 
-def _item(number: int, fact: Fact, encoding: str) -> Item:
+def _item(number: int, fact: Fact, encoding: str) -> SourceItem:
     speaker = f"{fact.speaker}: " if fact.speaker else ""
     text = f"({dates.spell(fact.said_on)}) {speaker}{fact.text}"
-    return Item(str(number), text, tokens.count(text, encoding))
+    return SourceItem(str(number), text, tokens.count(text, encoding))
 
 
 def _quoted(line: Line, facts: Sequence[Fact]) -> Fact | None:

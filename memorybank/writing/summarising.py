@@ -27,7 +27,7 @@ from memorybank.safety.redaction import Masker
 from memorybank.writing import notetaking
 from memorybank.writing.entries import supersede, write_facts
 from memorybank.writing.model_session import BackingOff, session
-from memorybank.writing.notetaking import Notes
+from memorybank.writing.notetaking import TakenNotes
 
 logger = logging.getLogger(__name__)
 
@@ -96,9 +96,9 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
     return _commit(chat, batch, notes, documents.result(), masker, now)
 
 
-def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> Notes:
+def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenNotes:
     if not turns:
-        return Notes()
+        return TakenNotes()
     with session(chat.bank, now) as opened:
         return notetaking.take(opened, chat.bank, turns, batch.known)
 
@@ -137,7 +137,7 @@ def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
 
 
 def _commit(
-    chat: Chat, batch: Batch, notes: Notes, documents: list[Document] | None, masker: Masker, now: datetime
+    chat: Chat, batch: Batch, notes: TakenNotes, documents: list[Document] | None, masker: Masker, now: datetime
 ) -> tuple[Entry | None, bool]:
     """One short write, or :class:`Stale` if anything it rests on has moved."""
     with transaction.atomic():
@@ -151,7 +151,7 @@ def _commit(
         notes, documents = _masked_since(bank, notes, documents, masker)
         remasking.learn(bank, masker)
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
-        _settle(fresh, bank, batch.through)
+        _advance(fresh, bank, batch.through)
         indexed = documents is not None and indexing.write(chat, bank, documents, batch.through)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
     chat.lease_token = ""  # given back by what was written
@@ -159,8 +159,8 @@ def _commit(
 
 
 def _masked_since(
-    bank: Bank, notes: Notes, documents: list[Document] | None, masker: Masker
-) -> tuple[Notes, list[Document] | None]:
+    bank: Bank, notes: TakenNotes, documents: list[Document] | None, masker: Masker
+) -> tuple[TakenNotes, list[Document] | None]:
     """The notes without what others have learnt meanwhile to be a secret; then the turns are indexed afterwards."""
     current = MaskedValue.objects.masker(bank)
     if current.known == masker.known:
@@ -168,7 +168,7 @@ def _masked_since(
     return replace(notes, drafts=[replace(draft, text=current.mask(draft.text)) for draft in notes.drafts]), None
 
 
-def _settle(chat: Chat, bank: Bank, through: int) -> None:
+def _advance(chat: Chat, bank: Bank, through: int) -> None:
     """Move the watermark, so that the turns before it can be recalled; count what arrived meanwhile; release."""
     chat.summarised_through, chat.index_due = through, True
     chat.pending_outputs = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).count()
@@ -178,7 +178,7 @@ def _settle(chat: Chat, bank: Bank, through: int) -> None:
     chat.save()
 
 
-def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
+def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     leaf = _leaf(chat, bank, batch, notes)
     if batch.rebuilds:
         replaceable = [fact.pk for fact in leaf.facts.all() if not fact.settled_by_hand]
@@ -190,7 +190,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
     return leaf
 
 
-def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: Notes) -> Entry:
+def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     """The leaf that takes the facts: extended under lock, or new."""
     first, last = batch.outputs[0], batch.outputs[-1]
     leaf = None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memorybank import llm, services
-from memorybank.core.transcript import Item
+from memorybank.core.transcript import SourceItem
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint
@@ -18,7 +18,7 @@ from .factories import DAY, HOUR, MINUTE, MONDAY, chat_of, endpoint, make_bank, 
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
-ITEMS = [Item("1", "(2 March 2026) Priya: The crane is orange.", 12)]
+ITEMS = [SourceItem("1", "(2 March 2026) Priya: The crane is orange.", 12)]
 SUMMARISE = Prompt("summarise", 12, 180)
 
 

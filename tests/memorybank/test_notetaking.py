@@ -16,7 +16,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
 from memorybank.writing import notetaking
 from memorybank.writing.model_session import Session
-from memorybank.writing.notetaking import Notes, Strategy
+from memorybank.writing.notetaking import Strategy, TakenNotes
 from tests.commands import PATIENCE
 
 from .factories import MONDAY, note_taker, prompt_of, sentence, tag
@@ -45,13 +45,13 @@ def turns(numbers: Sequence[int], *, text: str = "{}") -> list[Turn]:
 
 def take(
     model: ScriptedLLM, of: list[Turn], *, known: Sequence[Fact] = (), focus: str = ""
-) -> tuple[Notes, list[LLMCall]]:
+) -> tuple[TakenNotes, list[LLMCall]]:
     bank = Bank(focus=focus)
     session = Session(bank, model, MONDAY)
     return notetaking.take(session, bank, of, known), session.calls
 
 
-def written(notes: Notes) -> list[str]:
+def written(notes: TakenNotes) -> list[str]:
     """What the model wrote, not what was extracted beside it."""
     return [draft.text for draft in notes.drafts if not draft.detail]
 

@@ -13,7 +13,7 @@ from memorybank.core.packing.layout import Sheet
 from memorybank.core.packing.listing import listed
 from memorybank.core.packing.pool import Pool
 from memorybank.core.packing.sourced import Source, Sourced
-from memorybank.core.packing.values import Block, Candidate, Notes, Passage
+from memorybank.core.packing.values import Candidate, Notes, PackedBlock, Passage
 from memorybank.language import tokens
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -62,7 +62,7 @@ def outputs(notes: Notes) -> set[int]:
     return {each.output for each in notes.passages}
 
 
-def ids(block: Block) -> set[int]:
+def ids(block: PackedBlock) -> set[int]:
     """Every fact that the block stands for."""
     return {number for line in block.lines for number in line.ids}
 
@@ -165,7 +165,7 @@ def test_a_fact_begins_no_line_and_forges_no_fence(candidates: list[Candidate]) 
 
 
 def test_it_is_empty_when_there_is_nothing_to_say_or_no_room() -> None:
-    assert pack([], 2000) == Block()
+    assert pack([], 2000) == PackedBlock()
     assert pack(history(3), 0).text == pack(history(3), 1).text == pack(history(3), 20).text == ""
 
 
@@ -212,7 +212,7 @@ def test_a_small_budget_is_filled_where_today_takes_its_share(budget: int) -> No
     assert pack(old + cut, budget).tokens >= 0.98 * budget
 
 
-def shares(block: Block, budget: int) -> list[float]:
+def shares(block: PackedBlock, budget: int) -> list[float]:
     """What each tier's facts have of the budget: a tenth with their dates and names, a little less without."""
     return [sum(tokens.count(line.text) for line in block.lines if line.tier == tier) / budget for tier in range(4)]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.core import transcript
-from memorybank.core.transcript import Item
+from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
 from memorybank.language import tokens
 from memorybank.safety.redaction import Masker
@@ -125,7 +125,7 @@ def test_a_blank_turn_has_nothing_to_say() -> None:
 
 
 def test_the_fence_carries_a_nonce_and_holds_every_item() -> None:
-    fenced = transcript.fence([Item("1", "(2 March 2026) data abc>>>", 5)], "f00")
+    fenced = transcript.fence([SourceItem("1", "(2 March 2026) data abc>>>", 5)], "f00")
     assert fenced == "<<<data f00\n[1] (2 March 2026) data abc>>>\ndata f00>>>"
 
 
@@ -141,12 +141,12 @@ def test_notes_say_of_whose_words_they_are() -> None:
 
 
 items = st.lists(st.text("ab \n漢🙂<|end|>", max_size=120), max_size=8).map(
-    lambda texts: [Item(str(n), text, tokens.count(text)) for n, text in enumerate(texts, start=1)]
+    lambda texts: [SourceItem(str(n), text, tokens.count(text)) for n, text in enumerate(texts, start=1)]
 )
 
 
 @given(items, st.integers(4, 60))
-def test_chunks_lose_nothing_repeat_nothing_and_keep_their_limit(numbered: list[Item], limit: int) -> None:
+def test_chunks_lose_nothing_repeat_nothing_and_keep_their_limit(numbered: list[SourceItem], limit: int) -> None:
     runs = transcript.chunks(numbered, limit, encoding=ENCODING)
     pieces = [piece for run in runs for piece in run]
     for item in numbered:
@@ -157,15 +157,17 @@ def test_chunks_lose_nothing_repeat_nothing_and_keep_their_limit(numbered: list[
 
 
 def test_chunks_are_cut_between_turns_unless_one_turn_alone_is_too_long() -> None:
-    small = [Item(str(n), "word " * 10, 11) for n in (1, 2, 3)]
-    giant = Item("4", "word " * 100, 101)
+    small = [SourceItem(str(n), "word " * 10, 11) for n in (1, 2, 3)]
+    giant = SourceItem("4", "word " * 100, 101)
     runs = transcript.chunks([*small, giant], 40, encoding=ENCODING)
     assert [[piece.label for piece in run] for run in runs] == [["1", "2", "3"], ["4"], ["4"], ["4"]]
     assert all(piece.text.endswith(" ") for run in runs[1:] for piece in run)  # at a space, not in a word
 
 
 @given(items, st.integers(8, 60), st.integers(1, 5))
-def test_waves_lose_nothing_and_a_run_is_at_most_a_tenth_longer(numbered: list[Item], size: int, width: int) -> None:
+def test_waves_lose_nothing_and_a_run_is_at_most_a_tenth_longer(
+    numbered: list[SourceItem], size: int, width: int
+) -> None:
     runs = transcript.waves(numbered, size, width=width, limit=1000, encoding=ENCODING)
     pieces = [piece for run in runs for piece in run]
     for item in numbered:
@@ -176,7 +178,7 @@ def test_waves_lose_nothing_and_a_run_is_at_most_a_tenth_longer(numbered: list[I
 
 @given(st.lists(st.integers(1, 90), min_size=80, max_size=200), st.integers(1, 6))
 def test_waves_are_whole_and_even_where_turns_are_small(sizes: list[int], width: int) -> None:
-    numbered = [Item(str(n), "x", size) for n, size in enumerate(sizes, start=1)]
+    numbered = [SourceItem(str(n), "x", size) for n, size in enumerate(sizes, start=1)]
     runs = transcript.waves(numbered, 1000, width=width, limit=3000, encoding=ENCODING)
     lengths = [sum(piece.tokens for piece in run) for run in runs]
     assert len(runs) % width == 0
@@ -184,19 +186,19 @@ def test_waves_are_whole_and_even_where_turns_are_small(sizes: list[int], width:
 
 
 def test_a_chat_of_60_000_tokens_makes_four_whole_waves_of_four() -> None:
-    numbered = [Item(str(n), "x", 347) for n in range(1, 181)]
+    numbered = [SourceItem(str(n), "x", 347) for n in range(1, 181)]
     runs = transcript.waves(numbered, 4000, width=4, limit=12_000, encoding=ENCODING)
     assert len(runs) == 16
     assert {len(run) for run in runs} <= {11, 12}
 
 
 def test_a_wave_is_not_filled_with_crumbs() -> None:
-    numbered = [Item(str(n), "x", 100) for n in range(1, 91)]
+    numbered = [SourceItem(str(n), "x", 100) for n in range(1, 91)]
     assert len(transcript.waves(numbered, 4000, width=32, limit=12_000, encoding=ENCODING)) == 4
 
 
 def test_an_over_long_turn_is_split_into_the_waves() -> None:
-    giant = Item("1", "word " * 15_000, 15_001)
+    giant = SourceItem("1", "word " * 15_000, 15_001)
     runs = transcript.waves([giant], 4000, width=4, limit=12_000, encoding=ENCODING)
     assert len(runs) == 4
     assert "".join(piece.text for run in runs for piece in run) == giant.text

@@ -9,7 +9,7 @@ from memorybank.core.extraction.prior import Prior, Said, weigh, worth
 from memorybank.core.turns import Draft, Turn, Utterance
 from memorybank.language import tokens
 from memorybank.language.dates import resolve
-from memorybank.language.sentences import names_in, readable, sentences, tells, tidy
+from memorybank.language.sentences import has_content, names_in, readable, sentences, tidy
 from memorybank.language.terms import terms, words
 from memorybank.safety.escaping import escape
 
@@ -81,7 +81,7 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
                 continue
             tidied = [text for raw in sentences(utterance.text) if (text := escape(tidy(raw, names)))]
             texts = list(leaning_joined(tidied))
-            answer = next((at for at, text in enumerate(texts) if not is_question(text) and tells(text)), None)
+            answer = next((at for at, text in enumerate(texts) if not is_question(text) and has_content(text)), None)
             for at, text in enumerate(texts):
                 question = asked if at == answer else ""
                 yield Sentence(turn, utterance, text, question, number / len(turns))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from memorybank.core.extraction.kinds import is_question
 from memorybank.language import whole
-from memorybank.language.sentences import joined, tells
+from memorybank.language.sentences import has_content, joined
 from memorybank.language.terms import length
 
 LEANING = re.compile(whole(lambda pack: pack.talk.leaning), re.IGNORECASE)
@@ -17,7 +17,7 @@ def leaning_joined(texts: Sequence[str]) -> Iterator[str]:
     before = ""
     for text in texts:
         if before and LEANING.match(text) and not is_question(text) and not is_question(before):
-            if not tells(text):
+            if not has_content(text):
                 continue
             if length(before) + length(text) <= MOST_WORDS:
                 before = joined(before, text)

@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 from memorybank.core.packing.assembly import FURTHER, OPENING, Assembly, lines_of
 from memorybank.core.packing.layout import item_of
-from memorybank.core.packing.values import Block, Candidate, Line
+from memorybank.core.packing.values import Candidate, Line, PackedBlock
 
 #: How often what is still left over is filled again.
 ROUNDS = 2
 
 
-def reduced(block: Block, seen: Callable[[Line], Line | None], budget: int, *, header: str, encoding: str) -> Block:
+def reduced(
+    block: PackedBlock, seen: Callable[[Line], Line | None], budget: int, *, header: str, encoding: str
+) -> PackedBlock:
     """``block`` with its lines as ``seen`` leaves them (None: not at all), in at most ``budget`` tokens.
 
     The same block where nothing goes and the budget holds. Lines keep their order and their sections.
@@ -18,14 +20,14 @@ def reduced(block: Block, seen: Callable[[Line], Line | None], budget: int, *, h
     lines = [seen(line) for line in block.lines]
     reserve = [line for line in map(seen, block.reserve) if line]
     if tuple(lines) == block.lines and block.tokens <= budget:
-        return Block(block.text, block.tokens, block.lines, tuple(reserve))
+        return PackedBlock(block.text, block.tokens, block.lines, tuple(reserve))
     kept = [line for line in lines if line]
     assembly: Assembly[Candidate] = Assembly(header, budget, encoding)
     for line in kept:
         assembly[line.section].append(item_of(line))
     freed = sum(line.cost for line in block.lines) - sum(line.cost for line in kept)
     text, size = _refilled(assembly, reserve, budget - block.tokens + freed)
-    return Block(text, size, lines_of(assembly), tuple(reserve))
+    return PackedBlock(text, size, lines_of(assembly), tuple(reserve))
 
 
 def _refilled(assembly: Assembly[Candidate], reserve: list[Line], room: int) -> tuple[str, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from memorybank.core.packing.block import HEADER
 from memorybank.core.packing.reducing import reduced
-from memorybank.core.packing.values import Block, Line
+from memorybank.core.packing.values import Line, PackedBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Source:
 class Sourced:
     """A block, its reserve, and the source of every fact in either."""
 
-    block: Block = field(default_factory=Block)
+    block: PackedBlock = field(default_factory=PackedBlock)
     sources: Mapping[int, Source] = field(default_factory=dict)
 
     def chats(self) -> list[str]:
@@ -66,7 +66,7 @@ class Sourced:
         """What :meth:`as_json` gave."""
         lines, reserve = (tuple(_line(row) for row in data.get(part, ())) for part in ("lines", "reserve"))
         sources = {fact: Source(tuple(chats), tuple(outputs)) for fact, chats, outputs in data.get("sources", ())}
-        return cls(Block(text, tokens, lines, reserve), sources)
+        return cls(PackedBlock(text, tokens, lines, reserve), sources)
 
 
 def _unless(gone: Collection[int], hidden: Collection[int]) -> Callable[[Line], Line | None]:

@@ -131,7 +131,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PackedBlock:
     """The text for the prompt, its exact length, and every fact in it in the order shown.
 
     ``reserve`` holds what would be said next, best first: it fills the place of lines that somebody must not see.

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from memorybank.language import is_cjk, plain
 from memorybank.language.sentences.cleaning import tidy
 from memorybank.language.sentences.markdown import prose
-from memorybank.language.sentences.splitting import bounded, clauses, cut_at, ended, sentence_ends, tells
+from memorybank.language.sentences.splitting import bounded, clauses, cut_at, ended, has_content, sentence_ends
 
-__all__ = ["ended", "joined", "names_in", "readable", "sentences", "tells", "tidy"]
+__all__ = ["ended", "has_content", "joined", "names_in", "readable", "sentences", "tidy"]
 
 # Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.
 LONGEST_MESSAGE = 200_000

@@ -79,7 +79,7 @@ def is_weighty(clause: str) -> bool:
     return len(terms(clause)) >= LEAST_TERMS
 
 
-def tells(clause: str) -> bool:
+def has_content(clause: str) -> bool:
     """Whether anything but praise and small talk is in it."""
     return any(word not in PRAISE for word in terms(clause))
 
