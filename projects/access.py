@@ -22,6 +22,7 @@ def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWE
     """
     if not isinstance(user, User):
         raise Http404
+    # 404 before 403: a stranger must not learn from the difference that there is such a project.
     project = Project.objects.at(path).visible_to(user).select_related("tenant", "bank").first()
     if project is None:
         raise Http404
@@ -75,6 +76,7 @@ def people_for(user: Any) -> QuerySet[User]:
     """Whom a staff member may name: people of the tenants she administers and of none; everybody for superusers."""
     if user.is_superuser:
         return User.objects.all()
+    # Who belongs to nobody yet can be added by name; whoever is in another tenant is as unknown as a stranger.
     return User.objects.filter(Q(memberships=None) | Q(memberships__tenant__in=tenants_for(user))).distinct()
 
 
@@ -90,5 +92,6 @@ def last_owners(user: Any, leaving: Iterable[Membership]) -> list[Tenant]:
         return []
     ids = [membership.pk for membership in leaving]
     owned = Tenant.objects.filter(memberships__in=ids, memberships__role=Role.OWNER).values("pk")
+    # Held, because two owners who leave at once would each find the other still there.
     tenants = Tenant.objects.select_for_update().filter(pk__in=owned)
     return [each for each in tenants if not each.memberships.filter(role=Role.OWNER).exclude(pk__in=ids).exists()]

@@ -121,6 +121,7 @@ def _ask(bank: Bank, model: llm.LLM | None, prompt: Prompt, asked: Output) -> Re
             call.model = completion.model[:200]
             call.charge(completion)
     except LLMError as error:
+        # Nothing is recorded of a prompt's cost unless the model has answered: a failure is in the ledger alone.
         output = services.complete(bank, asked, status=Output.Status.ERROR, error=str(error))
         return Reply(prompt, output, error=str(error))
     output = _completed(bank, prompt, asked, completion)
@@ -140,6 +141,7 @@ def _completing_in_any_case(bank: Bank, asked: Output) -> Iterator[None]:
             services.complete(bank, asked, status=Output.Status.ERROR, error=why)
         raise
     except BaseException:
+        # SystemExit and KeyboardInterrupt: the server is stopped, and the message must not stay pending for ever.
         with suppress(InvalidInput):
             services.complete(bank, asked, status=Output.Status.STOPPED)
         raise
@@ -150,6 +152,7 @@ def _completed(bank: Bank, prompt: Prompt, asked: Output, completion: llm.Comple
     answer = completion.text if completion else ""
     with transaction.atomic():
         output = services.complete(bank, asked, answer=answer, title=_title(asked.question))
+        # A retry that was answered first has this row already.
         GivenWith.objects.get_or_create(
             output=output,
             defaults={

@@ -85,6 +85,7 @@ def _given_in_json(given: answering.Reply) -> JsonResponse:
 
 def _message_in(body: bytes) -> dict[str, str]:
     """The message of a JSON body; :class:`InvalidInput` in one line if there is none."""
+    # RecursionError: brackets nested by the ten thousand are bad input, not a fault of ours.
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -19,9 +19,7 @@ from memorybank.safety.naming import display_name
 from memorybank.safety.quoting import name_words, quoted
 from memorybank.safety.redaction import Masker
 
-INDENT = "\n    "
-IMAGE = "[image]"
-MOST_OF_A_NAME = 60
+INDENT, IMAGE, MOST_OF_A_NAME = "\n    ", "[image]", 60
 #: Notes of what more people said than this are nobody's.
 NOTED, MOST_NAMES = "noted from ", 3
 
@@ -93,6 +91,7 @@ def _between(message: Any, said: set[str], author: str) -> Iterator[Utterance]:
     content = _content(message.get("content"))
     if role == "tool":
         yield Utterance("tool", f"result of {escape(str(message.get('name') or 'tool'))[:MOST_OF_A_NAME]}", content)
+    # What clients send again beside question and answer would be remembered twice.
     elif role in ("user", "assistant") and content not in said:
         leftover = IMAGE if content.replace(IMAGE, "").strip() in said else content
         yield Utterance("user", author, leftover) if role == "user" else Utterance("assistant", ASSISTANT, leftover)

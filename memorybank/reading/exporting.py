@@ -67,6 +67,7 @@ def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
         "chat": entry.chat.key if entry.chat else None,
         "parent": numbers.entries.get(entry.parent_id or 0),
         **{name: getattr(entry, name) for name in ENTRY_FIELDS},
+        # Ids of leaf facts that an erasure took are left out: a copy names nothing that it does not hold.
         "kept": [numbers.facts[pk] for pk in entry.kept if pk in numbers.facts],
     }
 

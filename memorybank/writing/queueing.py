@@ -29,6 +29,7 @@ def next_chat(now: datetime, *, bank: Bank | None = None, but: Collection[int] =
     """
     if model_session.outage(now):
         return None
+    # Two looks instead of one sorted query: each is answered by an index, however many chats wait.
     due = Chat.objects.due(now).exclude(pk__in=but) if but else Chat.objects.due(now)
     if bank:
         due = due.filter(bank=bank)
@@ -38,10 +39,12 @@ def next_chat(now: datetime, *, bank: Bank | None = None, but: Collection[int] =
 
 def _next_in_line(due: ChatQuerySet) -> int | None:
     while True:
+        # Somebody may have worked off a bank since it lined up: then it leaves the line and the next one is served.
         while (bank := Bank.objects.serve()) is not None:
             if chat_id := _first(due.filter(bank=bank)):
                 return chat_id
             Bank.objects.leave(bank)
+        # An empty line may be one that nobody has filled since chats fell due.
         if not _line_up(due):
             return None
 
@@ -76,6 +79,7 @@ def until_rested(now: datetime) -> float | None:
     last: datetime | None = waiting.aggregate(last=Max("settled_at"))["last"]
     if last is None:
         return 0.0 if waiting.exists() else None
+    # A clock that was put back must not make anybody rest for longer than one rest.
     return max(timedelta(), min(last + rest - now, rest)).total_seconds()
 
 

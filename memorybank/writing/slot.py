@@ -29,12 +29,14 @@ class Slot:
     def held(self, owner: object) -> Iterator[None]:
         """For ``owner``, until the last of its calls is over. Raises :class:`Stale` if it is to give its work back."""
         with self._freed:
+            # Chunks of one chat ask side by side: they share the place that their chat holds.
             if self._owner is not owner:
                 self._wait()
             self._owner, self._holds = owner, self._holds + 1
         try:
             yield
         except (LLMUnavailable, LLMMisconfigured):
+            # An answer that is useless is the chat's own affair; only this says that the next call would fail, too.
             self._failed = True
             raise
         finally:

@@ -50,6 +50,7 @@ def pack(
     """
     pool = candidates if isinstance(candidates, Pool) else Pool(candidates, encoding)
     packing = Packing(pool, header, budget)
+    # In this order: each section fills what those before it leave, and what a person pinned comes first.
     packing.fill_pinned()
     packing.fill_stable()
     packing.fill_quotas()
@@ -101,6 +102,7 @@ class Packing:
         facts, costs, free = self.pool.facts, self.pool.costs, self.pool.free
         if self.pool.stable_before:
             return bisect_left(facts, self.pool.stable_before, free.start, free.stop, key=attrgetter("at"))
+        # Two tokens more than the text: about what a fact adds to its paragraph.
         counted = [0 if facts[at].restates else costs[at] + 2 for at in free]
         return free.start + objective.reached(counted, objective.checkpoint(sum(counted), room))
 
@@ -119,6 +121,7 @@ class Packing:
             gave = steps > 0 and self.give_way(steps * step)
             for tier, least in missing.items():
                 self.fill_quota(tier, least)
+            # Nothing more will give way: another round would fill the same again.
             if steps and not gave:
                 return
 
@@ -183,6 +186,7 @@ class Packing:
             own[item.candidate.chat] += item.cost + LABEL
         chat, most = max(own.items(), key=itemgetter(1, 0))
         room = objective.reserved(self.budget, most)
+        # Where one chat has that much of the block, the reserve is there for that chat, and nothing of its own would help.
         items = self.shortlist.best(room, without=chat if most * 2 > room else "")
         chosen = fill(items, room, ByGain(self.selection, RESERVE, items))
         return tuple(line_of(item, RESERVE) for item in chosen)

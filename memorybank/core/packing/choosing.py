@@ -46,6 +46,7 @@ def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, least: int 
         item = items[place]
         if to.is_said(item) or used + (price := to.price(item)) > room:
             continue
+        # Popped with an old gain: if another now promises more, it goes back with its true one.
         gain = to.gain(item)
         if heap and -gain > heap[0][0]:
             heapq.heappush(heap, (-gain, place))
@@ -65,6 +66,7 @@ class Openings:
     def price(self, item: Item[Any], section: str) -> int:
         """Its tokens, and about how many of date and speaker it would be the first to need."""
         price, said = item.cost, item.candidate
+        # Two tokens are the line break and the space; labels have about three letters a token, names five.
         if (section, item.paragraph) not in self._opened:
             price += 2 + len(said.label) // 3
         if said.speaker and (section, item.paragraph, said.speaker) not in self._opened:
@@ -119,6 +121,7 @@ class Selection:
     def unites(self, item: Item[Candidate]) -> bool:
         """Whether a shown item says the same but for case and articles; then it stands for both."""
         same = self.shown.get(item.key)
+        # One word is no statement: "yes" of two people is two things.
         if same is None or len(item.key) < 2:
             return False
         same.ids += [number for number in item.ids if number not in same.ids]
@@ -159,6 +162,7 @@ class ByGain(InOrder):
     def gain(self, item: Item[Candidate]) -> float:
         """What it gains a token, given all that has been chosen."""
         said, known = self.selection.words, self.idf
+        # A list, not a generator: this is the innermost loop of packing, and a list is summed faster.
         new = sum([objective.novelty(known[c], said[c]) if c in said else known[c] for c in item.concepts])
         heard = self.selection.heard[item.candidate.chat]
         return objective.gain(item.candidate.weight, new, heard, self.price(item))
@@ -166,6 +170,7 @@ class ByGain(InOrder):
 
 def idf(items: Sequence[Item[Candidate]]) -> Mapping[str, float]:
     """Of each word, over the chats of the items: what every chat says distinguishes nothing."""
+    # Over chats and not over lines: a chat that repeats a word does not make it common.
     chats: dict[str, set[str]] = {}
     for item in items:
         for concept in item.concepts:

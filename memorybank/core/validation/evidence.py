@@ -20,6 +20,7 @@ _SCHEME = re.compile(r"^(?:https?|ftp)://(?:www\.)?|^www\.")
 
 def normal(text: str) -> str:
     """``text`` with one form for each character: full-width, Arabic and Devanagari digits become 0-9."""
+    # The fraction slash is a slash to whoever writes a fraction.
     text = unicodedata.normalize("NFKC", text).replace("\u2044", "/")
     if text.isascii():
         return text
@@ -49,8 +50,10 @@ class Evidence:
         dates = tuple(date for mention in said + short_mentions(text) for date in mention.readings)
         links = frozenset(link(match[0]) for pattern in (URL, EMAIL) for match in pattern.finditer(text))
         clocks = frozenset(time for match in TIME.finditer(text) for time in times(match))
+        # A year is a number, too, and so is an hour on the dot: "at 3" of 15:00 claims nothing new.
         years = {str(date.year) for date in dates if date.year}
         hours = {time.removesuffix(":00") for time in clocks if time.endswith(":00")}
+        # Times are taken out first, else 14:30 would prove a 14 and a 30.
         return cls(text, values(TIME.sub(" ; ", without(said, text))) | years | hours, dates, links, clocks)
 
 
