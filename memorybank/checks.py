@@ -44,11 +44,13 @@ def _impossible(values: Values) -> Iterator[CheckMessage]:
 
 
 def _is_positive(value: Any, *, whole: bool) -> bool:
+    # True is an int to Python, and nobody means it as a number.
     numeric = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
     return numeric and 0 < value < inf
 
 
 def _sizes(values: Values) -> Iterator[CheckMessage]:
+    # What is no number at all has been said above; here they are only compared.
     sizes = [values[name] for name in ("chunk_tokens", "chunk_from_tokens", "input_tokens")]
     if all(_is_positive(size, whole=True) for size in sizes) and max(sizes) > sizes[-1]:
         yield Error(

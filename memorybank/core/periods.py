@@ -47,9 +47,11 @@ def period_end(granularity: Granularity, start: date) -> date:
     if granularity is Granularity.WEEK:
         return start + timedelta(days=7)
     if granularity is Granularity.MONTH:
+        # 31 days on is always in the next month, because ``start`` is a first.
         next_month = (start + timedelta(days=31)).replace(day=1)
         last_day = next_month - timedelta(days=1)
         last_thursday = last_day - timedelta(days=(last_day.weekday() - 3) % 7)
+        # The Sunday of that week is over when the Monday begins: four days after its Thursday.
         return last_thursday + timedelta(days=4)
     return start + timedelta(days=1)
 

@@ -25,12 +25,14 @@ def spoken(words: Sequence[str]) -> str:
     """The code of the language that most of the words are function words of; "" if none has most."""
     counts = {each.code: sum(word in known for word in words) for each, known in _function_words()}
     most = max(counts.values())
+    # A tie says nothing: names and numbers are the same in every language.
     found = [code for code, count in counts.items() if count == most]
     return found[0] if len(found) == 1 else ""
 
 
 @cache
 def _function_words() -> tuple[tuple[Pack, frozenset[str]], ...]:
+    # Parted words only: in Chinese and Japanese a function word is no word of its own.
     return tuple((each, frozenset(each.words.function)) for each in packs() if each.spaced)
 
 

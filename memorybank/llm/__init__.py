@@ -36,7 +36,9 @@ def embedder() -> Any:
 
 
 def _instance(options: Mapping[str, Any]) -> Any:
+    # By what it says and not by its alias: two aliases of one endpoint share its connections.
     key = tuple(sorted((name, repr(value)) for name, value in options.items()))
+    # Two threads that ask first at the same time must not open two pools.
     with _lock:
         if key not in _instances:
             _instances[key] = _build(options)

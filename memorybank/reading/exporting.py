@@ -37,6 +37,7 @@ class Numbers(NamedTuple):
     @classmethod
     def of(cls, bank: Bank) -> Self:
         """Those of a bank."""
+        # A tenant must not learn from ids how much others have written.
         rows = (Output.objects.filter(chat__bank=bank), bank.entries, bank.facts)
         return cls(
             *({pk: at for at, pk in enumerate(each.order_by("pk").values_list("pk", flat=True), 1)} for each in rows)

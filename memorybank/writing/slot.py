@@ -44,6 +44,7 @@ class Slot:
 
     def _wait(self) -> None:
         free = self._freed.wait_for(lambda: self._owner is None, self._patience)
+        # Asked again although it is free: the other lane's call may have failed while this one waited.
         if not free or self.is_shut():
             raise Stale("the worker's place at the model was not free in time")
 

@@ -186,7 +186,7 @@ class Packing:
             own[item.candidate.chat] += item.cost + LABEL
         chat, most = max(own.items(), key=itemgetter(1, 0))
         room = objective.reserved(self.budget, most)
-        # Where one chat has that much of the block, the reserve is there for that chat, and nothing of its own would help.
+        # Where one chat has that much of the block, the reserve is there for it, and nothing of its own would help.
         items = self.shortlist.best(room, without=chat if most * 2 > room else "")
         chosen = fill(items, room, ByGain(self.selection, RESERVE, items))
         return tuple(line_of(item, RESERVE) for item in chosen)

@@ -88,6 +88,7 @@ def passages(
 
 def _faded(counts: Sequence[float]) -> list[float]:
     """Each count with those to both sides, the farther the less."""
+    # Two passes, one from each side: a window of any reach costs the same.
     ahead, behind = (_trailing(each) for each in (counts, counts[::-1]))
     return [before + after - own for before, after, own in zip(ahead, behind[::-1], counts, strict=True)]
 

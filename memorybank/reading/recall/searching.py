@@ -71,6 +71,7 @@ def search(bank: Bank, question: Question, *, without: Chat | None, most: int) -
 def around(bank: Bank, found: Found) -> dict[int, float]:
     """How much of the question is spoken of around the turns of the best turns' chats, 0…1. One query."""
     best = SearchDocument.objects.of(bank).filter(pk__in=[pk for pk, _ in found.ranked[:BEST]])
+    # Newest first, so that what is left out of an endless chat is its beginning.
     known = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-pk")
     chats: dict[int, list[int]] = {}
     for chat, pk in known.values_list("chat", "pk")[:MOST_AROUND]:

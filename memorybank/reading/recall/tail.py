@@ -73,6 +73,7 @@ def _valued(found: Found, passages: Mapping[int, float]) -> dict[int, float]:
     """The turns that were found and those in the best passages, each with what it and its passage count."""
     scores = {turn: score / found.ranked[0][1] for turn, score in found.ranked}
     near = sorted((turn for turn, value in passages.items() if value >= NEAR), key=lambda turn: -passages[turn])
+    # A turn in a good passage counts a little even if it has no word of the question: it may hold the answer.
     return {
         turn: scores.get(turn, 0.0) ** POWER + PASSAGE * passages.get(turn, 0.0) ** FOCUS
         for turn in dict.fromkeys([*scores, *near[:MOST_TURNS]])

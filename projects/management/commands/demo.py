@@ -62,6 +62,7 @@ class Command(MemoryCommand):
 
     def _show(self, lines: list[ImportLine]) -> None:
         projects = {project.path: project for project in demo.projects(lines)}
+        # As a chat is given it, through the same door, and not rendered once more beside it.
         told = services.prompt_memory(projects[SHOWN].bank, question=ASKED)
         self.stdout.write(f"\nWhat every new chat of {SHOWN} is told, whatever is asked:\n")
         self.stdout.write(f"{told.block.text}\n")
