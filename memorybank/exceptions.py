@@ -55,6 +55,11 @@ class LLMRejected(LLMError):
     """This request is at fault (400, an unusable answer): the same request will fail again."""
 
 
+def blurred(error: Exception) -> str:
+    """For people and for the database: that something is wrong which is nobody's to read here."""
+    return f"Unexpected {type(error).__name__}: see the log."
+
+
 def unexpected(error: Exception) -> str:
     """For the log: what it is and where it happened, not its own words, which may be chat text."""
     return f"unexpected {type(error).__name__}\n{''.join(format_tb(error.__traceback__))}"

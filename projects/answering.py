@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput, LLMError
+from memorybank.exceptions import InvalidInput, LLMError, blurred
 from memorybank.models import Bank, Chat, LLMCall, Output, ledgered
 
 from .chat import Exchange, Prompt, assemble
@@ -137,8 +137,7 @@ def _completing_in_any_case(bank: Bank, asked: Output) -> Iterator[None]:
         raise
     except Exception as error:
         with suppress(InvalidInput):
-            why = f"Unexpected {type(error).__name__}: see the log."
-            services.complete(bank, asked, status=Output.Status.ERROR, error=why)
+            services.complete(bank, asked, status=Output.Status.ERROR, error=blurred(error))
         raise
     except BaseException:
         # SystemExit and KeyboardInterrupt: the server is stopped, and the message must not stay pending for ever.

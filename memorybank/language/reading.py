@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from memorybank.language.pack import Beyond, Pack
 from memorybank.language.sections import Table, Words
+
+Known = TypeVar("Known", bound=Pack | Beyond)
 
 KINDS = get_type_hints(Pack)
 PACKS = Path(__file__).parent / "packs"
@@ -43,8 +45,7 @@ def pack(code: str) -> Pack:
 
 def every(of: Callable[[Pack], Words], *, spaced: bool | None = None) -> Words:
     """What ``of`` takes from each language, each word once; ``spaced`` asks for one kind of script only."""
-    taken = (word for each in packs() if spaced in (None, each.spaced) for word in of(each))
-    return tuple(dict.fromkeys(taken))
+    return _taken(packs(), of, spaced)
 
 
 @cache
@@ -61,8 +62,11 @@ def beyond() -> tuple[Beyond, ...]:
 def masking(of: Callable[[Pack | Beyond], Words], *, spaced: bool | None = None) -> Words:
     """As ``every``, of all languages that masking knows."""
     known: tuple[Pack | Beyond, ...] = (*packs(), *beyond())
-    taken = (word for each in known if spaced in (None, each.spaced) for word in of(each))
-    return tuple(dict.fromkeys(taken))
+    return _taken(known, of, spaced)
+
+
+def _taken(known: Iterable[Known], of: Callable[[Known], Words], spaced: bool | None) -> Words:
+    return tuple(dict.fromkeys(word for each in known if spaced in (None, each.spaced) for word in of(each)))
 
 
 def meaning(tables: Iterable[Table]) -> dict[str, str]:

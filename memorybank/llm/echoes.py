@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from memorybank.exceptions import LLMError
-from memorybank.language import every
+from memorybank.language.terms import FUNCTION
 
 # A word, but no short number: those count seconds and items.
 _WORD = re.compile(r"(?!\d{1,3}\b)\w+")
@@ -14,8 +14,8 @@ _PREFIX = re.compile(r"HTTP \d{3}: |")
 _LEFT_OUT = re.compile(r"…(?:[^\w…]*…)+")
 #: A piece of a word that is so long was sent, too: providers cut what they quote.
 PIECE = 4
-#: What errors are made of. These stay, whatever was sent, and so do the little words.
-_ERRORS = frozenset(
+#: What errors are made of, and the little words: these stay, whatever was sent.
+_KEPT = FUNCTION.union(
     """
     answer answered api authentication bad connect connection context error exceeded exceeds failed
     forbidden found gateway header host http https incorrect input internal invalid json key length limit limits loaded
@@ -41,11 +41,10 @@ def without_echo(message: str, sent: Sequence[str]) -> str:
     message = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), message).replace("\\n", " ")
     said = "\n".join(sent).casefold()
     words = set(_WORD.findall(said))
-    kept = _ERRORS.union(every(lambda pack: pack.words.function))
 
     def told(match: re.Match[str]) -> str:
         word = match[0].casefold()
-        echoed = word not in kept and (word in words or (len(word) >= PIECE and word in said))
+        echoed = word not in _KEPT and (word in words or (len(word) >= PIECE and word in said))
         return "…" if echoed else match[0]
 
     begin = _PREFIX.match(message)

@@ -7,9 +7,10 @@ two accounts never share one.
 import re
 from hashlib import sha256
 
-from memorybank.language import every, plain
+from memorybank.language import plain
 from memorybank.language.lookalikes import LETTERS, folded, is_mixed
 from memorybank.safety import quarantine
+from memorybank.safety.quoting import ROLES
 from memorybank.safety.redaction import redact
 
 NOBODY = "a member"
@@ -17,7 +18,6 @@ LONGEST = 40
 #: In a name of three words or more, a word without a capital is a particle, and has at most so many letters.
 PARTICLE = 4
 
-ROLES = frozenset(map(folded, every(lambda pack: pack.instructions.roles)))
 ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
 # Marks that no name has, and a full stop where a sentence ends, not an initial.
 MARKS = re.compile(r"[^\w .'’&+-]|\w{4}\. ")

@@ -27,12 +27,9 @@ CALLED = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}
 SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
 QUOTES = re.compile('["“”„«»]')
 
-
 ROLES = frozenset(map(folded, every(lambda pack: pack.instructions.roles)))
 #: They open sentences and notes, and so are written with a capital as often as names are.
-NO_NAMES = frozenset(
-    word for word in map(folded, every(lambda pack: (*pack.words.function, *pack.words.praise, *pack.dates.signs)))
-)
+NO_NAMES = frozenset(map(folded, every(lambda pack: (*pack.words.function, *pack.words.praise, *pack.dates.signs))))
 
 
 def quoted(text: str, names: Collection[str] = ()) -> str:

@@ -18,7 +18,7 @@ from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.periods import period_start
 from memorybank.core.turns import Turn
-from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale
+from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale, blurred
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, MaskedValue, Output
 from memorybank.models.ledger import backoff
 from memorybank.reading.recall import indexing, remasking
@@ -69,7 +69,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
             _count_failure(chat, str(error), now, parks=isinstance(error, LLMRejected))
         raise
     except Exception as error:  # not to be met again at once, first of all, for ever
-        _count_failure(chat, f"Unexpected {type(error).__name__}: see the log.", now, parks=True)
+        _count_failure(chat, blurred(error), now, parks=True)
         raise
     finally:
         chat.release()  # of no effect where the commit or the failure has released it already

@@ -16,17 +16,9 @@ from projects.importing import Projects, batches, take
 from projects.lines import BadLineError, Reader
 from tests.commands import run, shell
 from tests.memorybank import factories
+from tests.projects.test_importing import GOOD
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
-GOOD = {
-    "tenant": "acme",
-    "project": "apollo",
-    "chat": "c1",
-    "user": "ann",
-    "question": "We chose Postgres 16.",
-    "answer": "Noted.",
-    "created_at": "2026-03-02T10:00:00Z",
-}
 pytestmark = pytest.mark.django_db
 
 scalars = (

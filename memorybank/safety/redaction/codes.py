@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 
 from memorybank.language import either, every
-from memorybank.safety.redaction.links import IS, SAID, pattern
+from memorybank.safety.redaction.links import IS, SAID, any_of
 from memorybank.safety.redaction.spans import Span, before_numbers
 
 #: So far apart, within one sentence, may stand what a code opens, the word for it and the code.
 REACH = 90
 
-_PIN = re.compile(pattern(lambda pack: pack.secrets.pins), re.I)
+_PIN = re.compile(any_of(lambda pack: pack.secrets.pins), re.I)
 _VALUE = r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6}[A-Z]?|\d{4,6}[A-Z])"
 _ENDS = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)"
 _DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{IS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_ENDS}", re.I)
@@ -26,7 +26,7 @@ _CODE = re.compile(
     re.I,
 )
 _PLACE, _NAME, _TYPE = (
-    re.compile(pattern(of), re.I)
+    re.compile(any_of(of), re.I)
     for of in (lambda pack: pack.secrets.places, lambda pack: pack.secrets.codes, lambda pack: pack.secrets.types)
 )
 # "Keypad on the dock: 4711", but not "lock timeout: 5000".

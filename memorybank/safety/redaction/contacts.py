@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_address
 
-from memorybank.language import either, every, masking
+from memorybank.language import either, masking
+from memorybank.language.terms import FUNCTION
+from memorybank.safety.redaction.links import any_of
 from memorybank.safety.redaction.spans import Span, before_numbers
 
 #: What it calls what it finds.
@@ -32,15 +34,13 @@ _SPELT_EMAIL = re.compile(
 _PARTED_EMAIL = re.compile(r"(?<!\S)(?:[\w.+-] ){2,40}@(?: [\w.-]){4,60}(?!\w)")
 _INTERNATIONAL = re.compile(r"(?<![a-zA-Z\d_+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")
 _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-]|\.\d)")
-_PHONES = masking(lambda pack: pack.personal.phones, spaced=True)
-_CJK_PHONES = masking(lambda pack: pack.personal.phones, spaced=False)
-_PHONE_CUE = re.compile(rf"(?<!\w)(?:{either(_PHONES)})(?!\w)|{either(_CJK_PHONES)}", re.I)
+_PHONE_CUE = re.compile(any_of(lambda pack: pack.personal.phones), re.I)
 _LOCAL = re.compile(r"(?<![a-zA-Z\d_.,:/+#-])\(?\d(?:[ ()\-/.\u00a0]{0,2}\d){6,13}(?![a-zA-Z\d_]|[-.,:/]\d)")
 #: So far behind its announcement a telephone number may stand.
 REACH = 48
 _DATE_LIKE = re.compile(r"(?:19|20)\d\d[-./ ]?(?:0\d|1[0-2])[-./ ]?[0-3]\d|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d")
 _SENTENCE_END = re.compile(r"(?<=\w{4})[.!?](?=\s|$)|[\n。！？]")
-_FUNCTION = frozenset(every(lambda pack: pack.words.function)) - {"me", "info", "contact"}
+_FUNCTION = FUNCTION - {"me", "info", "contact"}
 #: Servers that everybody asks for names.
 _RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9"))
 _STREET = re.compile(

@@ -20,6 +20,6 @@ SAID = _linking(lambda pack: pack.secrets.says)
 IS = _linking(lambda pack: pack.secrets.says, lambda pack: pack.secrets.becomes)
 
 
-def pattern(of: Callable[[Pack | Beyond], Words]) -> str:
+def any_of(of: Callable[[Pack | Beyond], Words]) -> str:
     """Any of the patterns: as whole words where words are parted, else anywhere."""
     return rf"(?<!\w)(?:{either(masking(of, spaced=True))})(?!\w)|{either(masking(of, spaced=False))}"

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from memorybank.language import either, every, masking
+from memorybank.language import either, every
+from memorybank.safety.redaction.links import any_of
 from memorybank.safety.redaction.spans import Span, before_numbers
 
 #: What it calls what it finds.
@@ -45,13 +46,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
         ("id number", r"\d{6}[-+A]\d{3}[\dA-FHJ-NPR-Y]", ("fi.hetu",)),
     )
 )
-_IDS, _BORN = (
-    re.compile(
-        rf"(?<!\w)(?:{either(masking(of, spaced=True))})(?!\w)|{either(masking(of, spaced=False))}",
-        re.I,
-    )
-    for of in (lambda pack: pack.personal.ids, lambda pack: pack.personal.born)
-)
+_IDS, _BORN = (re.compile(any_of(of), re.I) for of in (lambda pack: pack.personal.ids, lambda pack: pack.personal.born))
 _ID = re.compile(
     r"(?<![a-zA-Z\d_./:-])(?:[A-Z]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?"
     r"|[A-Z0-9]{1,20}(?:[ ./-][A-Z0-9]{1,12}){0,7})(?![a-zA-Z\d_])"

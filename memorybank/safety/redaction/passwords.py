@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from memorybank.language import either, every, masking, spelt
-from memorybank.safety.redaction.links import IS, QUOTES, SAID, pattern
+from memorybank.language import either, masking, spelt
+from memorybank.language.terms import FUNCTION
+from memorybank.safety.redaction.links import IS, QUOTES, SAID, any_of
 from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
 from memorybank.safety.redaction.spans import Span
 
@@ -20,8 +21,8 @@ KINDS = ("strong", "key", "weak")
 _WORDS = masking(lambda pack: pack.secrets.passwords)
 _SHORT = masking(lambda pack: pack.secrets.short)
 _KEYS = either(masking(lambda pack: pack.secrets.keys))
-_ACCESS = pattern(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
-_PHRASES = pattern(lambda pack: pack.secrets.phrases)
+_ACCESS = any_of(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
+_PHRASES = any_of(lambda pack: pack.secrets.phrases)
 _ASSIGNED = re.compile(
     rf"(?:(?P<password>{spelt(_WORDS)})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
     rf"(?P<sign>{IS})\s{{0,4}}(?:(?P<quote>[{QUOTES}])|(?P<brace>\{{))?"
@@ -59,9 +60,8 @@ _AS = re.compile(
     rf"(?:{spelt(_WORDS)})(?!\w)",
     re.I,
 )
-_STATE = re.compile(pattern(lambda pack: pack.secrets.states), re.I)
+_STATE = re.compile(any_of(lambda pack: pack.secrets.states), re.I)
 _QUOTED = re.compile(rf"[{QUOTES}]([^\n{QUOTES}]{{6,64}})[{QUOTES}]")
-_FUNCTION = frozenset(every(lambda pack: pack.words.function))
 # One of these is in whatever is announced. Looking for them is a hundred times faster than looking for it.
 _HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secrets.key_words))))
 
@@ -83,8 +83,8 @@ def _plain(text: str) -> Iterator[Span]:
     """A word that stands where a password is told, and is nothing that is said of passwords."""
     for match in _PLAIN.finditer(text):
         gap, value = match["gap"].split(), match["value"].casefold()
-        if (not gap or gap[0] == "?" or gap[0].casefold() in _FUNCTION) and not (
-            value in _FUNCTION or _STATE.fullmatch(value) or value in _WORDS
+        if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION) and not (
+            value in FUNCTION or _STATE.fullmatch(value) or value in _WORDS
         ):
             yield Span(*match.span("value"), "password")
     for match in _AS.finditer(text):
@@ -141,30 +141,41 @@ def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
 def _near(text: str) -> Iterator[Span]:
     """What looks like a password among the words around an announcement."""
     words = [match.span() for match in _WORD.finditer(text)]
-    told = (text[start:end] for start, end in words)
-    if not any(_TELLS.search(word) and (shape(_bare(word)) or is_random(_bare(word))) for word in told):
+    if not any(_tells(text[start:end]) for start, end in words):
         return  # most text has no such word, and need not be searched for announcements
     announced = list(_ANNOUNCED.finditer(text))
-    strong, key, weak = (
-        _around(words, [match.span() for match in announced if match.lastgroup == kind]) for kind in KINDS
+    near = zip(
+        *(_around(words, [match.span() for match in announced if match.lastgroup == kind]) for kind in KINDS),
+        strict=True,
     )
     ends = {match.end() for match in announced if match.lastgroup == KINDS[0]}
-    for at, (begin, end) in enumerate(words):
-        start, word = _told(text, begin, end) if strong[at] or key[at] or weak[at] else (begin, "")
-        looks = shape(word)
-        if looks and looks is not Shape.ODD:
-            adjoins = at > 0 and words[at - 1][1] in ends
-            looks = _raised(text[max(0, start - 28) : start], word, looks, adjoins=adjoins)
-        if (strong[at] and looks >= Shape.COMPOUND) or (weak[at] and looks is Shape.ODD and not is_joined(word)):
-            yield _widened(text, Span(start, start + len(word), "password"))
-        elif weak[at] and looks and len(word) >= 8 and _HANDED.search(text, max(0, start - 28), start):
-            yield Span(start, start + len(word), "password")
-        elif key[at] and is_random(word):
-            yield Span(start, start + len(word), "secret")
+    for at, kinds in enumerate(near):
+        adjoins = at > 0 and words[at - 1][1] in ends
+        if any(kinds) and (span := _judged(text, *words[at], kinds, adjoins=adjoins)):
+            yield span
+
+
+def _tells(word: str) -> bool:
+    return bool(_TELLS.search(word) and (shape(_bare(word)) or is_random(_bare(word))))
+
+
+def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bool) -> Span | None:
+    """The word, if it looks enough like what is announced near it. ``near``: how often for each of KINDS."""
+    strong, key, weak = near
+    start, word = _told(text, begin, end)
+    looks = _raised(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
+    span = Span(start, start + len(word), "password")
+    if (strong and looks >= Shape.COMPOUND) or (weak and looks is Shape.ODD and not is_joined(word)):
+        return _widened(text, span)
+    if weak and looks and len(word) >= 8 and _HANDED.search(text, max(0, start - 28), start):
+        return span
+    return Span(span.start, span.end, "secret") if key and is_random(word) else None
 
 
 def _raised(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
     """A word that is said to be it needs to look less like it."""
+    if looks in (Shape.NONE, Shape.ODD):
+        return looks
     if _SAID.search(before) and _NUMBERED.fullmatch(word) and len(word) >= 10:
         return Shape.ODD
     if looks is Shape.MIXED and (adjoins or _LINKED.search(before)):

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from memorybank.language import every
-from memorybank.safety.redaction.links import IS, QUOTES, pattern
+from memorybank.language.terms import FUNCTION
+from memorybank.safety.redaction.links import IS, QUOTES, any_of
 from memorybank.safety.redaction.spans import Span
 
 #: A passphrase has so many words, and so many at most.
@@ -13,15 +13,14 @@ FEWEST, MOST = 4, 30
 SEED = 10
 
 _WORDS = rf"[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{1,16}}){{{FEWEST - 1},{MOST - 1}}}"
-_NAMES, _WORDINGS = (pattern(of) for of in (lambda pack: pack.secrets.phrases, lambda pack: pack.secrets.wordings))
-_OPENS = pattern(lambda pack: pack.secrets.opens)
+_NAMES, _WORDINGS = (any_of(of) for of in (lambda pack: pack.secrets.phrases, lambda pack: pack.secrets.wordings))
+_OPENS = any_of(lambda pack: pack.secrets.opens)
 _QUOTED = rf"[{QUOTES}](?P<quoted>[^\n{QUOTES}]{{8,160}})[{QUOTES}]"
 _PHRASE = re.compile(
     rf"(?:(?:{_NAMES}|{_WORDINGS})[^\n.!?:{QUOTES}]{{0,60}}?{IS}|(?:{_NAMES}),?)\s{{0,2}}(?:{_QUOTED}|(?P<value>{_WORDS}))",
     re.I,
 )
 _OPENED = re.compile(rf"(?:{_OPENS})(?:(?: [\w'’]{{1,12}}){{0,3}}?:? {_QUOTED}| ?(?P<value>{_WORDS}))", re.I)
-_FUNCTION = frozenset(every(lambda pack: pack.words.function))
 
 
 def found(text: str) -> Iterator[Span]:
@@ -35,7 +34,7 @@ def found(text: str) -> Iterator[Span]:
 
 def _is_phrase(value: str, *, quoted: bool) -> bool:
     words = re.split(r"[ -]", value.casefold())
-    little = sum(word in _FUNCTION for word in words)
+    little = sum(word in FUNCTION for word in words)
     if quoted:
         return len(words) >= FEWEST
-    return words[0] not in _FUNCTION and 3 * little <= (len(words) if len(words) > FEWEST else 0)
+    return words[0] not in FUNCTION and 3 * little <= (len(words) if len(words) > FEWEST else 0)
