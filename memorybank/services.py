@@ -1,6 +1,6 @@
 """The public face of the app: what another app may call. What concerns one bank takes it first."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from memorybank.reading.lineage import Explanation
 from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
 from memorybank.reading.rendering import Block, Text, render
-from memorybank.writing import bank_settings, recording
+from memorybank.writing import bank_settings, correcting, recording
 from memorybank.writing.outputs import NewOutput, Outcome
 
 # Whatever writes memory is imported where it is called: no prompt needs its rules, which take a third of a second.
@@ -53,6 +53,7 @@ __all__ = [
     "reindex",
     "release",
     "render",
+    "restore",
     "retry_parked",
     "run",
     "set_private",
@@ -169,14 +170,19 @@ def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> 
     return sweeping.summarise_now(bank, chat_key=chat_key, now=now or timezone.now())
 
 
-def hide(bank: Bank, *, fact_id: int, hidden: bool = True, actor: str, now: datetime | None = None) -> None:
-    """Take a fact out of every prompt at once, or let it in again. Raises ``Fact.DoesNotExist``."""
-    bank_settings.hide(bank, fact_id, hidden=hidden, actor=actor, now=now or timezone.now())
+def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
+    """Take facts out of every prompt at once; how many were shown before. Raises ``Fact.DoesNotExist``."""
+    return correcting.hide(bank, fact_ids, actor=actor, now=now or timezone.now())
 
 
-def release(bank: Bank, *, fact_id: int, actor: str, now: datetime | None = None) -> bool:
-    """Let a fact pass that reads like an instruction; whether it was held back. Raises ``Fact.DoesNotExist``."""
-    return bank_settings.release(bank, fact_id, actor=actor, now=now or timezone.now())
+def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
+    """Let hidden facts in again; how many were hidden. Raises ``Fact.DoesNotExist``."""
+    return correcting.restore(bank, fact_ids, actor=actor, now=now or timezone.now())
+
+
+def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
+    """Let facts pass that read like instructions; how many were held back. Raises ``Fact.DoesNotExist``."""
+    return correcting.release(bank, fact_ids, actor=actor, now=now or timezone.now())
 
 
 def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | None = None) -> int:

@@ -186,9 +186,12 @@ class FactAdmin(BankScoped):
     def release(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
         """Whoever sees a line held back may let it pass; not one that rests on a private chat."""
         actor = request.user.get_username()
-        held: list[Any] = marked(queryset.exclude(quarantine=""))
+        judged: list[Any] = marked(queryset.exclude(quarantine=""))
+        held = [fact for fact in judged if not fact.withheld]
+        banks = {fact.bank_id: fact.entry.bank for fact in held}
         released = sum(
-            services.release(fact.entry.bank, fact_id=fact.pk, actor=actor) for fact in held if not fact.withheld
+            services.release(bank, fact_ids=[fact.pk for fact in held if fact.bank_id == pk], actor=actor)
+            for pk, bank in banks.items()
         )
         self.message_user(request, f"{released} lines are released; the next sweep shows them.", messages.SUCCESS)
 

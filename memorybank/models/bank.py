@@ -158,6 +158,8 @@ class Event(models.Model):
         DISABLE = "disable"
         CONFIGURE = "configure"
         PIN = "pin"
+        UNPIN = "unpin"
+        ADD = "add"
         EDIT = "edit"
         HIDE = "hide"
         SHOW = "show"

@@ -42,7 +42,7 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
             held = Bank.objects.select_for_update().filter(pk=bank.pk, epoch=bank.epoch).exists()
             if not held or self.current_version(bank.pk) >= bank.version:
                 return False
-            block = self._add(bank.pk, bank.version, made)
+            block = self._add(bank.pk, bank.version, made, now)
             warm = now - timedelta(minutes=conf.current().block_keep_minutes)
             kept = self.filter(bank=bank, kept_by__last_output_at__gte=warm).values("pk")
             self.filter(bank=bank).exclude(pk=block.pk).exclude(pk__in=kept).delete()
@@ -56,13 +56,15 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
         newest = self.current(bank.pk)
         self.filter(bank=bank).delete()
         if newest:
-            self._add(bank.pk, bank.version + 1, newest.without(bank.max_tokens, chats=chats, facts=facts))
+            rest = newest.without(bank.max_tokens, chats=chats, facts=facts)
+            self._add(bank.pk, bank.version + 1, rest, newest.made_at)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)
 
-    def _add(self, bank_id: int, version: int, made: Sourced) -> StoredBlock:
+    def _add(self, bank_id: int, version: int, made: Sourced, at: datetime | None) -> StoredBlock:
         return self.create(
             bank_id=bank_id,
             version=version,
+            made_at=at,
             text=made.block.text,
             tokens=made.block.tokens,
             encoding=conf.current().encoding,
@@ -75,6 +77,7 @@ class StoredBlock(models.Model):
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="blocks", db_index=False)
     version = models.PositiveBigIntegerField(help_text="The version of the bank it was made of.")
+    made_at = models.DateTimeField(null=True, help_text="When it was rendered; lines that left it later left at once.")
     text = models.TextField(blank=True)
     tokens = models.PositiveIntegerField()
     encoding = models.CharField(max_length=20)

@@ -59,10 +59,15 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         return Entry.objects.filter(pk__in=found)
 
     def absorb_into(self, digest: Entry) -> None:
-        """Make ``digest``, a live one, their parent: facts below go to its tier, lines of absorbed digests nowhere."""
+        """Make ``digest``, a live one, their parent: facts below go to its tier, lines of absorbed digests nowhere.
+
+        But lines that a person settled: nobody else says what she wrote.
+        """
         below = self.below()  # as a subquery and not as a join, which PostgreSQL may look up row by row
         digest.bank.facts.filter(entry__in=below.leaves()).update(tier=digest.tier)
-        digest.bank.facts.filter(entry__in=below.digests()).update(tier=None)
+        lines = digest.bank.facts.filter(entry__in=below.digests())
+        lines.update(tier=None)
+        lines.settled().update(tier=digest.tier)
         self.update(parent=digest)
 
     def drop(self, facts: Collection[int]) -> None:

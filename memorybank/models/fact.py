@@ -52,6 +52,10 @@ class FactQuerySet(models.QuerySet["Fact"]):
             for pk, text, citations, is_visible, edited_by, why, by, speaker, weight in found.values_list(*names)
         ]
 
+    def settled(self) -> FactQuerySet:
+        """Facts that a person pinned, edited, hid or released; no model may replace them."""
+        return self.filter(Q(pinned=True) | Q(hidden=True) | ~Q(edited_by="") | ~Q(released_by=""))
+
     def shareable(self) -> FactQuerySet:
         """Visible facts whose chat is not private."""
         return self.visible().exclude(entry__chat__private=True)
@@ -85,13 +89,26 @@ class Fact(models.Model):
         expression=F("weight") / (F("tokens") + LABEL), output_field=models.FloatField(), db_persist=True
     )
     tier = models.PositiveSmallIntegerField(
-        null=True, editable=False, help_text="That of the live entry above it; empty: a digest's that was absorbed."
+        null=True,
+        editable=False,
+        help_text="That of the live entry above it; empty: an absorbed digest's, unless a person settled it.",
     )
     detail = models.BooleanField(default=False, help_text="Extracted beside a model's facts.")
     citations = models.JSONField(help_text="Output ids (in a leaf) or leaf-fact ids (in a digest).")
     pinned = models.BooleanField(default=False)
     hidden = models.BooleanField(default=False)
-    edited_by = models.CharField(max_length=200, blank=True)
+    edited_by = models.CharField(max_length=200, blank=True, help_text="Who wrote it by hand, or wrote it anew.")
+    edited_at = models.DateTimeField(null=True, blank=True)
+    original = models.TextField(blank=True, help_text="What it said before somebody edited it; empty: nobody did.")
+    original_speaker = models.CharField(max_length=200, blank=True)
+    hidden_with = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        related_name="took_along",
+        null=True,
+        blank=True,
+        help_text="The line that rests on it and was hidden: it comes back with that one.",
+    )
     quarantine = models.CharField(max_length=200, blank=True, help_text="Why it is held back; empty: it is not.")
     released_by = models.CharField(max_length=200, blank=True, help_text="Who let it pass after it was held back.")
     superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
@@ -103,6 +120,8 @@ class Fact(models.Model):
         constraints = [
             # A line that cites nothing cannot be explained, corrected or erased.
             models.CheckConstraint(name="fact_cites_something", condition=~Q(citations=[])),
+            # What was overwritten by nobody could not be told from what was said.
+            models.CheckConstraint(name="fact_original_was_edited", condition=Q(original="") | ~Q(edited_by="")),
         ]
         indexes = [
             # Read by rendering and roll-up: the facts of an entry, in order.
@@ -120,6 +139,11 @@ class Fact(models.Model):
     def of(cls, entry: Entry, **values: Any) -> Fact:
         """A new line of a live entry, standing where that stands; not yet saved."""
         return cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **values)
+
+    @property
+    def said_first(self) -> str:
+        """What it said before anybody edited it."""
+        return self.original or self.text
 
     @property
     def settled_by_hand(self) -> bool:

@@ -1,6 +1,6 @@
-"""A bank as JSON Lines: everything that is remembered and what it was made from."""
+"""A bank as JSON Lines: everything that is remembered, but what people hid, and what it was made from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 from memorybank.core.periods import period_key
@@ -8,7 +8,7 @@ from memorybank.models import Bank, Entry, Fact, Granularity, Output
 
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
 FACT_FIELDS = (
-    "position kind text speaker said_on tokens weight detail citations pinned hidden edited_by quarantine released_by"
+    "position kind text speaker said_on tokens weight detail citations pinned edited_by original quarantine released_by"
 ).split()
 
 
@@ -24,7 +24,8 @@ def rows(bank: Bank) -> Iterator[dict[str, Any]]:
     for entry in bank.entries.select_related("chat").in_order().iterator():
         yield _entry(entry, numbers)
     for fact in bank.facts.select_related("entry").order_by("entry_id", "position").iterator():
-        yield _fact(fact, numbers)
+        if fact.pk in numbers.facts:
+            yield _fact(fact, numbers)
 
 
 class Numbers(NamedTuple):
@@ -38,10 +39,21 @@ class Numbers(NamedTuple):
     def of(cls, bank: Bank) -> Self:
         """Those of a bank."""
         # A tenant must not learn from ids how much others have written.
-        rows = (Output.objects.filter(chat__bank=bank), bank.entries, bank.facts)
-        return cls(
-            *({pk: at for at, pk in enumerate(each.order_by("pk").values_list("pk", flat=True), 1)} for each in rows)
-        )
+        outputs = Output.objects.filter(chat__bank=bank).values_list("pk", flat=True)
+        entries = bank.entries.values_list("pk", flat=True)
+        return cls(_numbered(outputs), _numbered(entries), _numbered(_told(bank)))
+
+
+def _numbered(ids: Iterable[int]) -> dict[int, int]:
+    return {pk: at for at, pk in enumerate(sorted(ids), 1)}
+
+
+def _told(bank: Bank) -> Iterator[int]:
+    """Facts that nobody hid, without the lines of digests that rest on one somebody did."""
+    hidden = set(bank.facts.filter(hidden=True).values_list("pk", flat=True))
+    for pk, granularity, cited in bank.facts.values_list("pk", "entry__granularity", "citations"):
+        if pk not in hidden and (granularity == Granularity.CONVERSATION or hidden.isdisjoint(cited)):
+            yield pk
 
 
 def _output(output: Output, numbers: Numbers) -> dict[str, Any]:

@@ -83,20 +83,24 @@ def _tree(bank: Bank) -> Iterator[Violation]:
 
 
 def _places(bank: Bank) -> Iterator[Violation]:
-    """A fact is of its entry's bank, and in the tier of the live entry above; the lines of absorbed digests in none."""
+    """A fact is of its entry's bank, and in the tier of the live entry above.
+
+    The lines of absorbed digests are in none, unless a person settled them.
+    """
     entries = {pk: rest for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity")}
     facts = Fact.objects.filter(Q(bank=bank) | Q(entry__bank=bank)).order_by("pk")
+    settled = set(facts.settled().values_list("pk", flat=True))
     for pk, entry, own, tier in facts.values_list("pk", "entry_id", "bank_id", "tier").iterator():
         if own != bank.pk or entry not in entries:
             yield Violation("I2", f"fact {pk}", "its entry belongs to another bank")
-        elif tier != (expected := _tier(entries, entry)):
+        elif tier != (expected := _tier(entries, entry, pk in settled)):
             yield Violation("I2", f"fact {pk}", f"stands in tier {tier}, its entry in {expected}")
 
 
-def _tier(entries: dict[int, list[Any]], pk: int) -> int | None:
+def _tier(entries: dict[int, list[Any]], pk: int, settled: bool) -> int | None:
     parent, rung = entries[pk]
-    if rung != Granularity.CONVERSATION:
-        return None if parent else Granularity(rung).tier
+    if parent and rung != Granularity.CONVERSATION and not settled:
+        return None
     for _ in Granularity:  # no chain is longer, and a cycle is somebody else's finding
         if parent in entries:
             parent, rung = entries[parent]

@@ -1,4 +1,4 @@
-"""What people decide about a bank: its settings, what is private or hidden. Validated, and on the audit trail."""
+"""What people decide about a bank: its settings, what is private. Validated, and on the audit trail."""
 
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from django.db import transaction
 
 from memorybank.audit import log
 from memorybank.exceptions import DisclosureRequired, InvalidInput
-from memorybank.models import Bank, Chat, Event, Fact, SearchDocument, StoredBlock
+from memorybank.models import Bank, Chat, Event, SearchDocument
 from memorybank.reading import rendering
 from memorybank.reading.recall import remasking
 from memorybank.writing import recording
@@ -74,31 +74,6 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
     bank.refresh_from_db()
     if changed:
         rendering.refresh(bank.pk, now=now)
-
-
-def hide(bank: Bank, fact_id: int, *, hidden: bool, actor: str, now: datetime) -> None:
-    """Hide a fact, or show it again. Hidden, it leaves the stored block at once."""
-    with transaction.atomic():
-        row = Bank.objects.select_for_update().get(pk=bank.pk)
-        fact = Fact.objects.get(pk=fact_id, entry__bank=row)
-        if fact.hidden == hidden:
-            return
-        Fact.objects.filter(pk=fact.pk).update(hidden=hidden)
-        StoredBlock.objects.withdraw(row, facts=[fact.pk] if hidden else [])
-        log(row, actor, Event.Action.HIDE if hidden else Event.Action.SHOW, now, fact=fact.pk)
-
-
-def release(bank: Bank, fact_id: int, *, actor: str, now: datetime) -> bool:
-    """Let a fact pass that was held back, for good; whether it was. The next sweep shows it."""
-    with transaction.atomic():
-        row = Bank.objects.select_for_update().get(pk=bank.pk)
-        fact = Fact.objects.get(pk=fact_id, entry__bank=row)
-        if not fact.quarantine:
-            return False
-        Fact.objects.filter(pk=fact.pk).update(quarantine="", released_by=actor[:200])
-        StoredBlock.objects.withdraw(row)
-        log(row, actor, Event.Action.RELEASE, now, fact=fact.pk, reason=fact.quarantine)
-        return True
 
 
 def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime) -> None:

@@ -15,21 +15,27 @@ from memorybank.core import superseding
 from memorybank.core.superseding import Replacement
 from memorybank.core.turns import Draft
 from memorybank.language import tokens
+from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact
 from memorybank.reading import recall
+from memorybank.reading.recall.correcting import says
 
 #: Turns looked at for one value, the newest, and chats that are summarised but not yet indexed.
 NEWEST = 100
 
 
 def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> list[Fact]:
-    """Add ``drafts`` to the facts ``kept``, its own or not, without repeating one, and count tokens; the new ones."""
+    """Add ``drafts`` to the facts ``kept``, its own or not, without repeating one, and count tokens; the new ones.
+
+    Nor is written again what a person hid or put right.
+    """
     encoding = conf.current().encoding
     said = {fact.text for fact in kept}
+    overruled = [fact for fact in kept if fact.entry_id == entry.pk and (fact.hidden or fact.edited_by)]
     position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
     new = []
     for draft in drafts:
-        if draft.text not in said:
+        if draft.text not in said and not _is_overruled(draft, overruled):
             said.add(draft.text)
             position += 1
             new.append(_fact(entry, position, draft, encoding))
@@ -37,6 +43,17 @@ def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> l
     entry.tokens = sum(fact.tokens for fact in [*kept, *new])
     entry.save(update_fields=["tokens"])
     return new
+
+
+def _is_overruled(draft: Draft, by: Sequence[Fact]) -> bool:
+    """Whether it says of the same turns what one of these facts said before a person decided about it."""
+    if not by:
+        return False
+    words = frozenset(terms(draft.text))
+    return any(
+        not set(draft.citations).isdisjoint(fact.citations) and says(words, frozenset(terms(fact.said_first)))
+        for fact in by
+    )
 
 
 def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:

@@ -222,9 +222,13 @@ def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
         digest = _digest_row(bank, step, sources)
         digest.method, digest.kept = derived.method, [fact.pk for fact in kept]
         digest.save()
-        digest.facts.all().delete()
+        Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
         masker = MaskedValue.objects.masker(bank)  # with what was told apart while the model was thinking
-        write_facts(digest, [replace(each, text=masker.mask(each.text)) for each in derived.written], kept=kept)
+        write_facts(
+            digest,
+            [replace(each, text=masker.mask(each.text)) for each in derived.written],
+            kept=[*kept, *digest.facts.all()],
+        )
         bank.entries.filter(pk__in=step.children).absorb_into(digest)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1)
 

@@ -36,7 +36,7 @@ def test_a_released_line_is_in_block_and_notes_and_on_the_audit_trail() -> None:
     assert RULE not in block_of(bank)[0]
     assert services.recall(bank, "Lisbon outage") == []
 
-    assert services.release(bank, fact_id=fact.pk, actor="alice", now=NOON + timedelta(hours=1))
+    assert services.release(bank, fact_ids=[fact.pk], actor="alice", now=NOON + timedelta(hours=1))
     run(bank, 2)
 
     assert RULE in block_of(bank)[0]
@@ -47,7 +47,7 @@ def test_a_released_line_is_in_block_and_notes_and_on_the_audit_trail() -> None:
 
 def test_it_stays_released_when_its_chat_goes_on() -> None:
     bank, fact = held_back()
-    services.release(bank, fact_id=fact.pk, actor="alice", now=NOON + timedelta(hours=1))
+    services.release(bank, fact_ids=[fact.pk], actor="alice", now=NOON + timedelta(hours=1))
     for hour in range(2, 20, 2):
         say(bank, f"The budget of team {hour} is {hour}00 euros.", hour)
         run(bank, hour + 1)
@@ -59,9 +59,9 @@ def test_it_stays_released_when_its_chat_goes_on() -> None:
 
 def test_what_is_not_held_back_is_not_released() -> None:
     bank, fact = held_back()
-    assert services.release(bank, fact_id=fact.pk, actor="alice")
-    assert not services.release(bank, fact_id=fact.pk, actor="bob")
+    assert services.release(bank, fact_ids=[fact.pk], actor="alice")
+    assert not services.release(bank, fact_ids=[fact.pk], actor="bob")
     fact.refresh_from_db()
     assert fact.released_by == "alice"
     with pytest.raises(Fact.DoesNotExist):
-        services.release(make_bank(), fact_id=fact.pk, actor="alice")
+        services.release(make_bank(), fact_ids=[fact.pk], actor="alice")

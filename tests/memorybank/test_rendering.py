@@ -335,7 +335,7 @@ def test_what_is_taken_back_leaves_the_block_at_once_also_that_of_a_warm_chat(ho
     if how == "private":
         services.set_private(bank, chat_key="c0", private=True, actor="priya", now=soon)
     elif how == "hidden":
-        services.hide(bank, fact_id=fact.pk, actor="priya", now=soon)
+        services.hide(bank, fact_ids=[fact.pk], actor="priya", now=soon)
     else:
         chat_of(bank, "c0").delete()
     told = services.prompt_memory(bank, chat_key="warm", now=soon).block
@@ -350,8 +350,8 @@ def test_what_was_hidden_by_mistake_comes_back() -> None:
     history(bank, days=1)
     run(MONDAY + HOUR)
     fact = Fact.objects.get(text=sentence(0))
-    services.hide(bank, fact_id=fact.pk, actor="priya", now=MONDAY + HOUR)
-    services.hide(bank, fact_id=fact.pk, hidden=False, actor="priya", now=MONDAY + HOUR)
+    services.hide(bank, fact_ids=[fact.pk], actor="priya", now=MONDAY + HOUR)
+    services.restore(bank, fact_ids=[fact.pk], actor="priya", now=MONDAY + HOUR)
     run(MONDAY + 2 * HOUR)
     assert tag(0) in block_of(bank)[0]
     assert list(bank.events.values_list("action", flat=True)[:2]) == ["show", "hide"]
