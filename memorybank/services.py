@@ -7,9 +7,9 @@ from typing import Any
 from django.utils import timezone
 
 from memorybank import audit, conf
-from memorybank.core.reports import ExplainedLine, Report
+from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.language import tokens
-from memorybank.models import Bank, Event, LLMEndpoint, Output
+from memorybank.models import Bank, Erasure, Event, LLMEndpoint, Output
 from memorybank.reading import counting, exporting, invariants, lineage, prompting
 from memorybank.reading import recall as recalling
 from memorybank.reading.counting import Statistics
@@ -30,12 +30,14 @@ __all__ = [
     "Hit",
     "NewOutput",
     "PromptMemory",
+    "Receipt",
     "Report",
     "Statistics",
     "Text",
     "Violation",
     "ask_again",
     "check",
+    "clear",
     "complete",
     "configure",
     "count_tokens",
@@ -44,6 +46,7 @@ __all__ = [
     "explain",
     "explain_line",
     "export",
+    "forget",
     "hide",
     "outage",
     "prompt_memory",
@@ -240,6 +243,34 @@ def explain_line(text: str, *, assistant: bool = False, now: datetime | None = N
 
     encoding = conf.current().encoding
     return list(explaining.explain(text, assistant=assistant, at=now or timezone.now(), encoding=encoding))
+
+
+def forget(
+    bank: Bank,
+    *,
+    chat: str | None = None,
+    author: str | None = None,
+    output: int | None = None,
+    actor: str,
+    dry_run: bool = False,
+    now: datetime | None = None,
+) -> Receipt:
+    """Erase one chat, all that one author said, or one output, with all that was made of it; the receipt.
+
+    With ``dry_run`` nothing changes, and the receipt says what would go. Raises :class:`InvalidInput` if it is unknown.
+    """
+    from memorybank.writing import erasing
+
+    what = {Erasure.Kind.CHAT: chat, Erasure.Kind.AUTHOR: author, Erasure.Kind.OUTPUT: output}
+    return erasing.forget(bank, what, actor=actor, now=now or timezone.now(), dry_run=dry_run)
+
+
+def clear(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime | None = None) -> Receipt:
+    """Erase every chat of a bank with all its memory; what was said until now is not taken in again."""
+    from memorybank.writing import erasing
+
+    what = {Erasure.Kind.EVERYTHING: ""}
+    return erasing.forget(bank, what, actor=actor, now=now or timezone.now(), dry_run=dry_run)
 
 
 def statistics(bank: Bank) -> Statistics:

@@ -6,6 +6,7 @@ from .bank import Bank, Event
 from .block import StoredBlock
 from .chat import Chat
 from .entry import CARRIED, EXTRACTIVE, Entry
+from .erasure import Erasure
 from .fact import Fact, Standing
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
@@ -19,6 +20,7 @@ __all__ = [
     "Chat",
     "Embedding",
     "Entry",
+    "Erasure",
     "Event",
     "Fact",
     "Granularity",

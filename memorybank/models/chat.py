@@ -32,13 +32,17 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         """Chats that failed when last tried, those that failed least first."""
         return self.filter(attempts__gt=0).order_by("attempts", "due_at", "pk")
 
+    def waiting(self) -> ChatQuerySet:
+        """Chats with turns to be summarised, or summaries to be made anew."""
+        return self.filter(Q(pending_outputs__gt=0) | Q(stale=True))
+
     def parked(self) -> ChatQuerySet:
         """Chats given up on until somebody asks for a retry."""
         return self.filter(parked_at__isnull=False)
 
     def failing(self) -> ChatQuerySet:
         """Chats that failed when last tried and wait for their next try."""
-        return self.filter(attempts__gt=0, parked_at=None, pending_outputs__gt=0, private=False, bank__enabled=True)
+        return self.waiting().filter(attempts__gt=0, parked_at=None, private=False, bank__enabled=True)
 
     def revive(self, since: datetime, *, afresh: bool = True) -> int:
         """Give a fresh start, or else one more attempt, to chats that failed only while the model answered nobody well.
@@ -46,7 +50,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         ``failed_since`` stays (but for a tick: several things may happen at one ``now``), so a chat
         whose own content fails is pardoned once, not for ever. Bank by bank, each in its own transaction.
         """
-        failed = self.filter(failed_since__gte=since, pending_outputs__gt=0, private=False)
+        failed = self.waiting().filter(failed_since__gte=since, private=False)
         banks = failed.order_by("bank_id").values_list("bank_id", flat=True).distinct()
         return sum(failed.filter(bank=bank, attempts__gt=0)._revive_in(bank, afresh) for bank in banks)
 
@@ -62,7 +66,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
 
     def schedule(self, bank: Bank) -> int:
         """Set when each waiting chat of ``bank`` is due, after its settings changed."""
-        waiting = self.filter(bank=bank, pending_outputs__gt=0, parked_at=None)
+        waiting = self.waiting().filter(bank=bank, parked_at=None)
         if not bank.enabled:
             return waiting.update(due_at=None)
         waiting.filter(private=True).update(due_at=None)
@@ -118,6 +122,7 @@ class Chat(Leased):
     private = models.BooleanField(default=False, help_text="Neither summarised nor shown as memory.")
     last_output_at = models.DateTimeField(null=True, blank=True)
     pending_outputs = models.PositiveIntegerField(default=0, help_text="Turns waiting to be summarised.")
+    stale = models.BooleanField(default=False, editable=False, help_text="A summary of it is to be made anew.")
     summarised_through = models.PositiveBigIntegerField(
         default=0, help_text="The watermark: the last output id that memory covers."
     )
@@ -172,7 +177,8 @@ class Chat(Leased):
 
     def next_due(self, bank: Bank) -> datetime | None:
         """When its waiting turns should be summarised: at once if many, else when it falls idle."""
-        if not (self.pending_outputs and bank.enabled and self.last_output_at) or self.private or self.parked_at:
+        waits = self.pending_outputs or self.stale
+        if not (waits and bank.enabled and self.last_output_at) or self.private or self.parked_at:
             return None
         if self.pending_outputs >= conf.current().due_after_turns:
             return self.last_output_at

@@ -70,6 +70,13 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         lines.settled().update(tier=digest.tier)
         self.update(parent=digest)
 
+    def to_mend(self) -> Entry | None:
+        """The finest digest that lost lines to an erasure, once every leaf that did so is made anew, or cannot be."""
+        stale = self.filter(stale=True)
+        if stale.leaves().filter(chat__parked_at=None, chat__private=False).exists():
+            return None
+        return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).rank, default=None)
+
     def drop(self, facts: Collection[int]) -> None:
         """Take out of these digests what rests on leaf facts that are gone; digests with nothing below go, too."""
         gone = set(facts)
@@ -97,6 +104,7 @@ class Entry(models.Model):
     method = models.CharField(max_length=200, help_text="Model and prompt version, or how without a model.")
     provisional = models.BooleanField(default=False)
     updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last made anew.")
+    stale = models.BooleanField(default=False, help_text="Lost lines to an erasure; to be made anew from what is left.")
     kept = models.JSONField(
         default=list, blank=True, help_text="Ids of the leaf facts that a digest stands for as they are, in order."
     )
@@ -136,6 +144,8 @@ class Entry(models.Model):
             models.Index(name="entry_frontier", fields=["bank", "period_start"], condition=Q(parent__isnull=True)),
             # Read by rendering, without a look at the rows: how far history had grown by each day.
             models.Index(name="entry_growth", fields=["bank", "granularity", "period_start", "tokens"]),
+            # Read by compression: what is to be made anew; nearly nothing is.
+            models.Index(name="entry_stale", fields=["bank"], condition=Q(stale=True)),
         ]
 
     def __str__(self) -> str:

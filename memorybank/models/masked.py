@@ -52,6 +52,13 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
         )
         return {value: values[value] for value in new.values()}
 
+    def unlearn(self, bank: Bank, values: Iterable[str]) -> int:
+        """Know these values no more; how many were known. The caller holds the bank."""
+        from memorybank.safety.redaction import digest
+
+        digests = [digest(_key(bank), value) for value in values]
+        return self.filter(bank=bank, digest__in=digests).delete()[0]
+
 
 def _masker(bank: Bank, rows: Iterable[MaskedValue]) -> Masker:
     from memorybank.safety.redaction import Known, Masker

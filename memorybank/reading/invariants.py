@@ -59,7 +59,7 @@ def _chat_coverage(chat: Chat, ids: list[int], leaves: list[tuple[int, int, int]
 
 
 def _is_forgotten_by_the_sweep(chat: Chat) -> bool:
-    waits = chat.pending_outputs > 0 and chat.bank.enabled
+    waits = (chat.pending_outputs > 0 or chat.stale) and chat.bank.enabled
     return waits and not chat.private and chat.due_at is None and chat.parked_at is None
 
 

@@ -6,6 +6,7 @@ it takes no longer when history grows; of a value that everybody speaks of, only
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
+from itertools import chain
 from operator import or_
 
 from django.db.models import F, Q
@@ -16,7 +17,7 @@ from memorybank.core.superseding import Replacement
 from memorybank.core.turns import Draft
 from memorybank.language import tokens
 from memorybank.language.terms import terms
-from memorybank.models import Bank, Chat, Entry, Fact
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity
 from memorybank.reading import recall
 from memorybank.reading.recall.correcting import says
 
@@ -108,3 +109,19 @@ def _is_replaced(old: Fact, new: Fact, replacement: Replacement) -> bool:
     if old.pk >= new.pk or old.said_on > new.said_on:
         return False
     return superseding.is_replaced(old.text, new.text, replacement, decided=old.kind == Fact.Kind.DECISION)
+
+
+def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
+    """Leaf facts of the leaves among ``children``, and those the digests among them cite or keep, oldest first.
+
+    Of a leaf that a model wrote, extracted detail is left to rendering.
+    """
+    leaves = [child.pk for child in children if child.granularity == Granularity.CONVERSATION]
+    digests = [child.pk for child in children if child.granularity != Granularity.CONVERSATION]
+    cited = set(chain.from_iterable(Fact.objects.filter(entry__in=digests).values_list("citations", flat=True)))
+    cited.update(chain.from_iterable(child.kept for child in children))
+    leaf_facts = Fact.objects.shareable().filter(entry__bank=bank)
+    ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
+    found = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
+    written = {fact.entry_id for fact in found if not fact.detail}
+    return [f for f in found if f.pk in cited or not f.detail or f.entry_id not in written]

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Output, SearchDocument, StoredBlock
+from memorybank.writing.admission import not_erased
 from memorybank.writing.outputs import NewOutput, Outcome, as_json, storable
 
 #: What a new output may change of its chat.
@@ -20,11 +21,13 @@ Place = tuple[int, str]
 def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     """The output and whether it is new; one with the same key in the same chat is recorded once.
 
-    A known one that nobody answered gives way to ``new`` if that is ok.
+    A known one that nobody answered gives way to ``new`` if that is ok. :class:`InvalidInput` if it was erased.
     """
     new.require_valid(now)
     with transaction.atomic():
         locked = _lock(bank)
+        if not not_erased(locked, [new]):
+            raise InvalidInput("created_at: what was said there up to then has been erased.")
         title = storable(new.title[:200])
         chat, _ = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
         chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may hold its row, not the bank's
@@ -37,7 +40,7 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
 
 
 def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime) -> list[Output | None]:
-    """What was recorded of ``many``, in their order: each output, or None where its key was there before.
+    """What was recorded of ``many``, in their order: each output, or None where it was there before or is erased.
 
     By the rules of :func:`record`, in one transaction with few queries. Whatever it raises, none is recorded.
     """
@@ -45,9 +48,12 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime) -> list
         new.require_valid(now)
     with transaction.atomic():
         locked = _lock(bank)
-        chats = _chats(locked, many)
-        known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in many if new.key)
-        made, replaced = _made(many, chats, known)
+        taken = not_erased(locked, many)
+        chats = _chats(locked, taken)
+        known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in taken if new.key)
+        of_taken, replaced = _made(taken, chats, known)
+        by_new = dict(zip(map(id, taken), of_taken, strict=True))  # by identity: equal ones may be told twice
+        made = [by_new.get(id(new)) for new in many]
         Output.objects.filter(pk__in=[output.pk for output in replaced if output.pk]).delete()
         gone = {id(output) for output in replaced}  # not by equality: rows without an id have none
         fresh = [output for output in made if output and id(output) not in gone]

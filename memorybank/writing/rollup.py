@@ -9,7 +9,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import chain
 
 from django.db import transaction
 from django.db.models import Case, F, Min, Q, Value, When
@@ -26,7 +25,7 @@ from memorybank.language import dates, tokens
 from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_candidate
-from memorybank.writing.entries import write_facts
+from memorybank.writing.entries import kept_facts, write_facts
 from memorybank.writing.model_session import Prompt, Purpose, Session, session
 
 logger = logging.getLogger(__name__)
@@ -69,6 +68,8 @@ def _frontier(bank: Bank) -> list[Node]:
 
 
 def _next_step(bank: Bank, now: datetime) -> Step | None:
+    if stale := bank.entries.to_mend():
+        return Step(Granularity(stale.granularity), stale.period_start, (), stale.pk)
     frontier = _frontier(bank)
     if not ladder.pressed(frontier, bank.max_tokens, conf.current().pressure):
         return None
@@ -115,6 +116,8 @@ def _digest(bank: Bank, step: Step, now: datetime) -> None:
     target = ladder.digest_tokens(step.granularity, bank.max_tokens)
     if sum(fact.tokens for fact in sources.facts) <= target:
         derived = Derived(CARRIED, sources.facts)
+    elif bank.entries.filter(pk=step.digest or 0).exclude(parent=None).exists():
+        derived = _derive(None, bank, step, sources.facts, target)  # its own lines are shown nowhere
     else:
         with session(bank, now) as opened:
             derived = _derive(opened, bank, step, sources.facts, target)
@@ -126,23 +129,7 @@ def _sources(bank: Bank, step: Step) -> Sources:
     if step.digest:
         ids |= set(bank.entries.filter(parent=step.digest).values_list("pk", flat=True))
     children = list(bank.entries.filter(pk__in=ids).in_order())
-    return Sources(children, _kept_facts(bank, children))
-
-
-def _kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
-    """Leaf facts of the leaves among ``children``, and those the digests among them cite or keep, oldest first.
-
-    Of a leaf that a model wrote, extracted detail is left to rendering.
-    """
-    leaves = [child.pk for child in children if child.granularity == Granularity.CONVERSATION]
-    digests = [child.pk for child in children if child.granularity != Granularity.CONVERSATION]
-    cited = set(chain.from_iterable(Fact.objects.filter(entry__in=digests).values_list("citations", flat=True)))
-    cited.update(chain.from_iterable(child.kept for child in children))
-    leaf_facts = Fact.objects.shareable().filter(entry__bank=bank)
-    ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
-    found = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
-    written = {fact.entry_id for fact in found if not fact.detail}
-    return [f for f in found if f.pk in cited or not f.detail or f.entry_id not in written]
+    return Sources(children, kept_facts(bank, children))
 
 
 def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> Derived:
@@ -220,7 +207,7 @@ def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
         _require_unmoved(bank, step, sources)
         kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # of each text the first
         digest = _digest_row(bank, step, sources)
-        digest.method, digest.kept = derived.method, [fact.pk for fact in kept]
+        digest.method, digest.kept, digest.stale = derived.method, [fact.pk for fact in kept], False
         digest.save()
         Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
         masker = MaskedValue.objects.masker(bank)  # with what was told apart while the model was thinking
@@ -244,7 +231,7 @@ def _require_unmoved(bank: Bank, step: Step, sources: Sources) -> None:
 
 def _digest_row(bank: Bank, step: Step, sources: Sources) -> Entry:
     """The digest that stands over the period, or a new one, covering its sources; not yet saved."""
-    digest = bank.entries.filter(pk=step.digest, parent=None).first() if step.digest else None
+    digest = bank.entries.filter(Q(parent=None) | Q(stale=True), pk=step.digest or 0).first()
     if step.digest and digest is None:
         raise Stale("the digest was rolled up meanwhile")
     digest = digest or Entry(bank=bank, granularity=step.granularity, period_start=step.period_start)

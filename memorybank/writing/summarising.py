@@ -24,7 +24,7 @@ from memorybank.models.ledger import backoff
 from memorybank.reading.recall import indexing, remasking
 from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
-from memorybank.writing import notetaking
+from memorybank.writing import notetaking, unlearning
 from memorybank.writing.entries import supersede, write_facts
 from memorybank.writing.model_session import BackingOff, session
 from memorybank.writing.notetaking import TakenNotes
@@ -44,6 +44,7 @@ class Batch:
     leaf: Entry | None = None
     known: list[Fact] = field(default_factory=list)
     rebuilds: bool = False
+    mends: bool = False  # the leaf is made anew because it lost lines to an erasure, and covers nothing new
 
 
 def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -> Entry | None:
@@ -83,7 +84,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
     if chat.private or not chat.bank.enabled:
         raise NotRemembered("the chat is private or the bank is off")
     batch = _read(chat)
-    if batch.through == chat.summarised_through:
+    if batch.through == chat.summarised_through and not batch.mends:
         return None, True
     bank = chat.bank
     masker = MaskedValue.objects.masker(bank)
@@ -104,7 +105,10 @@ def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenN
 
 
 def _read(chat: Chat) -> Batch:
-    """The waiting turns, and what the newest leaf holds if it is still live."""
+    """The waiting turns, and what the newest leaf holds if it is still live; first of all, a leaf to be mended."""
+    if chat.stale and (stale := chat.entries.filter(stale=True).order_by("first_output").first()):
+        covered = chat.outputs.remembered().filter(pk__range=(stale.first_output, stale.last_output)).order_by("pk")
+        return Batch(list(covered), chat.summarised_through, stale, rebuilds=True, mends=True)
     leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
     if leaf and leaf.parent_id:
         leaf = None
@@ -172,6 +176,7 @@ def _advance(chat: Chat, bank: Bank, through: int) -> None:
     """Move the watermark, so that the turns before it can be recalled; count what arrived meanwhile; release."""
     chat.summarised_through, chat.index_due = through, True
     chat.pending_outputs = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).count()
+    chat.stale = chat.entries.filter(stale=True).exists()
     chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
     chat.leased_until, chat.lease_token = None, ""
     chat.due_at = chat.next_due(bank)
@@ -181,12 +186,15 @@ def _advance(chat: Chat, bank: Bank, through: int) -> None:
 def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     leaf = _leaf(chat, bank, batch, notes)
     if batch.rebuilds:
-        replaceable = [fact.pk for fact in leaf.facts.all() if not fact.settled_by_hand]
+        again = {draft.text for draft in notes.drafts} if batch.mends else set()  # digests and newer facts name them
+        replaceable = {fact.pk for fact in leaf.facts.all() if not (fact.settled_by_hand or fact.text in again)}
     else:
-        replaceable = [fact.pk for fact in batch.known if fact.pk in notes.replaced]
+        replaceable = {fact.pk for fact in batch.known if fact.pk in notes.replaced}
     Fact.objects.filter(pk__in=replaceable).delete()
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
+    if batch.mends and leaf.parent_id:
+        unlearning.mend_above(leaf, replaceable)
     return leaf
 
 
@@ -195,7 +203,8 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     first, last = batch.outputs[0], batch.outputs[-1]
     leaf = None
     if batch.leaf:
-        unmoved = {"pk": batch.leaf.pk, "parent": None, "last_output": batch.leaf.last_output}
+        parent = batch.leaf.parent_id if batch.mends else None
+        unmoved = {"pk": batch.leaf.pk, "parent": parent, "last_output": batch.leaf.last_output}
         leaf = Entry.objects.select_for_update().filter(**unmoved).first()
         if leaf is None:
             raise Stale("the leaf was rolled up or extended meanwhile")
@@ -203,13 +212,14 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
         leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.pk)
         leaf.output_count, leaf.first_at, leaf.last_at = 0, first.created_at, first.created_at
     else:
-        leaf.updates = 0 if batch.rebuilds else leaf.updates + 1
+        leaf.updates = 0 if batch.rebuilds and not batch.mends else leaf.updates + 1
     times = [output.created_at for output in batch.outputs]
     new = sum(output.pk > chat.summarised_through for output in batch.outputs)
     leaf.first_at, leaf.last_at = min([leaf.first_at, *times]), max([leaf.last_at, *times])
-    leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
-    leaf.last_output, leaf.output_count = last.pk, leaf.output_count + new
-    leaf.method, leaf.provisional = notes.method, notes.provisional
+    if leaf.parent_id is None:
+        leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
+    leaf.last_output, leaf.output_count = max(last.pk, leaf.last_output or 0), leaf.output_count + new
+    leaf.method, leaf.provisional, leaf.stale = notes.method, notes.provisional, False
     leaf.save()
     return leaf
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import get_commands
-from django.db import connection
+from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Event, Output
@@ -18,6 +18,7 @@ from tests.commands import PATIENCE, Ran, run, shell
 from tests.openai_server import OpenAIServer
 
 OURS = sorted(name for name, app in get_commands().items() if app in ("projects", "memorybank"))
+ERASE = ["forget_memory", "--chat", "c1"]
 LATER = "2026-03-02T13:00:00Z"
 
 
@@ -50,7 +51,7 @@ class TestAnyCommand(CommandCase):
             ("apollo", "“apollo” is not of the form tenant/project."),
             ("acme/apollo/x", "has no project"),
         ]:
-            for command in (["show_memory"], ["configure_memory"], ["check_memory"], ["export_memory"]):
+            for command in (["show_memory"], ["configure_memory"], ["check_memory"], ["export_memory"], ERASE):
                 with self.subTest(path=path, command=command):
                     self.assert_refused(run(*command, path), words)
             self.assert_refused(run("run_memory", "--project", path), words)
@@ -249,6 +250,41 @@ class TestRecallMemory(CommandCase):
         for top in ("0", "-1", "201", "many"):
             ran = run("recall_memory", "acme/apollo", "billing", f"--top={top}")
             self.assert_refused(ran, f"“{top}” is not a number of hits from 1 to 200")
+
+
+class TestForgetMemory(CommandCase):
+    def setUp(self) -> None:
+        self.switch_on(self.apollo)
+        self.said = self.tell(title="Which database")
+        self.tell("The ferry to Lisbon sails every Tuesday.", author="alice", chat="c2")
+        run("run_memory", "--now", LATER)
+
+    def test_a_dry_run_says_what_would_go_and_erases_nothing(self) -> None:
+        ran = run("forget_memory", "acme/apollo", "--author", "bob", "--dry-run", "--json")
+        expected = {"id": None, "kind": "author", "asked_by": "command line", "dry_run": True, "turns": 1, "chats": 1}
+        self.assertLessEqual(expected.items(), ran.json.items())
+        self.assertEqual(Output.objects.count(), 2)
+        self.assertEqual((ran.json["summaries_to_mend"], ran.json["calls"]), (0, 0))
+
+    def test_it_erases_a_chat_a_person_or_a_turn_and_prints_the_receipt(self) -> None:
+        for what in (["--chat", "c1"], ["--author", "bob"], ["--output", self.said.pk]):
+            with self.subTest(what=what), transaction.atomic():
+                ran = run("forget_memory", "acme/apollo", *what)
+                self.assertRegex(ran.out, r"asked by  command line\n(.*\n)+ +turns  1\n")
+                self.assertNotIn("Postgres", ran.out + run("export_memory", "acme/apollo").out)
+                self.assertIn("Lisbon", run("show_memory", "acme/apollo").out)
+                transaction.set_rollback(True)
+
+    def test_it_erases_everything(self) -> None:
+        self.assertEqual(run("forget_memory", "acme/apollo", "--everything", "--json").json["turns"], 2)
+        self.assertFalse(Chat.objects.exists() or Entry.objects.exists())
+
+    def test_it_says_what_is_not_there_and_asks_for_one_thing(self) -> None:
+        self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "no"), "none with the key “no”")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--author", "eve"), "nothing of “eve” is recorded")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--output", 10**8), "none with the number")
+        self.assert_refused(run("forget_memory", "acme/apollo"), "is required")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "a", "--author", "b"), "not allowed with")
 
 
 class TestConfigureMemory(CommandCase):

@@ -1,0 +1,225 @@
+"""Erasing a chat, an author, a turn or everything, with all that was made of it; and the receipt of it.
+
+One transaction takes everything out and raises the epoch, so that nothing which was under way can bring it back. What
+others said stays; where a model wrote the lines, it is asked anew by the next sweep.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import reduce
+from math import ceil
+from operator import or_
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from memorybank import conf, llm
+from memorybank.audit import log
+from memorybank.core import transcript
+from memorybank.core.reports import COUNTED, Receipt
+from memorybank.exceptions import InvalidInput
+from memorybank.language import tokens
+from memorybank.models import CARRIED, Bank, Embedding, Entry, Erasure, Event, MaskedValue, Output, StoredBlock
+from memorybank.models.erasure import Subject
+from memorybank.reading import rendering
+from memorybank.reading.recall import indexing
+from memorybank.safety.redaction import Masker
+from memorybank.writing import unlearning
+from memorybank.writing.unlearning import Shown
+
+#: Values looked for in one query.
+AT_ONCE = 50
+#: What is rewritten of a turn of which a half is erased.
+HALVES = ["question", "answer", "author", "said_by", "answered_by", "messages"]
+Kind = Erasure.Kind
+
+
+@dataclass(slots=True)
+class Doomed:
+    """What was named, as it is found: whole outputs, and outputs of which somebody else said the other half."""
+
+    kind: Kind
+    subject: Subject
+    outputs: QuerySet[Output]
+    halves: list[Output] = field(default_factory=list)
+
+    def touched(self) -> dict[int, set[int]]:
+        """Their ids, by chat."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for chat, output in [
+            *self.outputs.values_list("chat", "pk"),
+            *((each.chat_id, each.pk) for each in self.halves),
+        ]:
+            found[chat].add(output)
+        return dict(found)
+
+
+def forget(bank: Bank, what: Mapping[Kind, str | int | None], *, actor: str, now: datetime, dry_run: bool) -> Receipt:
+    """Erase what is named, or do so and take it back at once (``dry_run``): the receipt of either is the same.
+
+    Raises :class:`InvalidInput` if nothing is known by that name, or not one thing is named.
+    """
+    given = [(kind, named) for kind, named in what.items() if named is not None]
+    if len(given) != 1:
+        raise InvalidInput("Name one of chat, author and output.")
+    kind, named = given[0]
+    shown, counts = Shown.of(bank), Counter[str]()
+    doomed = _named(bank, kind, named)
+    told = _masked(bank, doomed)
+    unlearning.read_ahead(shown, doomed.touched())  # nobody waits for that
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        doomed = _named(row, kind, named)
+        chats = _erase(row, doomed, shown, counts, now)
+        _forget_masks(row, told, counts)
+        row.refresh_from_db()
+        _count_work(row, counts)
+        receipt = _receipt(row, doomed, counts, actor=actor, now=now, dry_run=dry_run)
+        transaction.set_rollback(dry_run)
+    if not dry_run:
+        bank.refresh_from_db()
+        rendering.refresh(bank.pk, now=now)
+        for chat in chats:
+            indexing.follow(chat)
+    return receipt
+
+
+# --- what is meant ------------------------------------------------------------------------------------
+
+
+def _named(bank: Bank, kind: Kind, named: str | int) -> Doomed:
+    outputs = Output.objects.filter(chat__bank=bank)
+    if kind == Kind.EVERYTHING:
+        return Doomed(kind, (kind,), outputs)
+    if kind == Kind.AUTHOR:
+        return _of_author(outputs, str(named))
+    if kind == Kind.CHAT:
+        chat = bank.chats.filter(key=named).first()
+        if chat is None:
+            raise InvalidInput(f"chat: there is none with the key “{str(named)[:200]}”.")
+        return Doomed(kind, (kind, chat.key), outputs.filter(chat=chat))
+    output = outputs.filter(pk=named).select_related("chat").first()
+    if output is None:
+        raise InvalidInput(f"output: there is none with the number {named}.")
+    return Doomed(kind, (kind, output.chat.key, output.key or f"#{output.pk}"), outputs.filter(pk=output.pk))
+
+
+def _of_author(outputs: QuerySet[Output], author: str) -> Doomed:
+    """All she wrote, and what she is quoted with; of talk between people, only her half of a turn."""
+    found = outputs.filter(Q(author=author) | Q(said_by=author) | Q(answered_by=author))
+    if not author or not found.exists():
+        raise InvalidInput(f"author: nothing of “{author[:200]}” is recorded.")
+    halves = [each for each in found.exclude(said_by="", answered_by="") if _others_said(each, author)]
+    whole = found.exclude(pk__in=[each.pk for each in halves])
+    return Doomed(Kind.AUTHOR, (Kind.AUTHOR, author), whole, halves)
+
+
+def _others_said(output: Output, author: str) -> bool:
+    """Whether a half of it is somebody else's; if so, hers is taken out of the row, which is not saved yet."""
+    if author not in (output.author, output.said_by):
+        output.answer = output.answered_by = ""
+    elif output.answered_by not in ("", author):
+        output.question = output.said_by = output.author = ""
+    output.messages = []
+    return bool(output.question or output.answer) and author not in (output.author, output.said_by, output.answered_by)
+
+
+# --- taking it out --------------------------------------------------------------------------------------
+
+
+def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: datetime) -> list[int]:
+    """Take it out of every table; the chats that are left of those concerned. The caller holds ``bank``."""
+    Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1, compress_at=now)
+    counts["blocks"] = bank.blocks.count()
+    counts["turns"], counts["halves_of_turns"] = doomed.outputs.count(), len(doomed.halves)
+    touched = doomed.touched()
+    counts["vectors"] = Embedding.objects.filter(document__chat__in=touched).count()
+    gone: set[int] = set()
+    if doomed.kind in (Kind.CHAT, Kind.EVERYTHING):
+        named = bank.chats.filter(key=doomed.subject[1]) if doomed.kind == Kind.CHAT else bank.chats.all()
+        for chat in named.select_for_update().order_by("pk"):
+            gone |= unlearning.unlearn_chat(bank, chat, counts)
+        empty = named
+    else:
+        doomed.outputs.delete()
+        Output.objects.bulk_update(
+            doomed.halves, ["question", "answer", "author", "said_by", "answered_by", "messages"]
+        )
+        gone = unlearning.unlearn(bank, touched, shown, counts)
+        empty = bank.chats.filter(pk__in=touched, outputs=None)
+    counts["chats"] = empty.count()
+    bank.refresh_from_db()
+    StoredBlock.objects.withdraw(bank, facts=gone)
+    empty.delete()
+    if doomed.kind == Kind.EVERYTHING:
+        bank.blocks.all().delete()
+    return list(bank.chats.filter(pk__in=touched).values_list("pk", flat=True))
+
+
+def _masked(bank: Bank, doomed: Doomed) -> dict[str, str]:
+    """The values that these outputs tell and that were masked there, with their kinds."""
+    masker = Masker()
+    before = Output.objects.filter(pk__in=[each.pk for each in doomed.halves])
+    for outputs in (doomed.outputs.order_by("pk"), before):
+        for output in outputs.iterator(chunk_size=200):
+            transcript.read([output], tz=bank.tz, masker=masker)
+    return masker.learnt
+
+
+def _forget_masks(bank: Bank, told: Mapping[str, str], counts: Counter[str]) -> None:
+    """Values that nobody is left to have told are known no more."""
+    values = sorted(told)
+    for start in range(0, len(values), AT_ONCE):
+        some = values[start : start + AT_ONCE]
+        left = "\n".join(_mentioning(bank, some))
+        counts["masked_values"] += MaskedValue.objects.unlearn(bank, [each for each in some if each not in left])
+
+
+def _mentioning(bank: Bank, values: list[str]) -> Iterator[str]:
+    """The turns that have one of the values in them, as they were written."""
+    spelt = {*values, *(json.dumps(value)[1:-1] for value in values)}  # as JSON has it in a column
+    names = ("question", "answer", "said")
+    saying = reduce(or_, (Q(**{f"{name}__contains": value}) for value in spelt for name in names))
+    rows = Output.objects.filter(chat__bank=bank).annotate(said=Cast("messages", TextField())).filter(saying)
+    for question, answer, messages in rows.values_list("question", "answer", "messages").iterator():
+        yield f"{question}\n{answer}\n{json.dumps(messages, ensure_ascii=False)}"
+
+
+# --- what follows, and the receipt ------------------------------------------------------------------------
+
+
+def _count_work(bank: Bank, counts: Counter[str]) -> None:
+    """What is made anew, and about how many calls that takes."""
+    stale = bank.entries.filter(stale=True)
+    leaves, digests = list(stale.leaves()), list(stale.digests())
+    above = stale.leaves().above().exclude(pk__in=[digest.pk for digest in digests])
+    counts["summaries_to_mend"], counts["digests_to_mend"] = len(leaves), len(digests) + above.count()
+    if llm.get("summary"):
+        live = [*digests, *above]
+        counts["calls"] = sum(map(_calls, leaves)) + sum(
+            each.parent_id is None for each in live if each.method != CARRIED
+        )
+
+
+def _calls(leaf: Entry) -> int:
+    now = conf.current()
+    covered = Output.objects.remembered().filter(chat=leaf.chat_id, pk__range=(leaf.first_output, leaf.last_output))
+    size = sum(tokens.count(f"{output.question}\n{output.answer}", now.encoding) for output in covered)
+    return 1 if size <= now.chunk_from_tokens else ceil(size / now.chunk_tokens)
+
+
+def _receipt(bank: Bank, doomed: Doomed, counts: Counter[str], *, actor: str, now: datetime, dry_run: bool) -> Receipt:
+    """The row that stays, and what the audit trail says of it: counts, never what was erased."""
+    kept = {name: counts[name] for name in COUNTED if counts[name]}
+    subject = Erasure.digest(bank, doomed.subject)
+    row = Erasure(
+        bank=bank, kind=doomed.kind, subject=subject, asked_by=actor[:200], epoch=bank.epoch, counts=kept, at=now
+    )
+    if not dry_run:
+        row.save()
+        log(bank, actor, Event.Action.ERASE, now, receipt=row.pk, kind=doomed.kind, epoch=bank.epoch, **kept)
+    return Receipt(row.pk, doomed.kind, row.asked_by, now, bank.epoch, dry_run, kept)
