@@ -8,6 +8,7 @@ from warnings import catch_warnings
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from config import logs
 from config.data_directory import kept_key, private, writable
 from memorybank import conf
 
@@ -43,6 +44,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
+    "config.requests.identified",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.headers.guarded",
@@ -113,6 +115,7 @@ LOGOUT_REDIRECT_URL = "login"
 HTTPS = env.bool("HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # machines ask from within, plainly
 # Whether the other names of the domain speak HTTPS, too, is for its owner to say.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
@@ -209,10 +212,10 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "memorybank.tasks.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}},
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {name: {"handlers": ["console"], "level": "INFO"} for name in ("memorybank", "projects")},
-}
+# --- watching it ------------------------------------------------------------------------------------
+
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+LOG_FORMAT = env.str("LOG_FORMAT", default="line")
+if LOG_FORMAT not in ("line", "json"):
+    raise ImproperlyConfigured(f"LOG_FORMAT: “{LOG_FORMAT[:40]}” is neither line nor json.")
+LOGGING = logs.configuration(LOG_FORMAT)

@@ -9,15 +9,17 @@ from django.utils import timezone
 from memorybank import audit, conf
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.language import tokens
-from memorybank.models import Bank, Erasure, Event, LLMEndpoint, Output
+from memorybank.models import Bank, Erasure, Event, LLMEndpoint, Output, Sweep
 from memorybank.reading import counting, exporting, invariants, lineage, prompting
 from memorybank.reading import recall as recalling
+from memorybank.reading import vitals as signs
 from memorybank.reading.counting import Statistics
 from memorybank.reading.invariants import Violation
 from memorybank.reading.lineage import Explanation
 from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
 from memorybank.reading.rendering import Block, Text, render
+from memorybank.reading.vitals import Vitals
 from memorybank.writing import bank_settings, correcting, recording
 from memorybank.writing.outputs import NewOutput, Outcome
 
@@ -35,6 +37,7 @@ __all__ = [
     "Statistics",
     "Text",
     "Violation",
+    "Vitals",
     "ask_again",
     "check",
     "clear",
@@ -48,6 +51,7 @@ __all__ = [
     "export",
     "forget",
     "hide",
+    "last_sweep",
     "outage",
     "prompt_memory",
     "recall",
@@ -62,6 +66,7 @@ __all__ = [
     "set_private",
     "statistics",
     "summarise_now",
+    "vitals",
 ]
 
 
@@ -203,6 +208,8 @@ def run(
     """What beat and worker do, in the foreground, for one bank or all."""
     from memorybank import sweeping
 
+    if now is None and bank is None:  # a sweep like beat's, not one of a pretended time
+        Sweep.objects.note(timezone.now())
     return sweeping.run(now=now or timezone.now(), bank=bank, until_idle=until_idle, progress=progress)
 
 
@@ -211,6 +218,16 @@ def outage(*, now: datetime | None = None) -> LLMEndpoint | None:
     from memorybank.writing import model_session
 
     return model_session.outage(now or timezone.now())
+
+
+def vitals(*, now: datetime | None = None) -> Vitals:
+    """How the memory of all banks fares, in numbers; a few indexed queries."""
+    return signs.vitals(now or timezone.now())
+
+
+def last_sweep() -> datetime | None:
+    """When somebody last looked for what is due, in the background or with :func:`run`; None: never."""
+    return signs.last_sweep()
 
 
 def check(bank: Bank) -> list[Violation]:

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from memorybank import conf, llm, sweeping
 from memorybank.language import tokens
+from memorybank.models import Sweep
 from memorybank.reading import recall
 from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import redact
@@ -50,6 +51,7 @@ def _end(**_: Any) -> None:
 def sweep(self: "Task[Any, Any]") -> None:
     """Start a worker if anything is due. Harmless when run twice at once: leases decide who does the work."""
     now = timezone.now()
+    Sweep.objects.note(now)
     expires = max(_expiry(self), now + _until_the_next())
     if indexing.due() or recall.embedding_is_due():
         index.apply_async((), expires=expires)

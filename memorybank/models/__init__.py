@@ -12,6 +12,7 @@ from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
 from .search import Embedding, SearchDocument
+from .vitals import PromptCount, Sweep
 
 __all__ = [
     "CARRIED",
@@ -28,8 +29,10 @@ __all__ = [
     "LLMEndpoint",
     "MaskedValue",
     "Output",
+    "PromptCount",
     "SearchDocument",
     "Standing",
     "StoredBlock",
+    "Sweep",
     "ledgered",
 ]

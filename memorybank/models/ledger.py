@@ -122,6 +122,8 @@ class LLMCall(models.Model):
         indexes = [
             # Read by the admin and the reports: what a bank spent lately.
             models.Index(name="llm_call_by_bank", fields=["bank", "at"]),
+            # Read by vitals and the board: what all banks spent today, or in some days.
+            models.Index(name="llm_call_by_time", fields=["at"]),
         ]
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from django.db.models import FilteredRelation, Q
 
 from memorybank import conf
 from memorybank.core.packing.sourced import Sourced
-from memorybank.models import Bank, Chat, StoredBlock
+from memorybank.models import Bank, Chat, PromptCount, StoredBlock
 from memorybank.reading import rendering
 from memorybank.reading.rendering import NOTHING, Text
 
@@ -53,9 +53,19 @@ def prompt_memory(
     recalled = NOTHING
     if given.enabled:
         recalled = rendering.notes(bank, question, shown, given.recall_tokens, exclude_chat=chat_key, now=now)
+    memory = PromptMemory(rendering.as_text(shown), recalled, stored.version if stored else 0)
+    if keep:
+        PromptCount.objects.note(bank.pk, _what(given, memory), now)
     if keep and stored and given.chat and given.kept != stored.pk:
         _keep(given.chat, stored)
-    return PromptMemory(rendering.as_text(shown), recalled, stored.version if stored else 0)
+    return memory
+
+
+def _what(given: Given, memory: PromptMemory) -> PromptCount.Memory:
+    """How a prompt that is made with this is counted."""
+    if memory.block.text or memory.recalled.text:
+        return PromptCount.Memory.GIVEN
+    return PromptCount.Memory.NOTHING if given.enabled else PromptCount.Memory.OFF
 
 
 def _given(bank_id: int, chat_key: str) -> Given:
