@@ -7,13 +7,14 @@ about the same thing.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from memorybank.core.turns import Draft, Turn
 from memorybank.language import either, every, packs, plain, whole
 from memorybank.language.characters import cjk_length
 from memorybank.language.sentences import sentences
+from memorybank.language.sentences.denying import ASIDE, around, denies
 from memorybank.language.terms import terms
 
 # A value is short: up to six words, no clause. It ends at punctuation or where the sentence goes on.
@@ -30,7 +31,7 @@ def _value(name: str, *, spaced: bool) -> str:
     return rf"(?P<{name}>[^，。；、\s]{{1,20}}?)"
 
 
-def _phrase(template: str, *, spaced: bool) -> str:
+def value_phrase(template: str, *, spaced: bool) -> str:
     """A template of a pack, its values as groups. One that ends it reaches as far as a value can."""
     pattern = template.replace("OLD", _value("old", spaced=spaced)).replace("NEW", _value("new", spaced=spaced))
     if spaced:
@@ -40,7 +41,7 @@ def _phrase(template: str, *, spaced: bool) -> str:
 
 def _patterns() -> Iterator[str]:
     for pack in packs():
-        phrase, verb = partial(_phrase, spaced=pack.spaced), rf"\b(?:{either(pack.changes.verbs)})\b"
+        phrase, verb = partial(value_phrase, spaced=pack.spaced), rf"\b(?P<verb>{either(pack.changes.verbs)})\b"
         yield from (rf"{verb}[^.!?\n]{{0,80}}?{phrase(template)}" for template in pack.changes.after_verb)
         yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{verb}" for template in pack.changes.before_verb)
         yield from map(phrase, pack.changes.alone)
@@ -51,32 +52,41 @@ def _patterns() -> Iterator[str]:
 
 
 _PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
-_HEDGED = re.compile(rf"{whole(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
-_IGNORED = frozenset(terms(" ".join(every(lambda pack: pack.changes.generic))))
+HEDGED = re.compile(rf"{whole(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
+GENERIC = frozenset(terms(" ".join(every(lambda pack: pack.changes.generic))))
+_BEFORE_VALUE = frozenset(
+    word
+    for words in every(lambda p: (*p.words.articles, *p.changes.generic, *p.dates.of, *p.dates.weekdays))
+    for word in words.split()
+)
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_MARKS = " '\"“”„«»*_`"
 _WORD = re.compile(r"\w")
 #: The comma of a date parts nothing: "July 1, 2026".
-_CLAUSE = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
+CLAUSE = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A value that a sentence says is over."""
+    """A value that a sentence says is over; ``new`` is what holds instead, where it is named beside it."""
 
     old: str
+    new: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A sentence of a turn, and what it replaces."""
+    """A sentence of a turn, who says it, and what it replaces."""
 
     turn_id: int
+    speaker: str
     sentence: str
     replacement: Replacement
 
 
 def replacements(text: str) -> list[Replacement]:
     """The values that ``text`` says outright it replaces; none when it only asks or supposes."""
-    if _HEDGED.search(text):
+    if HEDGED.search(text):
         return []
     return list(dict.fromkeys(_found(text)))
 
@@ -84,22 +94,37 @@ def replacements(text: str) -> list[Replacement]:
 def _found(text: str) -> Iterator[Replacement]:
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            old = match["old"].strip(" '\"“”„«»*_`")
-            if is_value(old):
-                yield Replacement(old)
+            said = match.groupdict(default="")
+            old, new = (said.get(name, "").strip(_MARKS) for name in ("old", "new"))
+            if is_value(old) and (not new or _has_value(new)) and not _stays(match):
+                yield Replacement(old, new)
+
+
+def _stays(match: re.Match[str]) -> bool:
+    """Whether the verb of change is denied: "he is away from 3 May to 9 May, and that can't move"."""
+    verb = "verb" in match.re.groupindex
+    return verb and denies(around(match.string, match.start("verb"), match.end("verb"), ASIDE))
 
 
 def is_value(text: str) -> bool:
-    """Specific enough to be looked for: a digit, a capital, or a script without capitals; not a mere pronoun."""
+    """Specific enough to be looked for: it begins with a digit, a capital, or a script without capitals.
+
+    An article or a unit of time may stand before ("the week of 13 July"). What else begins otherwise is a clause.
+    """
     if len(text) < 2:
         return text.isdigit()
+    first = next((word for word in text.split() if word.casefold() not in _BEFORE_VALUE), "")
+    return _has_value(first)
+
+
+def _has_value(text: str) -> bool:
     return any(c.isdigit() or c.isupper() for c in text) or any(c.isalpha() and not c.islower() for c in text)
 
 
 def is_one_of_a_kind(value: str) -> bool:
     """Whether the value is a name with a digit, like "MySQL 8" or "B4-112", and no date."""
     own = set(terms(value))
-    return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & _IGNORED
+    return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & GENERIC
 
 
 def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bool = False) -> bool:
@@ -107,7 +132,7 @@ def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bo
 
     Where the value is one of a kind and the older sentence a decision for it (``decided``), that is enough.
     """
-    if not _states(older, replacement.old):
+    if not _states(older, replacement.old) or _knows(older, replacement):
         return False
     if any(_states(r.old, replacement.old) or _states(replacement.old, r.old) for r in replacements(older)):
         return False  # it, too, says that this value is over
@@ -116,10 +141,19 @@ def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bo
     return decided and is_one_of_a_kind(replacement.old)
 
 
+def _knows(older: str, replacement: Replacement) -> bool:
+    """Whether the older sentence has the new value as well, or says that the old one does not hold."""
+    new = replacement.new
+    names = {term for term in set(terms(new)) - GENERIC - set(terms(replacement.old)) if term.isalpha()}
+    if names & set(terms(older)) or (new and _states(older, new)):
+        return True
+    return all(denies(clause) for clause in CLAUSE.split(older) if _states(clause, replacement.old))
+
+
 def changes(turns: Sequence[Turn]) -> list[Change]:
     """Everything that anybody says is replaced, in order."""
     return [
-        Change(turn.id, sentence, replacement)
+        Change(turn.id, utterance.speaker, sentence, replacement)
         for turn in turns
         for utterance in turn.utterances
         for sentence in sentences(plain(utterance.text))
@@ -140,16 +174,30 @@ def _mark(drafts: list[Draft], change: Change) -> None:
     replacement = change.replacement
     about = subjects(change.sentence, replacement.old)
     own = [(number, draft) for number, draft in enumerate(drafts) if change.turn_id in draft.citations]
-    akin = [(len(about & set(terms(draft.text))), draft.weight, -number) for number, draft in own]
-    shared, _, number = max(akin, default=(0, 0.0, 0))
-    if not own or (about and not shared):
+    shared = {n: len(about & set(terms(draft.text))) if about else _alike(draft, change) for n, draft in own}
+    akin = [(shared[number], draft.weight, -number) for number, draft in own if shared[number]]
+    if not akin:
         return
-    draft = drafts[-number]
-    names_it = any(r.old.casefold() == replacement.old.casefold() for r in replacements(draft.text))
-    if _states(draft.text, replacement.old) and not names_it:
-        return  # it speaks of the old value in some other way
+    at = -max(akin)[2]
+    draft = drafts[at]
+    names_it = set(terms(replacement.old)) <= set(terms(draft.text))
+    over = any(r.old.casefold() == replacement.old.casefold() for r in replacements(draft.text))
+    if (names_it and not over) or (replacement.new and not _states(draft.text, replacement.new)):
+        return  # it speaks of the old value in some other way, or not of the new one
     text = draft.text if names_it else f"{draft.text.rstrip('. ')} (before: {replacement.old})"
-    drafts[-number] = replace(draft, text=text, weight=max(draft.weight, (1 + draft.weight) / 2))
+    drafts[at] = replace(draft, text=text, weight=max(draft.weight, (1 + draft.weight) / 2))
+
+
+def _alike(draft: Draft, change: Change) -> bool:
+    """Whether a sentence that says no more than that a value is over may mean this draft: the same person's, of a
+    value that looks like it ("So the old 0.19 is gone." and "0.14 euro")."""
+    old, sentence = _shapes(change.replacement.old), _shapes(change.sentence)
+    return change.speaker == draft.speaker and bool(old) and old == sentence and bool(old & _shapes(draft.text))
+
+
+def _shapes(text: str) -> frozenset[str]:
+    """How the numbers of the text are written: "0.19" and "0.14" alike."""
+    return frozenset(re.sub(r"\d", "0", number) for number in _NUMBER.findall(text))
 
 
 def _states(text: str, value: str) -> bool:
@@ -170,7 +218,7 @@ def _whole(value: str) -> re.Pattern[str]:
 
 def subjects(text: str, value: str) -> frozenset[str]:
     """What the clause with ``value`` is about, or the nearest before it if that says nothing but the value."""
-    clauses = [clause for clause in _CLAUSE.split(text) if clause.strip()]
+    clauses = [clause for clause in CLAUSE.split(text) if clause.strip()]
     about: frozenset[str] = frozenset()
     for number, clause in enumerate(clauses):
         if _states(clause, value):
@@ -181,5 +229,5 @@ def subjects(text: str, value: str) -> frozenset[str]:
 
 def _subjects(clause: str, value: str) -> frozenset[str]:
     """Content words without the value, numbers, months, and words of change."""
-    own = set(terms(clause)) - set(terms(value)) - _IGNORED
+    own = set(terms(clause)) - set(terms(value)) - GENERIC
     return frozenset(term for term in own if not any(c.isdigit() for c in term))

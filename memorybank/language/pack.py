@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from memorybank.language.guards import Directions, Instructions, Personal, Secrets
-from memorybank.language.sections import Changes, Clauses, Dates, Kinds, Numbers, Talk, Vocabulary
+from memorybank.language.sections import Changes, Clauses, Dates, Kinds, Numbers, States, Talk, Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Pack:
     numbers: Numbers
     kinds: Kinds
     changes: Changes
+    states: States
     secrets: Secrets
     personal: Personal
     instructions: Instructions

@@ -158,3 +158,23 @@ class Changes:
     hedged: Words
     #: Said of any change; two facts that share these alone are not about the same thing.
     generic: Words
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """Patterns of how a sentence says that something is so for the time being, and how, later, that it is over."""
+
+    #: What holds for now: "still", "currently"; …
+    ongoing: Words
+    #: … and what is waited for: "still no", "open question".
+    waiting: Words
+    #: The first ends with one of these: "revoked", "switched off"; …
+    ended: Words
+    #: … the other with these as well: "arrived", "answered".
+    arrived: Words
+    #: It holds another value from now on, which NEW stands for: "moved to NEW".
+    moved: Words
+    #: With one of these nothing has ended yet.
+    upcoming: Words
+    #: Words by which speakers speak of themselves.
+    own: Words

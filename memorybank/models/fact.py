@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.db import models
 from django.db.models import Case, F, Q, When
 
+from memorybank.core import ending
 from memorybank.core.packing.values import LABEL
 
 from .bank import Bank
@@ -95,6 +96,9 @@ class Fact(models.Model):
     )
     detail = models.BooleanField(default=False, help_text="Extracted beside a model's facts.")
     citations = models.JSONField(help_text="Output ids (in a leaf) or leaf-fact ids (in a digest).")
+    ongoing = models.BooleanField(
+        default=False, editable=False, help_text="It says that something is so for now; a newer one may end it."
+    )
     pinned = models.BooleanField(default=False)
     hidden = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=200, blank=True, help_text="Who wrote it by hand, or wrote it anew.")
@@ -130,6 +134,8 @@ class Fact(models.Model):
             models.Index(name="fact_worth", fields=["bank", "tier", "-worth", "id"]),
             # Read by rendering: pinned facts, whatever they are worth; few are.
             models.Index(name="fact_pinned", fields=["bank"], condition=Q(pinned=True)),
+            # Read when a new fact says that something is over: what went on until then; few do.
+            models.Index(name="fact_ongoing", fields=["bank"], condition=Q(ongoing=True)),
         ]
 
     def __str__(self) -> str:
@@ -138,7 +144,8 @@ class Fact(models.Model):
     @classmethod
     def of(cls, entry: Entry, **values: Any) -> Fact:
         """A new line of a live entry, standing where that stands; not yet saved."""
-        return cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **values)
+        goes_on = ending.goes_on(values["text"])
+        return cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, ongoing=goes_on, **values)
 
     @property
     def said_first(self) -> str:

@@ -12,7 +12,8 @@ from operator import or_
 from django.db.models import F, Q
 
 from memorybank import conf
-from memorybank.core import superseding
+from memorybank.core import ending, superseding
+from memorybank.core.ending import Statement
 from memorybank.core.superseding import Replacement
 from memorybank.core.turns import Draft
 from memorybank.language import tokens
@@ -23,6 +24,8 @@ from memorybank.reading.recall.correcting import says
 
 #: Turns looked at for one value, the newest, and chats that are summarised but not yet indexed.
 NEWEST = 100
+#: Facts that say that something goes on which are looked at when something ends, the newest of a bank.
+MOST_ONGOING = 500
 
 
 def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> list[Fact]:
@@ -78,6 +81,12 @@ def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
 
     What a person pinned or edited stands. What an older fact says besides goes with it: half a sentence misleads.
     """
+    _supersede_values(bank, facts)
+    _supersede_states(bank, facts)
+
+
+def _supersede_values(bank: Bank, facts: Sequence[Fact]) -> None:
+    """Facts with a value that one of ``facts`` says is replaced."""
     said = [(fact, replacement) for fact in facts for replacement in superseding.replacements(fact.text)]
     if not said:
         return
@@ -88,6 +97,19 @@ def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
         Fact.objects.filter(pk__in=[old.pk for old in replaced]).update(superseded_by=fact)
         if not fact.quarantine:  # else what it replaces still stands
             older = [old for old in older if old not in replaced]
+
+
+def _supersede_states(bank: Bank, facts: Sequence[Fact]) -> None:
+    """Facts that say of something that it goes on, of which one of ``facts`` says that it is over."""
+    said = [fact for fact in facts if ending.ends(fact.text)]
+    going_on = Fact.objects.visible().filter(bank=bank, ongoing=True, pinned=False, edited_by="")
+    older = list(going_on.exclude(entry__chat=None).order_by("-pk")[:MOST_ONGOING]) if said else []
+    for fact in said:
+        new = Statement(fact.text, fact.speaker)
+        over = [old for old in older if _precedes(old, fact) and ending.is_over(Statement(old.text, old.speaker), new)]
+        Fact.objects.filter(pk__in=[old.pk for old in over]).update(superseded_by=fact)
+        if not fact.quarantine:
+            older = [old for old in older if old not in over]
 
 
 def _chats(bank: Bank, values: Collection[str]) -> set[int | None]:
@@ -106,9 +128,13 @@ def _stating(values: Collection[str], chats: Collection[int | None]) -> list[Fac
 
 
 def _is_replaced(old: Fact, new: Fact, replacement: Replacement) -> bool:
-    if old.pk >= new.pk or old.said_on > new.said_on:
-        return False
-    return superseding.is_replaced(old.text, new.text, replacement, decided=old.kind == Fact.Kind.DECISION)
+    decided = old.kind == Fact.Kind.DECISION
+    return _precedes(old, new) and superseding.is_replaced(old.text, new.text, replacement, decided=decided)
+
+
+def _precedes(old: Fact, new: Fact) -> bool:
+    """Whether one was said before the other, and written down before it."""
+    return old.pk < new.pk and old.said_on <= new.said_on
 
 
 def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from memorybank import services
 from memorybank.models import Bank, Chat, Fact, SearchDocument
 from memorybank.reading.recall import indexing
 from memorybank.writing import entries
@@ -35,6 +36,19 @@ def test_an_older_fact_of_another_chat_gives_way() -> None:
     new = fact_of(bank, "c", NEW, at=MONDAY + HOUR)
     entries.supersede(bank, [new])
     assert replaced(old, other, theirs) == [new.pk, None, None]
+
+
+def test_a_state_gives_way_to_what_ended_it_and_both_stay_traceable() -> None:
+    bank, elsewhere = make_bank(), make_bank()
+    texts = "Leo still has access to the vault.", "Leo's access to the vault was revoked."
+    old, theirs = fact_of(bank, "a", texts[0]), fact_of(elsewhere, "a", texts[0])
+    ended = fact_of(bank, "b", texts[1], at=MONDAY + HOUR)
+    later = fact_of(bank, "c", texts[0], at=MONDAY + DAY)
+    entries.supersede(bank, [ended])
+    assert replaced(old, theirs, later) == [ended.pk, None, None]
+    assert list(bank.facts.visible()) == [ended, later]
+    notes = services.render(bank, budget=0, recall_budget=300, question="Who has access to the vault?").recalled.text
+    assert (notes.count("still has access"), notes.count("revoked")) == (1, 1)
 
 
 def test_one_of_a_chat_that_is_not_indexed_yet_does_too() -> None:

@@ -39,6 +39,9 @@ def test_it_finds_the_value_that_is_over(said: str, old: str) -> None:
         "Add X → goodwill to the mapping.",
         "Ribs with 2.0 mm walls instead of 3.5 mm solid ones often save 80 to 100 g.",
         "I would rather walk than take the bus instead of it.",
+        "Kenji is away from 27 July to 14 August, and that can't move.",
+        "There's a conversion system to go from XML to something else.",
+        "A huge clue that they try to enter the place rather than to Tango or Vista.",
     ],
 )
 def test_it_takes_no_question_or_guess_for_a_change(said: str) -> None:
@@ -57,6 +60,8 @@ def test_it_takes_no_question_or_guess_for_a_change(said: str) -> None:
         ("We agreed on a prefix: NW- plus the year.", "New prefix is NWC- (before: NW-)", "NW-", False, True),
         ("Ledgerline will use MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", True, True),
         ("The wiki explains MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", False, False),
+        ("Push is handed to Tom, Jonas is his backup.", "Push goes from Jonas to Tom Okafor.", "Jonas", False, False),
+        ("The beta can't start on 20 April.", "The beta moves from 20 April to 5 May.", "20 April", False, False),
         (
             "Postgres 16 instead of MySQL 8 for billing.",
             "Postgres for billing instead of MySQL.",
@@ -69,7 +74,8 @@ def test_it_takes_no_question_or_guess_for_a_change(said: str) -> None:
 def test_an_older_fact_gives_way_only_if_it_states_that_value_of_the_same_thing(
     older: str, newer: str, old: str, decided: bool, expected: bool
 ) -> None:
-    assert is_replaced(older, newer, Replacement(old), decided=decided) is expected
+    [replacement] = [found for found in replacements(newer) if found.old == old]
+    assert is_replaced(older, newer, replacement, decided=decided) is expected
 
 
 def test_a_fact_names_what_it_replaces_if_anybody_in_its_turn_said_so() -> None:
@@ -80,3 +86,21 @@ def test_a_fact_names_what_it_replaces_if_anybody_in_its_turn_said_so() -> None:
     [marked] = mark_changes([draft], changes([Turn(1, NOON, confirmed)]))
     assert marked.text == "Paywright asks a price of 0.14 euro (before: 0.19)"
     assert marked.weight > draft.weight
+
+
+def test_what_is_replaced_is_named_only_beside_its_new_value() -> None:
+    said = (
+        Utterance("user", "priya", "Training moves to the week of 18 May."),
+        Utterance("assistant", "assistant", "Corrected: on 26 May instead of 12 May."),
+    )
+    draft = Draft("fact", "Training moves to the week of 18 May.", "priya", NOON.date(), (1,), 0.5)
+    assert mark_changes([draft], changes([Turn(1, NOON, said)])) == [draft]
+
+
+def test_a_value_that_is_gone_is_named_beside_one_that_looks_like_it() -> None:
+    said = (Utterance("user", "priya", "It is 0.14 euro for 18 months. So the old 0.19 is gone."),)
+    drafts = [
+        Draft("fact", text, "priya", NOON.date(), (1,), 0.5) for text in ("It runs 18 months.", "It is 0.14 euro.")
+    ]
+    marked = mark_changes(drafts, changes([Turn(1, NOON, said)]))
+    assert [draft.text for draft in marked] == ["It runs 18 months.", "It is 0.14 euro (before: 0.19)"]
