@@ -254,3 +254,8 @@ def test_nothing_to_explain_is_said_in_one_line() -> None:
     with pytest.raises(CommandError, match=r"TEXT: nothing is left of it") as raised:
         call_command("explain_line", "```\ncode\n```")
     assert raised.value.returncode == 2
+
+
+def test_it_pairs_no_question_with_what_is_said_of_something_else() -> None:
+    turns = chat(("My students won a prize. How's your new pup doing?", ""), ("Awesome! They must be proud of it.", ""))
+    assert all("pup doing?)" not in f.text for f in extract(turns, share=1.0))

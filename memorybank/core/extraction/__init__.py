@@ -10,7 +10,7 @@ from memorybank.core.turns import Draft, Turn, Utterance
 from memorybank.language import tokens
 from memorybank.language.dates import resolve
 from memorybank.language.sentences import has_content, names_in, readable, sentences, tidy
-from memorybank.language.terms import terms, words
+from memorybank.language.terms import FUNCTION, PRAISE, terms, words
 from memorybank.safety.escaping import escape
 
 __all__ = ["extract", "weigh"]
@@ -108,6 +108,17 @@ def drafted(sentence: Sentence, prior: Prior) -> Draft | None:
 
 def paired(question: str, answer: str) -> str:
     """A short answer carries its question: it means little alone."""
-    if not question or len(terms(answer)) > 3 or len(question) > 60:
+    if len(terms(answer)) > 3 or len(question) > 60 or not _answers(question, answer):
         return answer
     return f"({question}) {answer}"
+
+
+def _answers(question: str, said: str) -> bool:
+    """Whether what is said next seems to answer: it takes up a word, has a number, or begins with a word that tells.
+
+    Else it may be about what stood before the question: "How is your dog?" "He must be so proud!"
+    """
+    asked = set(terms(question)) - PRAISE
+    begun = next(iter(words(said)), "")
+    tells = begun not in FUNCTION and begun not in PRAISE
+    return bool(asked) and (tells or bool(asked & set(terms(said))) or any(c.isdigit() for c in said))
