@@ -4,6 +4,7 @@ Only closed periods roll up, each once; a straggler folds into the digest that a
 period, by one re-derivation.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -22,9 +23,10 @@ FINER = {
     Granularity.WEEK: Granularity.DAY,
     Granularity.MONTH: Granularity.WEEK,
 }
-#: A digest's share of the budget: about as many digests of a rung as can be live fit side by side.
+#: The share of the budget of a digest that has little more to say: about as many of a rung as can be live fit side by
+#: side. That of a period with much to say grows with the square root of it, up to MOST of the budget.
 SHARES = {Granularity.DAY: 1 / 12, Granularity.WEEK: 1 / 8, Granularity.MONTH: 1 / 5}
-MIN_DIGEST_TOKENS = 80
+MIN_DIGEST_TOKENS, MOST = 80, 1 / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,13 @@ class Step:
     digest: int | None = None
 
 
-def digest_tokens(granularity: Granularity, budget: int) -> int:
-    """How many tokens a digest of this rung may have under ``budget``."""
-    return max(MIN_DIGEST_TOKENS, int(budget * SHARES[granularity]))
+def digest_tokens(granularity: Granularity, budget: int, said: int) -> int:
+    """How many tokens a digest of this rung may have under ``budget``, of a period whose facts have ``said`` tokens.
+
+    A long meeting has more to say than a short chat, and more that is not worth it.
+    """
+    share = budget * SHARES[granularity]
+    return max(MIN_DIGEST_TOKENS, int(max(share, min(math.sqrt(share * said), budget * MOST))))
 
 
 def ripe_at(granularity: Granularity, start: date, newest: datetime, tz: ZoneInfo) -> datetime:

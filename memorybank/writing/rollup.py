@@ -113,8 +113,9 @@ class Derived:
 
 def _digest(bank: Bank, step: Step, now: datetime) -> None:
     sources = _sources(bank, step)
-    target = ladder.digest_tokens(step.granularity, bank.max_tokens)
-    if sum(fact.tokens for fact in sources.facts) <= target:
+    said = sum(fact.tokens for fact in sources.facts)
+    target = ladder.digest_tokens(step.granularity, bank.max_tokens, said)
+    if said <= target:
         derived = Derived(CARRIED, sources.facts)
     elif bank.entries.filter(pk=step.digest or 0).exclude(parent=None).exists():
         derived = _derive(None, bank, step, sources.facts, target)  # its own lines are shown nowhere

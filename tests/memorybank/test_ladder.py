@@ -40,6 +40,22 @@ def test_the_conversations_of_a_closed_day_become_one_step() -> None:
     assert steps == [Step(DAY, TUESDAY, ids(by_time))]
 
 
+@given(st.sampled_from([DAY, WEEK, MONTH]), st.integers(0, 50_000), st.integers(0, 100_000), st.integers(0, 100_000))
+def test_a_digest_grows_with_what_there_is_to_say_but_slower_and_never_over_half_the_budget(
+    rung: Granularity, budget: int, less: int, more: int
+) -> None:
+    less, more = sorted((less, more))
+    short, long = (ladder.digest_tokens(rung, budget, said) for said in (less, more))
+    assert ladder.MIN_DIGEST_TOKENS <= short <= long <= max(ladder.MIN_DIGEST_TOKENS, budget // 2)
+    if short > ladder.MIN_DIGEST_TOKENS and less:
+        assert long <= (short + 1) * max(1, more / less)
+
+
+def test_a_long_meeting_has_a_longer_digest_than_a_short_chat() -> None:
+    chat, meeting = (ladder.digest_tokens(DAY, 2_000, said) for said in (300, 6_000))
+    assert meeting > 4 * chat
+
+
 @pytest.mark.parametrize(
     ("finer", "coarser", "age"),
     [(CONVERSATION, DAY, timedelta(days=1)), (DAY, WEEK, timedelta(days=7)), (WEEK, MONTH, timedelta(days=30))],
@@ -133,8 +149,8 @@ def test_a_day_is_over_at_midnight_of_the_bank_s_zone_even_when_the_clocks_chang
 
 
 def test_a_digest_is_sized_by_its_share_of_the_budget() -> None:
-    assert ladder.digest_tokens(DAY, 200) == ladder.MIN_DIGEST_TOKENS
-    sizes = [ladder.digest_tokens(rung, 12_000) for rung in (DAY, WEEK, MONTH)]
+    assert ladder.digest_tokens(DAY, 200, 50) == ladder.MIN_DIGEST_TOKENS
+    sizes = [ladder.digest_tokens(rung, 12_000, 500) for rung in (DAY, WEEK, MONTH)]
     assert sizes == [1000, 1500, 2400]
 
 
