@@ -44,6 +44,8 @@ class Talk:
     hesitations: Words
     #: Function words that may be said twice in a row; all others are stammered then.
     doubled: Words
+    #: Those of them that are stammered all the same where a speaker halts anyway.
+    resumed: Words
     #: Patterns: where one of these stands, no word of the clause is left out. The list may be generous.
     negations: Words
 

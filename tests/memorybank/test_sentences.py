@@ -124,6 +124,8 @@ def test_it_leaves_no_word_out_where_something_is_denied(said: str) -> None:
         ("And um we we need the uh transcripts.", "We need the transcripts."),
         ("I I I think th the model is good.", "I think the model is good."),
         ("It's it's in the, uh, the w what we call the lattice.", "It's in the what we call the lattice."),
+        ("Uh we want a s strong shell in in English.", "We want a strong shell in English."),
+        ("He's better at teletext than me, so", "He's better at teletext than me"),
         ("Äh, wir nehmen ähm die Daten von gestern.", "Wir nehmen die Daten von gestern."),
         ("Euh, on garde euh le port 8080.", "On garde le port 8080."),
         ("Eh, usamos el el puerto de la oficina.", "Usamos el puerto de la oficina."),
@@ -142,6 +144,8 @@ def test_it_leaves_out_sounds_and_words_begun_twice(said: str, kept: str) -> Non
     [
         "I know that that had had its day.",
         "You log in in the morning.",
+        "We don't know the price and",
+        "Write the c code for the r repository.",
         "Um 5 Uhr treffen wir uns, um die Daten zu holen.",
         "Um dia a equipa vai ter um porto.",
         "Nous nous voyons demain.",

@@ -4,7 +4,7 @@ import re
 
 from memorybank.language import either, every, spelt
 from memorybank.language.characters import EMOJI
-from memorybank.language.sentences.denying import SENTENCE, around, denies, unless_denied
+from memorybank.language.sentences.denying import ASIDE, SENTENCE, around, denies, unless_denied
 from memorybank.language.sentences.speech import fluent
 from memorybank.language.terms import FUNCTION
 
@@ -23,6 +23,10 @@ ADDRESS = re.compile(
 )
 #: "Ana, Tom and Bea" are three people.
 JOINING = frozenset(every(lambda pack: pack.clauses.joining))
+#: Somebody broke off: "My grandad is better at teletext, so".
+DANGLING = re.compile(
+    rf"(?:,\s*|(?<=\w)\s+)(?:{either(every(lambda pack: (*pack.clauses.dropped, *pack.clauses.joining)))})$"
+)
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
 INTENSIFIER = re.compile(rf"\b(?:{either(every(lambda pack: pack.talk.intensifiers))})\s+(?=\w)")
 SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")
@@ -62,6 +66,10 @@ def unaddressed(match: re.Match[str], names: frozenset[str]) -> str:
     return match["before"] if called and not listed else match[0]
 
 
+def _unless_denied_beside(match: re.Match[str]) -> str:
+    return unless_denied(match, ASIDE)
+
+
 def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
     """The sentence without greeting, thanks, address, lead-in or smileys; "" when nothing else was in it."""
     sentence = fluent(ITEM.sub("", " ".join(SMILEYS.sub("", sentence).split()).lstrip("#>-*+=|~ ")))
@@ -72,5 +80,5 @@ def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
         sentence = sentence[begin:]
     if names:
         sentence = ADDRESS.sub(lambda match: unaddressed(match, names), sentence)
-    sentence = INTENSIFIER.sub(unless_denied, sentence).strip(" ,;")
+    sentence = DANGLING.sub(_unless_denied_beside, INTENSIFIER.sub(unless_denied, sentence).strip(" ,;"))
     return sentence[:1].upper() + sentence[1:]

@@ -1,7 +1,7 @@
 """Transcribed speech: sounds that say nothing, and words that are begun twice."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from memorybank.language import every, packs, spelt, spoken
 from memorybank.language.sentences.denying import ASIDE, unless_denied
@@ -9,8 +9,13 @@ from memorybank.language.terms import FUNCTION, words
 
 #: What grammar says twice by itself: "that that", "nous nous".
 DOUBLED = frozenset(every(lambda pack: pack.talk.doubled))
+RESUMED = frozenset(every(lambda pack: pack.talk.resumed))
 #: A single one of these is a word begun; a vowel may be a word.
 CONSONANT = re.compile("[b-df-hj-np-tv-xz]")
+
+
+#: What becomes of a word that was found to be said twice.
+Repair = Callable[[re.Match[str]], str]
 
 
 def sounds(among: Iterable[str]) -> re.Pattern[str]:
@@ -36,15 +41,23 @@ BEGUN = re.compile(
 
 def fluent(text: str) -> str:
     """The text without such sounds and without what is said again at once; as it is where something is denied."""
-    text = CJK_SOUNDS.sub(_unless_denied, text)
+    said, text = text, CJK_SOUNDS.sub(_unless_denied, text)
     code = spoken(words(text))
     if code:
         text = SOUNDS[code].sub(_unless_denied, text)
-    for _ in range(3):  # "I I I", "the th the"
-        text, before = AGAIN.sub(_once, BEGUN.sub(_whole, text)), text
+    text = _once_each(text, _once, _whole)
+    if text != said:  # who halts once, halts: what grammar may say twice, and a word begun, are a stammer as well
+        text = _once_each(text, _once_more, _whole_of_any)
+    return text.strip()
+
+
+def _once_each(text: str, once: Repair, whole: Repair) -> str:
+    """Without what is said again, until nothing is: "I I I", "the th the"."""
+    for _ in range(3):
+        text, before = AGAIN.sub(once, BEGUN.sub(whole, text)), text
         if text == before:
             break
-    return text.strip()
+    return text
 
 
 def halts(text: str) -> bool:
@@ -66,6 +79,20 @@ def _once(match: re.Match[str]) -> str:
 def _stammered(said: str) -> bool:
     """Whether nobody would say these words twice on purpose: function words that grammar does not double."""
     return all(word in FUNCTION and word not in DOUBLED for word in said.casefold().split())
+
+
+def _once_more(match: re.Match[str]) -> str:
+    """As ``_once``, and without a word that is hardly ever said twice on purpose. "It is, is it?" has a comma."""
+    said = match["said"].casefold()
+    return unless_denied(match, ASIDE) if said in RESUMED and "," not in match[0] else _once(match)
+
+
+def _whole_of_any(match: re.Match[str]) -> str:
+    """Without the beginning of any word: a consonant behind a function word, or where the sentence begins."""
+    before = (match["before"] or "").casefold()
+    if not CONSONANT.fullmatch(match["begun"]) or (before and before not in FUNCTION):
+        return _whole(match)
+    return unless_denied(match, ASIDE, match[0][: match.start("begun") - match.start()])
 
 
 def _whole(match: re.Match[str]) -> str:
