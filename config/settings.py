@@ -119,6 +119,11 @@ SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # machines ask from wi
 # Whether the other names of the domain speak HTTPS, too, is for its owner to say.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
+# Invitations are printed by the server until there is a mail server.
+globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
+DEFAULT_FROM_EMAIL = env.str("FROM_EMAIL", default="memory-bank@localhost")
+EMAIL_TIMEOUT = 10  # whoever invites waits for it
+
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_TZ = True

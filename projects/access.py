@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet, Value
+from django.db.models import QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import Http404
 
@@ -39,8 +39,26 @@ def require(user: User, tenant: Tenant, needed: Role) -> None:
         raise PermissionDenied(f"This needs the role “{needed.label}” in {tenant}.")
 
 
+def tenant_for(user: User, slug: str) -> Tenant:
+    """The tenant whose people ``user`` may manage: of her own as owner or admin, of any as superuser.
+
+    A stranger gets :class:`Http404`, a colleague :class:`PermissionDenied`.
+    """
+    tenant = Tenant.objects.filter(slug=slug).first()
+    if tenant is None:
+        raise Http404
+    if not user.is_superuser:
+        require(user, tenant, Role.ADMIN)
+    return tenant
+
+
+def roles_below(user: User, tenant: Tenant) -> list[Role]:
+    """The roles that ``user`` may give and take in ``tenant``: her own and those it covers."""
+    return [role for role in Role if may(user, tenant, role)]
+
+
 def conversation_for(
-    user: User | AnonymousUser, path: str, key: str, needed: Role = Role.VIEWER
+    user: User | AnonymousUser, path: str, key: str, needed: Role = Role.MEMBER
 ) -> tuple[Project, Conversation]:
     """The chat ``key`` in ``tenant/project``, for who began it and nobody else.
 
@@ -70,14 +88,6 @@ def tenants_for(user: Any) -> QuerySet[Tenant]:
     if user.is_superuser:
         return Tenant.objects.all()
     return Tenant.objects.filter(memberships__user=user, memberships__role__in=[Role.OWNER, Role.ADMIN])
-
-
-def people_for(user: Any) -> QuerySet[User]:
-    """Whom a staff member may name: people of the tenants she administers and of none; everybody for superusers."""
-    if user.is_superuser:
-        return User.objects.all()
-    # Who belongs to nobody yet can be added by name; whoever is in another tenant is as unknown as a stranger.
-    return User.objects.filter(Q(memberships=None) | Q(memberships__tenant__in=tenants_for(user))).distinct()
 
 
 def banks_for(user: Any) -> QuerySet[Bank]:

@@ -108,6 +108,10 @@ class MembershipAdmin(TenantScoped):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["tenant", "user"] if obj else []
 
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """By name, without the person's yes: who may, learns which names there are. Others invite."""
+        return bool(request.user.is_superuser)
+
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change, **kwargs)
         return type(form.__name__, (form,), {"actor": request.user})

@@ -1,11 +1,13 @@
-"""What people type: a chat message, a project with its bank's settings, a membership."""
+"""What people type: a chat message, a project with its bank's settings, a membership, an invitation."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from uuid import uuid4
 from zoneinfo import available_timezones
 
 from django import forms
+from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
@@ -122,14 +124,12 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
 
 
 class PersonField(forms.CharField):
-    """A user by name: a list to choose from would show every tenant's people. ``people`` may be named."""
-
-    people = User.objects.none()
+    """A user by name: for superusers, who may know every name. Others invite."""
 
     def clean(self, value: Any) -> Any:
-        """The user of exactly this name. Whoever may not be named is not there, in the same words."""
+        """The user of exactly this name."""
         name = super().clean(value)
-        user = self.people.filter(username=name).first()
+        user = User.objects.filter(username=name).first()
         if user is None:
             raise ValidationError("There is no user “%(name)s”.", params={"name": name}, code="unknown")
         return user
@@ -145,11 +145,6 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         model = Membership
         fields = ["tenant", "user", "role"]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if isinstance(field := self.fields.get("user"), PersonField):
-            field.people = access.people_for(self.actor)
-
     def clean(self) -> dict[str, Any]:
         """Refuse a role that the actor's own one does not cover."""
         cleaned = super().clean() or self.cleaned_data
@@ -160,3 +155,24 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         if self.instance.pk and role != Role.OWNER and access.last_owners(self.actor, [self.instance]):
             self.add_error("role", f"This is the last owner of {self.instance.tenant}.")
         return cleaned
+
+
+class InvitationForm(forms.Form):
+    """Whom to invite, as what; ``roles`` are those that may be given."""
+
+    email = forms.EmailField(
+        label="E-mail address", widget=forms.EmailInput(attrs={"autocomplete": "off", "placeholder": "ann@example.com"})
+    )
+
+    def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.roles = [(role.value, role.label) for role in roles]
+        self.fields["role"] = forms.ChoiceField(label="Role", initial=Role.MEMBER, choices=self.roles)
+
+    def clean_email(self) -> str:
+        """In small letters: mail servers make no difference, and the account is named after it."""
+        return str(self.cleaned_data["email"]).lower()
+
+
+class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # not generic at run time
+    """The password of a new account; saved, it is the account."""

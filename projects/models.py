@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.validators import RegexValidator
 from django.db import models, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from memorybank.models import Bank, Chat, Output
 
@@ -72,12 +72,33 @@ class Membership(models.Model):
         return f"{self.user} · {self.tenant}"
 
 
+class Invitation(models.Model):
+    """Somebody asked to join a tenant, known by an address alone. It goes when it is accepted or withdrawn."""
+
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    sent_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # A second invitation replaces the first one, whose link then works no more.
+            models.UniqueConstraint(name="invitation_unique", fields=["tenant", "email"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}"
+
+
 class ProjectQuerySet(models.QuerySet["Project"]):
     """Sets of projects."""
 
     def visible_to(self, user: User) -> ProjectQuerySet:
-        """Projects of the tenants ``user`` is a member of."""
-        return self.filter(tenant__memberships__user=user)
+        """Projects of the tenants ``user`` is a member of: those open to all, and those she is named in or manages."""
+        hers = Membership.objects.filter(user=user, tenant=OuterRef("tenant"))
+        let_in = hers.filter(Q(role__in=[Role.OWNER, Role.ADMIN]) | Q(projects=OuterRef("pk")))
+        return self.filter(Exists(hers), Q(members_only=False) | Exists(let_in))
 
     def at(self, path: str) -> ProjectQuerySet:
         """The project named ``tenant-slug/project-slug``."""
@@ -106,6 +127,9 @@ class Project(models.Model):
     name = models.CharField(max_length=200)
     system_prompt = models.TextField(blank=True, help_text="Comes first in every prompt of this project.")
     bank = models.OneToOneField(Bank, models.CASCADE, related_name="project", editable=False)
+    members_only = models.BooleanField(default=False, help_text="Open to those who are named, not to the whole tenant.")
+    # By membership, so that nobody stays in a project of a tenant she has left.
+    named = models.ManyToManyField(Membership, related_name="projects", blank=True)
 
     objects: ClassVar[ProjectQuerySet] = ProjectQuerySet.as_manager()  # type: ignore[assignment]
 

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 
-from . import endpoint, views
+from . import endpoint, joining, people_pages, views
 from .addresses import ChatKey
 from .throttling import LoginForm
 from .turn_numbers import TurnNumber
@@ -11,6 +11,7 @@ from .turn_numbers import TurnNumber
 register_converter(ChatKey, "key")
 register_converter(TurnNumber, "turn")
 
+PEOPLE = "t/<slug:tenant>/people/"
 CHAT = "p/<slug:tenant>/<slug:project>/chats/<key:key>/"
 
 urlpatterns = [
@@ -24,6 +25,13 @@ urlpatterns = [
         name="login",
     ),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("invitations/<str:token>/", joining.invitation_page, name="invitation"),
+    path(PEOPLE, people_pages.people_page, name="people"),
+    path(f"{PEOPLE}invite", people_pages.invite, name="invite"),
+    path(f"{PEOPLE}withdraw", people_pages.withdraw, name="withdraw"),
+    path(f"{PEOPLE}role", people_pages.change_role, name="change-role"),
+    path(f"{PEOPLE}remove", people_pages.remove, name="remove-member"),
+    path(f"{PEOPLE}projects", people_pages.open_project, name="open-project"),
     path("p/<slug:tenant>/<slug:project>/", views.project_page, name="project"),
     path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),

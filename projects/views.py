@@ -42,18 +42,21 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @login_required
 def home(request: MemberRequest) -> HttpResponse:
     """The member's projects."""
-    return render(request, "projects/home.html", {"projects": access.projects_for(request.user)})
+    managed = access.tenants_for(request.user)
+    return render(request, "projects/home.html", {"projects": access.projects_for(request.user), "managed": managed})
 
 
 @require_GET
 @login_required
 def project_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-    """The member's own chats in a project, some at a time."""
+    """The member's own chats in a project, some at a time; a viewer has none."""
     found = access.project_for(request.user, f"{tenant}/{project}")
     page = request.GET.get("page", "")
     number = max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 7 else 1
     start = (number - 1) * CHATS_ON_A_PAGE
-    listed = list(Conversation.objects.of(request.user, found)[start : start + CHATS_ON_A_PAGE + 1])
+    may_write = access.may(request.user, found.tenant, Role.MEMBER)
+    own = Conversation.objects.of(request.user, found) if may_write else Conversation.objects.none()
+    listed = list(own[start : start + CHATS_ON_A_PAGE + 1])
     return render(
         request,
         "projects/project.html",
@@ -61,7 +64,7 @@ def project_page(request: MemberRequest, tenant: str, project: str) -> HttpRespo
             "project": found,
             "conversations": listed[:CHATS_ON_A_PAGE],
             "earlier": number + 1 if len(listed) > CHATS_ON_A_PAGE else None,
-            "may_write": access.may(request.user, found.tenant, Role.MEMBER),
+            "may_write": may_write,
         },
     )
 
@@ -151,7 +154,6 @@ def _show(
             "model": llm.get("chat"),
             "form": form,
             "problem": problem,
-            "may_write": access.may(request.user, project.tenant, Role.MEMBER),
         },
         status=status,
     )
