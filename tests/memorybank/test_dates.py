@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memorybank.language.dates import resolve, spell
+from memorybank.language.dates import resolve, shortened, spell
 
 WEDNESDAY = date(2023, 5, 10)
 
@@ -177,3 +177,24 @@ SAID = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", ".", " "
 def test_it_changes_nothing_the_second_time(said: str, day: date, replace: bool) -> None:
     once = resolve(said, day, replace=replace)
     assert resolve(once, day, replace=replace) == once
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("I joined on 7 May 2023, and it opens in June 2023.", "I joined on 7 May, and it opens in June."),
+        ("In the week before 8 May 2023 we met.", "Last week we met."),
+        ("It is ready for the week after 8 May 2023.", "It is ready for next week."),
+        ("Founded in 2023, moved on 7 May 2022.", "Founded in 2023, moved on 7 May 2022."),
+        ("In the week before 9 May 2023 we met.", "In the week before 9 May we met."),
+        ("The fair was on 3 December 2023.", "The fair was on 3 December 2023."),
+        ("Build 7 May 2023-2 failed.", "Build 7 May 2023-2 failed."),
+    ],
+)
+def test_it_does_not_repeat_what_a_heading_beside_it_says(said: str, shown: str) -> None:
+    assert shortened(said, "8 May 2023") == shown
+
+
+@pytest.mark.parametrize("heading", ["", "-", "Week of", "May", "8 mai 2023"])
+def test_a_heading_without_a_date_shortens_nothing(heading: str) -> None:
+    assert shortened("I joined on 7 May 2023.", heading) == "I joined on 7 May 2023."

@@ -155,6 +155,14 @@ def test_it_shows_whole_facts_once_each_under_a_header(candidates: list[Candidat
         assert block.text.startswith(HEADER + "\n")
 
 
+def test_near_the_date_of_its_paragraph_a_fact_does_not_repeat_its_year() -> None:
+    said = [fact(n, day=0, text=f"On 4 January 2026 we counted {n} boxes of paper in the cellar") for n in range(9)]
+    block = pack([one._replace(label="5 January 2026", speaker="anna", chat="c") for one in said], 4000)
+    shown = [line.text for line in block.lines]
+    assert "2026" not in shown[0] and "4 January 2026" in shown[-1]
+    assert all(text in block.text for text in shown)
+
+
 @settings(deadline=None)
 @given(CANDIDATES)
 def test_a_fact_begins_no_line_and_forges_no_fence(candidates: list[Candidate]) -> None:

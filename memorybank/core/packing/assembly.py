@@ -5,7 +5,7 @@ from typing import Generic
 
 from memorybank.core.packing.choosing import Objective, fill
 from memorybank.core.packing.items import Item, S
-from memorybank.core.packing.layout import Sheet, line_of, ordered
+from memorybank.core.packing.layout import Sheet, line_of, worded
 from memorybank.core.packing.values import Candidate, Line
 from memorybank.language import tokens
 
@@ -82,4 +82,4 @@ class Assembly(Generic[S]):
 
 def lines_of(assembly: Assembly[Candidate]) -> tuple[Line, ...]:
     """Every fact of a block in the order it stands there."""
-    return tuple(line_of(item, name) for name, items in assembly.sections.items() for item in ordered(items))
+    return tuple(line_of(item, name, text) for name, items in assembly.sections.items() for item, text in worded(items))

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from memorybank.core.packing.assembly import FURTHER, SHORTEST, Assembly
 from memorybank.core.packing.choosing import Openings
 from memorybank.core.packing.items import Item, as_line
-from memorybank.core.packing.layout import ordered
+from memorybank.core.packing.layout import worded
 from memorybank.core.packing.values import Notes, Passage
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
@@ -31,7 +31,7 @@ def listed(
     assembly.fill(FURTHER, items, assembly.room(), AsRanked())
     _top_up(assembly, items)
     text, size = assembly.finished()
-    return Notes(text, size, tuple(item.candidate._replace(text=item.text) for item in ordered(assembly[FURTHER])))
+    return Notes(text, size, tuple(item.candidate._replace(text=text) for item, text in worded(assembly[FURTHER])))
 
 
 def _items(passages: Sequence[Passage], names: Collection[str], encoding: str) -> Iterable[Item[Passage]]:

@@ -9,6 +9,7 @@ from operator import attrgetter
 from memorybank.core.packing.items import Item, as_line, concepts
 from memorybank.core.packing.values import LABEL, Candidate
 from memorybank.language import tokens
+from memorybank.language.dates import shortened
 from memorybank.safety.quoting import name_words
 
 
@@ -79,7 +80,8 @@ class Pool:
         """The candidate as it would be shown."""
         if place not in self._worded:
             text = as_line(self.facts[place].text, self.names)
-            self._worded[place] = (text, tokens.count(text, self.encoding) + 1, concepts(text))
+            near_its_date = shortened(text, self.facts[place].label)
+            self._worded[place] = (text, tokens.count(near_its_date, self.encoding) + 1, concepts(text))
         text, cost, about = self._worded[place]
         return Item(self.facts[place], text, cost, self.ids(place), about)
 
