@@ -9,7 +9,7 @@ from django.utils import timezone
 from memorybank import audit, conf
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.language import tokens
-from memorybank.models import Bank, Erasure, Event, LLMEndpoint, Output, Sweep
+from memorybank.models import Bank, Erasure, Event, Fact, LLMEndpoint, Output, Sweep
 from memorybank.reading import counting, exporting, invariants, lineage, prompting
 from memorybank.reading import recall as recalling
 from memorybank.reading import vitals as signs
@@ -20,7 +20,7 @@ from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
 from memorybank.reading.rendering import Block, Text, render
 from memorybank.reading.vitals import Vitals
-from memorybank.writing import bank_settings, correcting, recording
+from memorybank.writing import bank_settings, recording
 from memorybank.writing.outputs import NewOutput, Outcome
 
 # Whatever writes memory is imported where it is called: no prompt needs its rules, which take a third of a second.
@@ -38,6 +38,7 @@ __all__ = [
     "Text",
     "Violation",
     "Vitals",
+    "add",
     "ask_again",
     "check",
     "clear",
@@ -45,6 +46,7 @@ __all__ = [
     "configure",
     "count_tokens",
     "disable",
+    "edit",
     "enable",
     "explain",
     "explain_line",
@@ -53,6 +55,7 @@ __all__ = [
     "hide",
     "last_sweep",
     "outage",
+    "pin",
     "prompt_memory",
     "recall",
     "record",
@@ -66,6 +69,7 @@ __all__ = [
     "set_private",
     "statistics",
     "summarise_now",
+    "unpin",
     "vitals",
 ]
 
@@ -180,16 +184,58 @@ def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> 
 
 def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
     """Take facts out of every prompt at once; how many were shown before. Raises ``Fact.DoesNotExist``."""
+    from memorybank.writing import correcting
+
     return correcting.hide(bank, fact_ids, actor=actor, now=now or timezone.now())
 
 
 def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
     """Let hidden facts in again; how many were hidden. Raises ``Fact.DoesNotExist``."""
+    from memorybank.writing import correcting
+
     return correcting.restore(bank, fact_ids, actor=actor, now=now or timezone.now())
+
+
+def pin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
+    """Show facts in every block, whatever they are worth; how many were not pinned. Raises ``Fact.DoesNotExist``."""
+    from memorybank.writing import correcting
+
+    return correcting.pin(bank, fact_ids, actor=actor, now=now or timezone.now())
+
+
+def unpin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
+    """Let facts compete for their place again; how many were pinned. Raises ``Fact.DoesNotExist``."""
+    from memorybank.writing import correcting
+
+    return correcting.unpin(bank, fact_ids, actor=actor, now=now or timezone.now())
+
+
+def edit(bank: Bank, *, fact_id: int, text: str, actor: str, now: datetime | None = None) -> bool:
+    """Put a fact right, for good; see :func:`correcting.edit`. Raises ``Fact.DoesNotExist``, :class:`InvalidInput`."""
+    from memorybank.writing import correcting
+
+    return correcting.edit(bank, fact_id, text=text, actor=actor, now=now or timezone.now())
+
+
+def add(
+    bank: Bank,
+    *,
+    text: str,
+    kind: str = Fact.Kind.FACT,
+    pinned: bool = True,
+    actor: str,
+    now: datetime | None = None,
+) -> Fact:
+    """Write a fact by hand, in the name of ``actor``. Raises :class:`InvalidInput`."""
+    from memorybank.writing import correcting
+
+    return correcting.add(bank, text=text, kind=kind, pinned=pinned, actor=actor, now=now or timezone.now())
 
 
 def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
     """Let facts pass that read like instructions; how many were held back. Raises ``Fact.DoesNotExist``."""
+    from memorybank.writing import correcting
+
     return correcting.release(bank, fact_ids, actor=actor, now=now or timezone.now())
 
 

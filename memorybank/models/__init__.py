@@ -5,7 +5,7 @@ from memorybank.core.periods import Granularity
 from .bank import Bank, Event
 from .block import StoredBlock
 from .chat import Chat
-from .entry import CARRIED, EXTRACTIVE, Entry
+from .entry import BY_HAND, CARRIED, EXTRACTIVE, Entry
 from .erasure import Erasure
 from .fact import Fact, Standing
 from .ledger import LLMCall, LLMEndpoint, ledgered
@@ -15,6 +15,7 @@ from .search import Embedding, SearchDocument
 from .vitals import PromptCount, Sweep
 
 __all__ = [
+    "BY_HAND",
     "CARRIED",
     "EXTRACTIVE",
     "Bank",

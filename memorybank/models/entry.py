@@ -19,6 +19,8 @@ from .chat import Chat
 
 #: Methods of entries that no model wrote: extracted sentences, and a digest that stands for facts as they are.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
+#: What somebody wrote for memory, and not in a chat with a model.
+BY_HAND = "by hand"
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):

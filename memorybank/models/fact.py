@@ -21,45 +21,68 @@ _STANDS = (
     | Q(superseded_by__entry__chat__private=True)
 )
 
+#: Only a line that a person put right replaces facts while it stands in a digest itself.
+_BENEATH = Q(superseded_by__isnull=False, superseded_by__entry__chat=None)
+
 
 class Standing(NamedTuple):
     """What became of a leaf fact: whether it may be shown, and whether a person corrected it."""
 
     pk: int
-    text: str
+    said_first: str
+    """What it said before a person edited it."""
     citations: tuple[int, ...]
     is_visible: bool
-    is_edited: bool
     quarantine: str
-    released: tuple[str, float] | None = None
-    """Who says it, and its weight, if it was held back and a person let it pass."""
+    speaker: str
+    text: str
+    weight: float
+    is_released: bool = False
+    """It was held back, and a person let it pass."""
+    correction: tuple[str, str] | None = None
+    """Who says what instead of it: a person, here or in a digest's line that rests on it."""
+
+
+def _standing(
+    pk: int, original: str, citations: list[int], is_visible: bool, why: str, speaker: str, text: str, weight: float,
+    released_by: str, edited_by: str, instead: int | None, who: str, what: str,
+) -> Standing:  # fmt: skip
+    own = (speaker, text) if edited_by and is_visible else None
+    correction = own or ((who, what) if instead and not is_visible else None)
+    first = original or text
+    return Standing(pk, first, tuple(citations), is_visible, why, speaker, text, weight, bool(released_by), correction)
 
 
 class FactQuerySet(models.QuerySet["Fact"]):
     """Sets of facts."""
 
-    def visible(self) -> FactQuerySet:
-        """Facts that may be shown to a model: not hidden, not quarantined, not replaced by one that may be shown."""
-        return self.filter(_STANDS, hidden=False, quarantine="")
+    def visible(self, *, beneath: bool = False) -> FactQuerySet:
+        """Facts that may be shown to a model: not hidden, not quarantined, not replaced by one that may be shown.
+
+        With ``beneath`` also those that an edited line of a digest stands for.
+        """
+        stands = _STANDS | _BENEATH if beneath else _STANDS
+        return self.filter(stands, hidden=False, quarantine="")
 
     def standing(self, *, changed: bool = False) -> list[Standing]:
         """What became of each fact; with ``changed`` only of those that are not as they were written."""
         visible = Case(When(_STANDS, hidden=False, quarantine="", then=True), default=False)
-        found = self.annotate(is_visible=visible).order_by()
+        # What a person wrote stands for what it replaced, unless somebody hid that for its own sake.
+        above = Q(hidden=False, quarantine="", superseded_by__hidden=False) & ~Q(superseded_by__edited_by="")
+        instead = Case(When(above, then=F("superseded_by")), default=None)
+        found = self.annotate(is_visible=visible, instead=instead).order_by()
         found = found.exclude(is_visible=True, edited_by="", released_by="") if changed else found
-        names = ("pk", "text", "citations", "is_visible", "edited_by", "quarantine", "released_by", "speaker", "weight")
-        return [
-            Standing(pk, text, tuple(citations), is_visible, bool(edited_by), why, (speaker, weight) if by else None)
-            for pk, text, citations, is_visible, edited_by, why, by, speaker, weight in found.values_list(*names)
-        ]
+        names = ("pk", "original", "citations", "is_visible", "quarantine", "speaker", "text", "weight")
+        by_hand = ("released_by", "edited_by", "instead", "superseded_by__speaker", "superseded_by__text")
+        return [_standing(*row) for row in found.values_list(*names, *by_hand)]
 
     def settled(self) -> FactQuerySet:
         """Facts that a person pinned, edited, hid or released; no model may replace them."""
         return self.filter(Q(pinned=True) | Q(hidden=True) | ~Q(edited_by="") | ~Q(released_by=""))
 
-    def shareable(self) -> FactQuerySet:
+    def shareable(self, *, beneath: bool = False) -> FactQuerySet:
         """Visible facts whose chat is not private."""
-        return self.visible().exclude(entry__chat__private=True)
+        return self.visible(beneath=beneath).exclude(entry__chat__private=True)
 
     def best(self, tier: int, most: int) -> FactQuerySet:
         """The ``most`` facts of a tier that are worth most for their length; pinned ones are read by themselves."""

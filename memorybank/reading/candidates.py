@@ -93,7 +93,7 @@ def load(bank: Bank, *, budget: int | None = None) -> Memory:
             memory.citations[row[0]], memory.chat_keys[row[0]] = cited, key
         else:
             digested.append((place, entry, json.loads(cited), row))
-    _add_digests(memory, shown, digested)
+    _add_digests(memory, bank, digested)
     return memory
 
 
@@ -115,10 +115,10 @@ def _raw(*columns: str) -> list[Combinable]:
     return [ExpressionWrapper(F(column), output_field=TextField()) for column in columns]
 
 
-def _add_digests(memory: Memory, shown: FactQuerySet, lines: list[tuple[Place, int, list[int], list[Any]]]) -> None:
-    """Lines of digests, as long as everything they rest on may be shown."""
+def _add_digests(memory: Memory, bank: Bank, lines: list[tuple[Place, int, list[int], list[Any]]]) -> None:
+    """Lines of digests, as long as everything they rest on may be shown, but for what they replace themselves."""
     cited = {leaf for *_, leaves, _ in lines for leaf in leaves}
-    leaf_facts = shown.filter(entry__granularity=Granularity.CONVERSATION)
+    leaf_facts = bank.facts.shareable(beneath=True).filter(entry__granularity=Granularity.CONVERSATION)
     origins = leaf_facts.values_list("pk", "entry__chat__key", *_raw("citations"))
     for pk, key, outputs in _by_id(origins, cited - memory.chat_keys.keys()):
         memory.citations[pk], memory.chat_keys[pk] = outputs, key

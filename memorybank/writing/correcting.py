@@ -3,11 +3,30 @@
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
+from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import F
 
+from memorybank import conf
 from memorybank.audit import log
-from memorybank.models import Bank, Event, Fact, Granularity, StoredBlock
+from memorybank.core import extraction
+from memorybank.exceptions import InvalidInput, Stale
+from memorybank.language import tokens
+from memorybank.language.terms import terms
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity, MaskedValue, StoredBlock
+from memorybank.reading import rendering
+from memorybank.reading.recall import remasking
+from memorybank.reading.recall.correcting import says
+from memorybank.safety import quarantine
+from memorybank.safety.escaping import escape
+from memorybank.safety.naming import display_name
+from memorybank.writing import recording, summarising
+from memorybank.writing.outputs import NewOutput, storable
+
+#: Characters of a fact by hand, and what the chat is called that it stands in.
+MOST, TITLE = 1_000, "Written by hand"
 
 
 def hide(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
@@ -31,7 +50,7 @@ def restore(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime)
         own = [fact for fact in facts if fact.hidden]
         _update(own, hidden=False, hidden_with=None)
         _bring_back(row, own)
-        _settle_down(row, own)
+        _place(row, own)
         if own:
             StoredBlock.objects.withdraw(row)
             log(row, actor, Event.Action.SHOW, now, facts=[fact.pk for fact in own])
@@ -50,6 +69,120 @@ def release(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime)
     return len(held)
 
 
+def pin(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+    """Show facts in every block, whatever they are worth and whatever replaced them; how many were not pinned."""
+    return _decide(bank, fact_ids, Event.Action.PIN, actor, now, pinned=True, superseded_by=None)
+
+
+def unpin(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+    """Let facts compete for their place again; how many were pinned."""
+    return _decide(bank, fact_ids, Event.Action.UNPIN, actor, now, pinned=False)
+
+
+def edit(bank: Bank, fact_id: int, *, text: str, actor: str, now: datetime) -> bool:
+    """Put a fact right: it says ``text`` from now on, as the words of ``actor``; whether it said something else.
+
+    What it said stays underneath, with what it cites; to write just that again takes the edit back. Of a digest's
+    line, what it rests on gives way, where that says what was put right. Raises :class:`InvalidInput`.
+    """
+    with _held(bank, [fact_id]) as (row, [fact]):
+        text = _masked(row, _writable(text))
+        if text == fact.text:
+            return False
+        back = text == fact.original
+        before, speaker = fact.said_first, fact.original_speaker if fact.original else fact.speaker
+        name = display_name(actor)
+        fact.speaker = speaker if back or speaker == name else f"{name}, correcting {speaker}" if speaker else name
+        fact.original, fact.original_speaker = ("", "") if back else (before, speaker)
+        by_nobody = back and fact.entry.method != BY_HAND
+        fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)
+        _say(fact, text)
+        _overrule(row, fact)
+        _place(row, [fact])
+        StoredBlock.objects.withdraw(row, facts=[fact.pk])
+        log(row, actor, Event.Action.EDIT, now, facts=[fact.pk])
+    rendering.refresh(bank.pk, now=now)
+    return True
+
+
+def add(bank: Bank, *, text: str, kind: str, pinned: bool, actor: str, now: datetime) -> Fact:
+    """A fact by hand: a turn of ``actor`` in a chat of its own, so it is cited, found and erased like any other.
+
+    Raises :class:`InvalidInput`, also if memory is off.
+    """
+    new = NewOutput(uuid4().hex, actor, _writable(text), now, title=TITLE)
+    try:
+        with transaction.atomic():
+            output, _ = recording.record(bank, new, now=now)
+            fact = summarising.write_by_hand(output.chat, kind=kind, now=now)
+            # Whoever may let a line pass that reads like an instruction may write one.
+            fact.released_by = actor[:200] if quarantine.reason(fact.text) else ""
+            fact.edited_by, fact.edited_at, fact.pinned = actor[:200], now, pinned
+            fact.save()
+            log(bank, actor, Event.Action.ADD, now, facts=[fact.pk])
+    except Stale as error:
+        raise InvalidInput("Memory is off in this project.") from error
+    rendering.refresh(bank.pk, now=now)
+    return fact
+
+
+def _decide(
+    bank: Bank, fact_ids: Collection[int], action: Event.Action, actor: str, now: datetime, **values: Any
+) -> int:
+    """Set something of those facts that are not so yet, and render anew; how many those were."""
+    with _held(bank, fact_ids) as (row, facts):
+        changed = [fact for fact in facts if fact.pinned != values["pinned"]]
+        _update(changed, **values)
+        _place(row, changed)
+        if changed:
+            Bank.objects.filter(pk=row.pk).update(version=F("version") + 1, compress_at=now)
+            log(row, actor, action, now, facts=[fact.pk for fact in changed])
+    if changed:
+        rendering.refresh(bank.pk, now=now)
+    return len(changed)
+
+
+def _writable(text: str) -> str:
+    """What somebody wrote by hand, as one line of memory."""
+    line = escape(storable(text))
+    if not any(map(str.isalnum, line)):
+        raise InvalidInput("text: write something first.")
+    if len(line) > MOST:
+        raise InvalidInput(f"text: {len(line):,} characters, at most {MOST:,} are allowed.")
+    return line
+
+
+def _masked(bank: Bank, text: str) -> str:
+    """Without secrets, which are known from now on."""
+    masker = MaskedValue.objects.masker(bank)
+    masked = masker.again(masker.mask(text))
+    remasking.learn(bank, masker)
+    return masked
+
+
+def _say(fact: Fact, text: str) -> None:
+    """Have the fact say something else, worth no less than before."""
+    encoding = conf.current().encoding
+    size = tokens.count(text, encoding)
+    Entry.objects.filter(pk=fact.entry_id).update(tokens=F("tokens") + size - fact.tokens)
+    fact.text, fact.tokens, fact.superseded_by = text, size, None
+    fact.weight = max(fact.weight, extraction.weigh(text, encoding=encoding))
+    fact.save()
+
+
+def _overrule(bank: Bank, line: Fact) -> None:
+    """Of what an edited line of a digest rests on, replace what says the same, or what was taken out of it."""
+    bank.facts.filter(superseded_by=line, pk__in=line.citations).update(superseded_by=None)
+    if not (line.original and _is_line_of_digest(line)):
+        return
+    said = frozenset(terms(line.original))
+    taken_out = said - frozenset(terms(line.text))
+    below = bank.facts.filter(pk__in=line.citations, pinned=False, edited_by="")
+    words = {pk: frozenset(terms(text)) for pk, text in below.values_list("pk", "text")}
+    over = [pk for pk, own in words.items() if says(own, said) or not taken_out.isdisjoint(own)]
+    below.filter(pk__in=over).update(superseded_by=line)
+
+
 @contextmanager
 def _held(bank: Bank, fact_ids: Collection[int]) -> Iterator[tuple[Bank, list[Fact]]]:
     """The bank, held until the end, and these facts of it. Raises ``Fact.DoesNotExist`` if one is not there."""
@@ -61,7 +194,7 @@ def _held(bank: Bank, fact_ids: Collection[int]) -> Iterator[tuple[Bank, list[Fa
         yield row, facts
 
 
-def _update(facts: Iterable[Fact], **values: object) -> None:
+def _update(facts: Iterable[Fact], **values: Any) -> None:
     Fact.objects.filter(pk__in=[fact.pk for fact in facts]).update(**values)
 
 
@@ -90,8 +223,16 @@ def _bring_back(bank: Bank, lines: Iterable[Fact]) -> None:
     bank.facts.filter(pk__in=back).update(hidden=False, hidden_with=None)
 
 
-def _settle_down(bank: Bank, facts: Iterable[Fact]) -> None:
-    """Lines of absorbed digests that no person holds any more stand nowhere again."""
-    absorbed = [fact.pk for fact in facts if fact.entry.parent_id and _is_line_of_digest(fact)]
-    settled = bank.facts.settled().filter(pk__in=absorbed).values_list("pk", flat=True)
-    bank.facts.filter(pk__in=set(absorbed) - set(settled)).update(tier=None)
+def _place(bank: Bank, facts: Iterable[Fact]) -> None:
+    """Lines of absorbed digests stand where the live digest above does, while a person holds them; else nowhere."""
+    absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and _is_line_of_digest(fact)}
+    settled = set(bank.facts.settled().filter(pk__in=absorbed).values_list("pk", flat=True))
+    for pk, entry in absorbed.items():
+        bank.facts.filter(pk=pk).update(tier=_root(entry).tier if pk in settled else None)
+
+
+def _root(entry: Entry) -> Entry:
+    """The live entry above one."""
+    for _ in Granularity:  # no chain is longer
+        entry = entry.parent or entry
+    return entry

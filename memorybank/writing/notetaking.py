@@ -20,6 +20,7 @@ from memorybank.language.sentences import names_in, tidy
 from memorybank.language.terms import terms
 from memorybank.models import EXTRACTIVE, Bank, Fact
 from memorybank.safety import quarantine
+from memorybank.safety.escaping import escape
 from memorybank.safety.redaction import redact
 from memorybank.writing import merging
 from memorybank.writing.model_session import Prompt, Purpose, Session
@@ -62,6 +63,14 @@ def take(session: Session | None, bank: Bank, turns: Sequence[Turn], known: Sequ
     drafts = superseding.mark_changes(_without_steering(told), changes.result())
     fine = {draft.text for draft in detail.result() if not draft.quarantine}  # no need to be screened again
     return replace(notes, drafts=[draft if draft.text in fine else _screened(draft) for draft in drafts])
+
+
+def as_written(turn: Turn, kind: str) -> Draft:
+    """A turn that is one fact, in the words in which somebody wrote it down for memory."""
+    said = turn.utterances[0]
+    text = escape(dates.resolve(said.text, turn.at.date()))
+    weight = extraction.weigh(text, encoding=conf.current().encoding)
+    return Draft(kind, text, said.speaker, turn.at.date(), (turn.id,), weight)
 
 
 def _without_steering(drafts: Sequence[Draft]) -> list[Draft]:

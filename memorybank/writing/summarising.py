@@ -19,7 +19,7 @@ from memorybank.core import transcript
 from memorybank.core.periods import period_start
 from memorybank.core.turns import Turn
 from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale, blurred
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, MaskedValue, Output
+from memorybank.models import BY_HAND, Bank, Chat, Entry, Fact, Granularity, MaskedValue, Output
 from memorybank.models.ledger import backoff
 from memorybank.reading.recall import indexing, remasking
 from memorybank.reading.recall.documents import Document
@@ -95,6 +95,23 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
         documents = pool.submit(indexing.prepare, chat, turns)
         notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
     return _commit(chat, batch, notes, documents.result(), masker, now)
+
+
+def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
+    """What somebody wrote for memory, in a chat of one turn: her words as they are, masked, as one fact.
+
+    Raises :class:`Stale` if the bank was switched off.
+    """
+    held = Chat.objects.select_related("bank").claim(chat.pk, now)
+    if held is None:
+        raise Stale("somebody else is at it")
+    batch, masker = _read(held), MaskedValue.objects.masker(held.bank)
+    [turn] = transcript.read(batch.outputs, tz=held.bank.tz, masker=masker)
+    draft = notetaking.as_written(turn, kind)
+    documents = indexing.prepare(held, [turn])
+    leaf, _ = _commit(held, batch, TakenNotes([draft], BY_HAND), documents, masker, now)
+    assert leaf is not None
+    return leaf.facts.get()
 
 
 def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenNotes:

@@ -20,32 +20,32 @@ Line = Sequence[Any]
 
 def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[Line]]:
     """Those of each turn, given all its lines and what became of the facts that cite it. Pure."""
-    changes: dict[int, list[tuple[frozenset[str], str]]] = defaultdict(list)
+    changes: dict[int, list[tuple[frozenset[str], tuple[str, str] | None]]] = defaultdict(list)
     steering: set[int] = set()
     released: dict[int, list[Line]] = defaultdict(list)
     for fact in facts:
         if fact.quarantine == STEERS:
             steering.update(fact.citations)
-        if fact.is_edited or not fact.is_visible:
+        if fact.correction or not fact.is_visible:
             for turn in fact.citations:
-                changes[turn].append((frozenset(terms(fact.text)), fact.text if fact.is_visible else ""))
-        if fact.released and fact.is_visible:
-            released[fact.citations[0]].append((fact.released[0], fact.text, fact.released[1]))
+                changes[turn].append((frozenset(terms(fact.said_first)), fact.correction))
+        if fact.is_released and fact.is_visible:
+            released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight))
     shown = {turn: [] if turn in steering else [*own, *released.get(turn, ())] for turn, own in lines.items()}
     return {turn: _corrected(own, changes.get(turn, ())) for turn, own in shown.items()}
 
 
-def _corrected(lines: Sequence[Line], facts: Iterable[tuple[frozenset[str], str]]) -> list[Line]:
+def _corrected(lines: Sequence[Line], facts: Iterable[tuple[frozenset[str], tuple[str, str] | None]]) -> list[Line]:
     """The lines without those that say a changed fact; the first of them is replaced by its correction."""
     kept: list[Line] = list(lines)
     for words, instead in facts:
         after: list[Line] = []
-        for speaker, text, worth in kept:
-            if not says(frozenset(terms(text)), words):
-                after.append((speaker, text, worth))
+        for line in kept:
+            if not says(frozenset(terms(line[1])), words):
+                after.append(line)
             elif instead:
-                after.append((speaker, instead, worth))
-                instead = ""
+                after.append((*instead, line[2]))
+                instead = None
         kept = after
     return kept
 

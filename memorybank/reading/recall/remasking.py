@@ -25,7 +25,7 @@ def learn(bank: Bank, masker: Masker) -> None:
     values = list(new)
     for start in range(0, len(values), AT_ONCE):
         some = values[start : start + AT_ONCE]
-        saying = reduce(or_, (Q(text__contains=value) for value in some))
+        saying = reduce(or_, (Q(text__contains=value) | Q(original__contains=value) for value in some))
         _mask_facts(
             bank, Fact.objects.filter(saying, bank=bank), Masker(learnt={each: new[each] for each in some}).again
         )
@@ -43,12 +43,12 @@ def _mask_facts(bank: Bank, facts: QuerySet[Fact], rewrite: Callable[[str], str]
     """Rewrite the facts; the lines that said something else leave the stored block."""
     encoding, changed = conf.current().encoding, []
     for fact in facts.order_by().iterator():
-        text = rewrite(fact.text)
-        if text != fact.text:
-            fact.text, fact.tokens = text, tokens.count(text, encoding)
+        text, original = rewrite(fact.text), rewrite(fact.original)
+        if (text, original) != (fact.text, fact.original):
+            fact.text, fact.original, fact.tokens = text, original, tokens.count(text, encoding)
             changed.append(fact)
     if changed:
-        Fact.objects.bulk_update(changed, ["text", "tokens"], batch_size=AT_ONCE)
+        Fact.objects.bulk_update(changed, ["text", "original", "tokens"], batch_size=AT_ONCE)
         StoredBlock.objects.withdraw(bank, facts=[fact.pk for fact in changed])
 
 
