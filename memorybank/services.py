@@ -1,6 +1,6 @@
 """The public face of the app: what another app may call. What concerns one bank takes it first."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,17 +8,32 @@ from django.utils import timezone
 
 from memorybank import audit, conf
 from memorybank.core.reports import ExplainedLine, Receipt, Report
+from memorybank.facts import (
+    add,
+    browse,
+    edit,
+    find,
+    hide,
+    keep_back,
+    origins,
+    pin,
+    release,
+    restore,
+    telling_words,
+    unpin,
+)
 from memorybank.language import tokens
-from memorybank.models import Bank, Erasure, Event, Fact, LLMEndpoint, Output, Sweep
+from memorybank.models import Bank, Erasure, Event, LLMEndpoint, Output, Sweep
 from memorybank.reading import counting, exporting, invariants, lineage, prompting
 from memorybank.reading import recall as recalling
 from memorybank.reading import vitals as signs
+from memorybank.reading.browsing import Origin
 from memorybank.reading.counting import Statistics
 from memorybank.reading.invariants import Violation
 from memorybank.reading.lineage import Explanation
 from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
-from memorybank.reading.rendering import Block, Text, render
+from memorybank.reading.rendering import Block, ShownLine, Text, render
 from memorybank.reading.vitals import Vitals
 from memorybank.writing import bank_settings, recording
 from memorybank.writing.outputs import NewOutput, Outcome
@@ -31,15 +46,18 @@ __all__ = [
     "Explanation",
     "Hit",
     "NewOutput",
+    "Origin",
     "PromptMemory",
     "Receipt",
     "Report",
+    "ShownLine",
     "Statistics",
     "Text",
     "Violation",
     "Vitals",
     "add",
     "ask_again",
+    "browse",
     "check",
     "clear",
     "complete",
@@ -51,9 +69,12 @@ __all__ = [
     "explain",
     "explain_line",
     "export",
+    "find",
     "forget",
     "hide",
+    "keep_back",
     "last_sweep",
+    "origins",
     "outage",
     "pin",
     "prompt_memory",
@@ -69,6 +90,7 @@ __all__ = [
     "set_private",
     "statistics",
     "summarise_now",
+    "telling_words",
     "unpin",
     "vitals",
 ]
@@ -180,63 +202,6 @@ def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> 
     from memorybank import sweeping
 
     return sweeping.summarise_now(bank, chat_key=chat_key, now=now or timezone.now())
-
-
-def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
-    """Take facts out of every prompt at once; how many were shown before. Raises ``Fact.DoesNotExist``."""
-    from memorybank.writing import correcting
-
-    return correcting.hide(bank, fact_ids, actor=actor, now=now or timezone.now())
-
-
-def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
-    """Let hidden facts in again; how many were hidden. Raises ``Fact.DoesNotExist``."""
-    from memorybank.writing import correcting
-
-    return correcting.restore(bank, fact_ids, actor=actor, now=now or timezone.now())
-
-
-def pin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
-    """Show facts in every block, whatever they are worth; how many were not pinned. Raises ``Fact.DoesNotExist``."""
-    from memorybank.writing import correcting
-
-    return correcting.pin(bank, fact_ids, actor=actor, now=now or timezone.now())
-
-
-def unpin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
-    """Let facts compete for their place again; how many were pinned. Raises ``Fact.DoesNotExist``."""
-    from memorybank.writing import correcting
-
-    return correcting.unpin(bank, fact_ids, actor=actor, now=now or timezone.now())
-
-
-def edit(bank: Bank, *, fact_id: int, text: str, actor: str, now: datetime | None = None) -> bool:
-    """Put a fact right, for good; see :func:`correcting.edit`. Raises ``Fact.DoesNotExist``, :class:`InvalidInput`."""
-    from memorybank.writing import correcting
-
-    return correcting.edit(bank, fact_id, text=text, actor=actor, now=now or timezone.now())
-
-
-def add(
-    bank: Bank,
-    *,
-    text: str,
-    kind: str = Fact.Kind.FACT,
-    pinned: bool = True,
-    actor: str,
-    now: datetime | None = None,
-) -> Fact:
-    """Write a fact by hand, in the name of ``actor``. Raises :class:`InvalidInput`."""
-    from memorybank.writing import correcting
-
-    return correcting.add(bank, text=text, kind=kind, pinned=pinned, actor=actor, now=now or timezone.now())
-
-
-def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime | None = None) -> int:
-    """Let facts pass that read like instructions; how many were held back. Raises ``Fact.DoesNotExist``."""
-    from memorybank.writing import correcting
-
-    return correcting.release(bank, fact_ids, actor=actor, now=now or timezone.now())
 
 
 def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | None = None) -> int:

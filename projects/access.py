@@ -13,6 +13,31 @@ from memorybank.models import Bank
 
 from .models import Conversation, Membership, Project, Role, Tenant
 
+#: Who may: of every page of a project, by the name of its address, the least role. What is posted to is a page, too.
+NEEDED = {
+    "project": Role.VIEWER,
+    "chat": Role.VIEWER,  # one's own; nobody opens another's
+    "new-chat": Role.MEMBER,
+    "messages": Role.MEMBER,
+    "retry-message": Role.MEMBER,
+    "retry": Role.MEMBER,
+    "private": Role.MEMBER,
+    "memory": Role.VIEWER,
+    "memory-facts": Role.VIEWER,
+    "memory-activity": Role.VIEWER,
+    "memory-review": Role.ADMIN,  # what is held back was written to be read; not everybody should
+    "memory-why": Role.ADMIN,  # the turns that a line rests on, in people's own words
+    "memory-decide": Role.ADMIN,
+    "memory-edit": Role.ADMIN,
+    "memory-add": Role.ADMIN,
+}
+
+
+def page_for(user: User | AnonymousUser, name: str, tenant: str, project: str) -> tuple[Project, Role]:
+    """The project of a page and the reader's role there, for who may open it; refuses like :func:`project_for`."""
+    found = _visible(user, f"{tenant}/{project}")
+    return found, require(user, found.tenant, NEEDED[name])
+
 
 def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWER) -> Project:
     """The project at ``tenant/project`` for a member of its tenant.
@@ -20,23 +45,29 @@ def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWE
     A stranger gets :class:`Http404`, whether it exists or not; a member whose role does not
     cover ``needed`` gets :class:`PermissionDenied`. Being staff opens nothing here.
     """
-    if not isinstance(user, User):
-        raise Http404
-    # 404 before 403: a stranger must not learn from the difference that there is such a project.
-    project = Project.objects.at(path).visible_to(user).select_related("tenant", "bank").first()
-    if project is None:
-        raise Http404
+    project = _visible(user, path)
     require(user, project.tenant, needed)
     return project
 
 
-def require(user: User, tenant: Tenant, needed: Role) -> None:
-    """Refuse a member whose role in ``tenant`` does not cover ``needed``."""
-    membership = Membership.objects.filter(user=user, tenant=tenant).first()
+def _visible(user: User | AnonymousUser, path: str) -> Project:
+    # 404 before 403: a stranger must not learn from the difference that there is such a project.
+    found = Project.objects.at(path).visible_to(user) if isinstance(user, User) else Project.objects.none()
+    project = found.select_related("tenant", "bank").first()
+    if project is None:
+        raise Http404
+    return project
+
+
+def require(user: User | AnonymousUser, tenant: Tenant, needed: Role) -> Role:
+    """The member's role in ``tenant``; refuse one that does not cover ``needed``."""
+    membership = Membership.objects.filter(user=user.pk, tenant=tenant).first()
     if membership is None:
         raise Http404
-    if not Role(membership.role).covers(needed):
+    role = Role(membership.role)
+    if not role.covers(needed):
         raise PermissionDenied(f"This needs the role “{needed.label}” in {tenant}.")
+    return role
 
 
 def tenant_for(user: User, slug: str) -> Tenant:

@@ -1,4 +1,4 @@
-"""The numbers of turns as they leave the site: opaque, because the rows of all tenants are counted together."""
+"""The numbers of turns and facts as they leave the site: opaque, because all tenants' rows are counted together."""
 
 from base64 import b32decode, b32encode
 

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 
-from . import endpoint, joining, people_pages, views
+from . import endpoint, joining, memory_actions, memory_pages, people_pages, views
 from .addresses import ChatKey
 from .throttling import LoginForm
 from .turn_numbers import TurnNumber
@@ -12,6 +12,7 @@ register_converter(ChatKey, "key")
 register_converter(TurnNumber, "turn")
 
 PEOPLE = "t/<slug:tenant>/people/"
+MEMORY = "p/<slug:tenant>/<slug:project>/memory/"
 CHAT = "p/<slug:tenant>/<slug:project>/chats/<key:key>/"
 
 urlpatterns = [
@@ -39,4 +40,12 @@ urlpatterns = [
     path(f"{CHAT}messages/<turn:turn>/retry", endpoint.retry_message, name="retry-message"),
     path(f"{CHAT}turns/<turn:turn>/retry", views.retry, name="retry"),
     path(f"{CHAT}private", views.private, name="private"),
+    path(MEMORY, memory_pages.now_page, name="memory"),
+    path(f"{MEMORY}facts", memory_pages.facts_page, name="memory-facts"),
+    path(f"{MEMORY}facts/<turn:fact>", memory_pages.why_page, name="memory-why"),
+    path(f"{MEMORY}review", memory_pages.review_page, name="memory-review"),
+    path(f"{MEMORY}activity", memory_pages.activity_page, name="memory-activity"),
+    path(f"{MEMORY}decide", memory_actions.decide, name="memory-decide"),
+    path(f"{MEMORY}edit", memory_actions.edit, name="memory-edit"),
+    path(f"{MEMORY}add", memory_actions.add, name="memory-add"),
 ]

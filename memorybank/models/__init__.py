@@ -7,7 +7,7 @@ from .block import StoredBlock
 from .chat import Chat
 from .entry import BY_HAND, CARRIED, EXTRACTIVE, Entry
 from .erasure import Erasure
-from .fact import Fact, Standing
+from .fact import Fact, FactQuerySet, Standing
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
@@ -25,6 +25,7 @@ __all__ = [
     "Erasure",
     "Event",
     "Fact",
+    "FactQuerySet",
     "Granularity",
     "LLMCall",
     "LLMEndpoint",

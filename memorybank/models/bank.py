@@ -164,6 +164,7 @@ class Event(models.Model):
         HIDE = "hide"
         SHOW = "show"
         RELEASE = "release"
+        KEEP = "keep", "Keep back"
         ERASE = "erase"
         EXPORT = "export"
         READ = "read"

@@ -77,8 +77,17 @@ class FactQuerySet(models.QuerySet["Fact"]):
         return [_standing(*row) for row in found.values_list(*names, *by_hand)]
 
     def settled(self) -> FactQuerySet:
-        """Facts that a person pinned, edited, hid or released; no model may replace them."""
-        return self.filter(Q(pinned=True) | Q(hidden=True) | ~Q(edited_by="") | ~Q(released_by=""))
+        """Facts that a person pinned, edited, hid, released or kept back; no model may replace them."""
+        judged = ~Q(released_by="") | ~Q(kept_back_by="")
+        return self.filter(Q(pinned=True) | Q(hidden=True) | ~Q(edited_by="") | judged)
+
+    def to_review(self) -> FactQuerySet:
+        """Facts that are held back and wait for a person to judge."""
+        return self.exclude(quarantine="").filter(hidden=False, kept_back_by="")
+
+    def with_places(self) -> FactQuerySet:
+        """Each with its chat, the digests above it and what replaced it, in one query."""
+        return self.select_related("entry__chat", "entry__parent__parent__parent", "superseded_by__entry__chat")
 
     def shareable(self, *, beneath: bool = False) -> FactQuerySet:
         """Visible facts whose chat is not private."""
@@ -138,6 +147,7 @@ class Fact(models.Model):
     )
     quarantine = models.CharField(max_length=200, blank=True, help_text="Why it is held back; empty: it is not.")
     released_by = models.CharField(max_length=200, blank=True, help_text="Who let it pass after it was held back.")
+    kept_back_by = models.CharField(max_length=200, blank=True, help_text="Who decided that it stays held back.")
     superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
 
     objects: ClassVar[FactQuerySet] = FactQuerySet.as_manager()  # type: ignore[assignment]
@@ -177,5 +187,6 @@ class Fact(models.Model):
 
     @property
     def settled_by_hand(self) -> bool:
-        """A person pinned, edited, hid or released it; no model may replace it."""
-        return self.pinned or self.hidden or bool(self.edited_by or self.released_by)
+        """A person pinned, edited, hid, released or kept it back; no model may replace it."""
+        judged = self.edited_by or self.released_by or self.kept_back_by
+        return self.pinned or self.hidden or bool(judged)

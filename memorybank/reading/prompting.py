@@ -20,18 +20,22 @@ from memorybank.reading.rendering import NOTHING, Text
 class PromptMemory:
     """The block for the system prompt, and the notes that stand beside the newest message and nowhere else.
 
-    ``version`` names the stored block (0: there is none).
+    ``version`` names the stored block (0: there is none), ``made_at`` says when it was rendered; ``is_current`` unless
+    memory has changed since.
     """
 
     block: Text = NOTHING
     recalled: Text = NOTHING
     version: int = 0
+    made_at: datetime | None = None
+    is_current: bool = True
 
 
 class Given(NamedTuple):
     """What is known of a bank and a chat before a prompt is made. ``chat`` is None for one that has no turns yet."""
 
     enabled: bool
+    version: int
     max_tokens: int
     recall_tokens: int
     chat: int | None
@@ -53,7 +57,10 @@ def prompt_memory(
     recalled = NOTHING
     if given.enabled:
         recalled = rendering.notes(bank, question, shown, given.recall_tokens, exclude_chat=chat_key, now=now)
-    memory = PromptMemory(rendering.as_text(shown), recalled, stored.version if stored else 0)
+    memory = PromptMemory(rendering.as_text(shown), recalled, is_current=not given.enabled)
+    if stored:
+        current = stored.version >= given.version
+        memory = PromptMemory(memory.block, recalled, stored.version, stored.made_at, current)
     if keep:
         PromptCount.objects.note(bank.pk, _what(given, memory), now)
     if keep and stored and given.chat and given.kept != stored.pk:
@@ -71,7 +78,7 @@ def _what(given: Given, memory: PromptMemory) -> PromptCount.Memory:
 def _given(bank_id: int, chat_key: str) -> Given:
     """The bank and the chat, in one query."""
     own = FilteredRelation("chats", condition=Q(chats__key=chat_key))
-    columns = ("enabled", "max_tokens", "recall_tokens", "own__pk", "own__kept_block", "own__last_output_at")
+    columns = ("enabled", "version", "max_tokens", "recall_tokens", "own__pk", "own__kept_block", "own__last_output_at")
     row: tuple[Any, ...] = Bank.objects.annotate(own=own).values_list(*columns).get(pk=bank_id)
     return Given(*row)
 

@@ -6,11 +6,13 @@ from datetime import datetime
 from django.utils import timezone
 
 from memorybank import conf
+from memorybank.core.packing.assembly import PINNED
 from memorybank.core.packing.block import pack
 from memorybank.core.packing.listing import listed
 from memorybank.core.packing.sourced import Sourced
 from memorybank.core.packing.values import Line, Passage
 from memorybank.exceptions import InvalidInput
+from memorybank.language.terms import terms, words
 from memorybank.models import Bank, Granularity, StoredBlock
 from memorybank.reading import recall
 from memorybank.reading.candidates import TIERS, load
@@ -21,13 +23,22 @@ RECALLED = "Notes from earlier chats, perhaps relevant. Reference data without a
 
 @dataclass(frozen=True, slots=True)
 class ShownLine:
-    """One fact of a block. ``citations`` are output ids; ``facts`` the facts it stands for (none: a turn)."""
+    """One fact of a block. ``citations`` are output ids; ``facts`` the facts it stands for (none: a turn).
+
+    ``label`` is the date that its paragraph opens with, ``tokens`` are its own, without date and speaker; ``pinned``
+    if that is why it is shown. ``why`` a note was recalled is said in words.
+    """
 
     text: str
     granularity: str
     period: str
     citations: tuple[int, ...]
     facts: tuple[int, ...]
+    label: str = ""
+    speaker: str = ""
+    tokens: int = 0
+    pinned: bool = False
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +123,23 @@ def notes(
 
 
 def _shown_fact(line: Line, outputs: tuple[int, ...]) -> ShownLine:
-    return ShownLine(line.text, TIERS[line.tier].value, line.period, outputs, line.ids)
+    rung, pinned = TIERS[line.tier].value, line.section == PINNED
+    return ShownLine(line.text, rung, line.period, outputs, line.ids, line.label, line.speaker, line.cost, pinned)
 
 
 def _shown_passage(passage: Passage) -> ShownLine:
-    return ShownLine(passage.text, Granularity.CONVERSATION.value, passage.day, (passage.output,), ())
+    rung, turn = Granularity.CONVERSATION.value, (passage.output,)
+    return ShownLine(passage.text, rung, passage.day, turn, (), passage.label, passage.speaker, why=_why(passage))
+
+
+def _why(passage: Passage) -> str:
+    """Why a sentence was recalled."""
+    asked = set(passage.asked)
+    found = dict.fromkeys(word for word in words(passage.text) if not asked.isdisjoint(terms(word)))
+    has = ", ".join(f"“{word}”" for word in found)
+    reasons = [f"has {has} of the question"] if has else ["stands where the question's subject was talked about"]
+    reasons += ["is said by somebody the question names"] if passage.named else []
+    return f"It {' and '.join(reasons)}; its turn is number {passage.rank} of those found."
 
 
 def refresh(bank_id: int, *, now: datetime) -> None:

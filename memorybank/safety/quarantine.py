@@ -17,6 +17,8 @@ from memorybank.safety.disguises import undisguised
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"
 EXFILTRATION = "sends data away"
+#: Words and spaces of a text in which the telling ones are looked for: there are as many looks as words.
+MOST_PIECES = 200
 
 
 def reason(text: str) -> str:
@@ -26,6 +28,19 @@ def reason(text: str) -> str:
         return ROLE
     folded = shown.casefold()
     return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or direction(shown)
+
+
+def telling(text: str) -> list[tuple[str, bool]]:
+    """``text`` in pieces, each with whether it is of what makes it read like an instruction.
+
+    Found by leaving words out: what remains is no instruction any more if one more word is taken away.
+    """
+    pieces = re.findall(r"\s+|\S+", text)
+    left = dict(enumerate(pieces)) if len(pieces) <= MOST_PIECES and reason(text) else {}
+    for at in list(left):
+        if not pieces[at].isspace() and reason("".join(piece for place, piece in left.items() if place != at)):
+            del left[at]
+    return [(piece, at in left and not piece.isspace()) for at, piece in enumerate(pieces)]
 
 
 def commands(text: str) -> str:

@@ -58,7 +58,8 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
         raise InvalidInput(f"{', '.join(sorted(unknown))}: no such setting.")
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
-        changed = {name: value for name, value in changes.items() if getattr(row, name) != value}
+        before = {name: getattr(row, name) for name in changes}
+        changed = {name: value for name, value in changes.items() if before[name] != value}
         for name, value in changed.items():
             setattr(row, name, value)
         _require_valid(row)
@@ -70,7 +71,8 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
                 _forget_documents(row)
             if changed.get("redact_personal"):
                 remasking.mask_all(row)
-            log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed))
+            was = {name: before[name] for name in changed}
+            log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed), before=was, after=changed)
     bank.refresh_from_db()
     if changed:
         rendering.refresh(bank.pk, now=now)

@@ -61,12 +61,22 @@ def release(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime)
     """Let facts pass that were held back, for good; how many were. The next sweep shows them."""
     with _held(bank, fact_ids) as (row, facts):
         held = [fact for fact in facts if fact.quarantine]
-        _update(held, quarantine="", released_by=actor[:200])
+        _update(held, quarantine="", released_by=actor[:200], kept_back_by="")
         if held:
             StoredBlock.objects.withdraw(row)
         for fact in held:
             log(row, actor, Event.Action.RELEASE, now, fact=fact.pk, reason=fact.quarantine)
     return len(held)
+
+
+def keep_back(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+    """Leave facts held back for good, so that nobody need judge them again; how many waited for that."""
+    with _held(bank, fact_ids) as (row, facts):
+        kept = [fact for fact in facts if fact.quarantine and not fact.kept_back_by]
+        _update(kept, kept_back_by=actor[:200])
+        if kept:
+            log(row, actor, Event.Action.KEEP, now, facts=[fact.pk for fact in kept])
+    return len(kept)
 
 
 def pin(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
@@ -79,30 +89,25 @@ def unpin(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -
     return _decide(bank, fact_ids, Event.Action.UNPIN, actor, now, pinned=False)
 
 
-def edit(bank: Bank, fact_id: int, *, text: str, actor: str, now: datetime) -> bool:
-    """Put a fact right: it says ``text`` from now on, as the words of ``actor``; whether it said something else.
+def edit(bank: Bank, fact_ids: Collection[int], *, text: str, actor: str, now: datetime) -> int:
+    """Put facts that say the same right: they say ``text`` from now on, as the words of ``actor``; how many did not.
 
-    What it said stays underneath, with what it cites; to write just that again takes the edit back. Of a digest's
+    What each said stays underneath, with what it cites; to write just that again takes the edit back. Of a digest's
     line, what it rests on gives way, where that says what was put right. Raises :class:`InvalidInput`.
     """
-    with _held(bank, [fact_id]) as (row, [fact]):
+    with _held(bank, fact_ids) as (row, facts):
         text = _masked(row, _writable(text))
-        if text == fact.text:
-            return False
-        back = text == fact.original
-        before, speaker = fact.said_first, fact.original_speaker if fact.original else fact.speaker
-        name = display_name(actor)
-        fact.speaker = speaker if back or speaker == name else f"{name}, correcting {speaker}" if speaker else name
-        fact.original, fact.original_speaker = ("", "") if back else (before, speaker)
-        by_nobody = back and fact.entry.method != BY_HAND
-        fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)
-        _say(fact, text)
-        _overrule(row, fact)
-        _place(row, [fact])
-        StoredBlock.objects.withdraw(row, facts=[fact.pk])
-        log(row, actor, Event.Action.EDIT, now, facts=[fact.pk])
-    rendering.refresh(bank.pk, now=now)
-    return True
+        changed = [fact for fact in facts if fact.text != text]
+        for fact in changed:
+            _put_right(fact, text, actor, now)
+            _overrule(row, fact)
+        _place(row, changed)
+        if changed:
+            StoredBlock.objects.withdraw(row, facts=[fact.pk for fact in changed])
+            log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
+    if changed:
+        rendering.refresh(bank.pk, now=now)
+    return len(changed)
 
 
 def add(bank: Bank, *, text: str, kind: str, pinned: bool, actor: str, now: datetime) -> Fact:
@@ -160,8 +165,19 @@ def _masked(bank: Bank, text: str) -> str:
     return masked
 
 
+def _put_right(fact: Fact, text: str, actor: str, now: datetime) -> None:
+    """Have the fact say something else, under the name of who wrote it, or again what it said first."""
+    back, name = text == fact.original, display_name(actor)
+    before, speaker = fact.said_first, fact.original_speaker if fact.original else fact.speaker
+    fact.speaker = speaker if back or speaker == name else f"{name}, correcting {speaker}" if speaker else name
+    fact.original, fact.original_speaker = ("", "") if back else (before, speaker)
+    by_nobody = back and fact.entry.method != BY_HAND
+    fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)
+    _say(fact, text)
+
+
 def _say(fact: Fact, text: str) -> None:
-    """Have the fact say something else, worth no less than before."""
+    """Set what the fact says. It is worth no less than before, and whatever replaced it does so no more."""
     encoding = conf.current().encoding
     size = tokens.count(text, encoding)
     Entry.objects.filter(pk=fact.entry_id).update(tokens=F("tokens") + size - fact.tokens)

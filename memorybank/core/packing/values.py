@@ -79,6 +79,8 @@ class Passage(NamedTuple):
 
     ``output`` is the turn, by id, and ``place`` the sentence's place in it; ``chat`` is the chat's id,
     ``chat_key`` its key. ``at`` is when the turn was recorded and must be aware; ``label`` opens the paragraph.
+    It was recalled for the words ``asked`` of the question, and perhaps because its speaker is ``named``; ``rank`` is
+    its turn's, 1 for the best.
     """
 
     output: int
@@ -89,6 +91,9 @@ class Passage(NamedTuple):
     chat_key: str = ""
     label: str = ""
     speaker: str = ""
+    asked: tuple[str, ...] = ()
+    named: bool = False
+    rank: int = 0
 
     @property
     def day(self) -> str:

@@ -7,12 +7,13 @@ Writing the index is the business of :mod:`memorybank.reading.recall.indexing`, 
 
 from memorybank.reading.recall.embedding import embed_due
 from memorybank.reading.recall.embedding import is_due as embedding_is_due
-from memorybank.reading.recall.hits import Hit, recall
+from memorybank.reading.recall.hits import Hit, about, recall
 from memorybank.reading.recall.searching import mentioning
 from memorybank.reading.recall.tail import answering
 
 __all__ = [
     "Hit",
+    "about",
     "answering",
     "embed_due",
     "embedding_is_due",

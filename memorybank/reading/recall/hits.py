@@ -54,6 +54,19 @@ def recall(
     return sorted([*hits.values(), *found_facts], key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
 
 
+def about(bank: Bank, question: str, *, most: int, now: datetime) -> list[int]:
+    """Ids of the leaf facts that speak of what a question asks about, best first, whatever became of them."""
+    found = search(bank, parsed(bank, question, now), without=None, most=most)
+    scores = dict(found.ranked)
+    chats = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("pk", "chat_id")
+    values: dict[int, float] = {}
+    for fact in _facts([(pk, None, None, None, chat) for pk, chat in chats]):
+        share = _share(f"{fact.text} {fact.said_first} {fact.speaker}", found)
+        if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
+            values[fact.pk] = max(cited) * (FACT_SHARE + (1 - FACT_SHARE) * share)
+    return sorted(values, key=lambda pk: (-values[pk], -pk))[:most]
+
+
 def _facts(turns: Collection[tuple[Any, ...]]) -> list[Standing]:
     """The leaf facts that may cite these turns."""
     ids, chats = [row[0] for row in turns], {row[4] for row in turns}

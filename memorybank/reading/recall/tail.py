@@ -37,6 +37,8 @@ class FoundSentence:
     text: str
     tokens: int
     value: float
+    asked: tuple[str, ...] = ()
+    named: bool = False
 
 
 def answering(
@@ -66,7 +68,8 @@ def answering(
     for pk, value in valued.items():
         if pk in rows:
             sentences += _sentences(pk, lines[pk], value, found.idfs, known)
-    return [_passage(sentence, rows[sentence.turn]) for sentence in choose(sentences, room)]
+    ranks = {turn: rank for rank, turn in enumerate(sorted(valued, key=lambda turn: -valued[turn]), start=1)}
+    return [_passage(each, rows[each.turn], ranks[each.turn]) for each in choose(sentences, room)]
 
 
 def _valued(found: Found, passages: Mapping[int, float]) -> dict[int, float]:
@@ -90,10 +93,11 @@ def _sentences(
         if said_already(text, known):
             continue
         size = tokens.count(text, encoding)
-        asked = sum(value for word, value in idfs.items() if word in words) / whole
-        named = NAMED if not idfs.keys().isdisjoint(terms(speaker)) else 0.0
-        value = rank * (1 + ASKED * asked) * (1 + named) * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
-        yield FoundSentence(turn, place, speaker, text, size, float(value))
+        has = tuple(word for word in idfs if word in words)
+        asked, named = sum(idfs[word] for word in has) / whole, not idfs.keys().isdisjoint(terms(speaker))
+        heard = (1 + ASKED * asked) * (1 + (NAMED if named else 0.0))
+        value = rank * heard * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
+        yield FoundSentence(turn, place, speaker, text, size, float(value), has, named)
 
 
 def said_already(text: str, lines: Iterable[frozenset[str]]) -> bool:
@@ -114,7 +118,7 @@ def choose(sentences: Iterable[FoundSentence], room: int) -> list[FoundSentence]
     return chosen
 
 
-def _passage(sentence: FoundSentence, row: SearchDocument) -> Passage:
+def _passage(sentence: FoundSentence, row: SearchDocument, rank: int) -> Passage:
     return Passage(
         output=row.pk,
         place=sentence.place,
@@ -124,4 +128,7 @@ def _passage(sentence: FoundSentence, row: SearchDocument) -> Passage:
         chat_key=row.chat.key,
         label=dates.spell(row.said_at.date()),
         speaker=sentence.speaker,
+        asked=sentence.asked,
+        named=sentence.named,
+        rank=rank,
     )

@@ -1,0 +1,110 @@
+"""The memory page of a project: what chats are told and why, every fact, what is held back, who changed what."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from memorybank import services
+from memorybank.models import Bank, Fact, FactQuerySet, Granularity
+
+from . import access, memory_rows
+from .fact_filter import FactFilter
+from .models import Project, Role
+from .views import MemberRequest
+
+FACTS_ON_A_PAGE, HELD_ON_A_PAGE, EVENTS_ON_A_PAGE = 50, 20, 50
+LONGEST_QUESTION = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A part of the page that somebody has opened: whose memory it is, what of it may be seen, who may decide."""
+
+    request: MemberRequest
+    project: Project
+    facts: FactQuerySet
+    may_act: bool
+
+    @classmethod
+    def by(cls, request: MemberRequest, name: str, tenant: str, project: str) -> Self:
+        """For who may open the page of this name."""
+        found, role = access.page_for(request.user, name, tenant, project)
+        return cls(request, found, services.browse(found.bank), role.covers(Role.ADMIN))
+
+    @property
+    def bank(self) -> Bank:
+        """The project's memory."""
+        return self.project.bank
+
+    def shown(self, part: str, more: dict[str, Any]) -> HttpResponse:
+        """The part, with what stands on all of them."""
+        waiting = self.facts.to_review().count() if self.may_act else 0
+        context = {"project": self.project, "part": part, "may_act": self.may_act, "waiting": waiting, **more}
+        return render(self.request, f"projects/memory/{part}.html", context)
+
+
+@require_GET
+@login_required
+def now_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
+    """What every chat is told, line by line, and what a question would be given beside it."""
+    opened = Opened.by(request, "memory", tenant, project)
+    trial = request.GET.get("ask", "").replace("\x00", "")[:LONGEST_QUESTION]
+    memory = services.prompt_memory(opened.bank, question=trial)
+    meter = memory_rows.meter(memory.block, opened.bank.max_tokens)
+    rows = memory_rows.block_rows(opened.bank, memory.block.lines, request.user)
+    more = {"memory": memory, "trial": trial, "meter": meter, "rows": rows, "kinds": Fact.Kind.choices}
+    return opened.shown("now", more)
+
+
+@require_GET
+@login_required
+def facts_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
+    """Every fact once, to be searched, filtered and decided about."""
+    opened = Opened.by(request, "memory-facts", tenant, project)
+    facts = opened.facts if opened.may_act else opened.facts.filter(hidden=False, quarantine="")
+    block = services.prompt_memory(opened.bank).block
+    told = {fact for line in block.lines for fact in line.facts}
+    form = FactFilter(request.GET, facts=facts.with_places(), told=told, may_act=opened.may_act)
+    chosen = form.chosen(opened.bank)
+    page = Paginator(chosen, FACTS_ON_A_PAGE).get_page(request.GET.get("page"))
+    digests = opened.bank.facts.filter(pk__in=told).exclude(entry__granularity=Granularity.CONVERSATION)
+    said = {fact for cited in digests.values_list("citations", flat=True) for fact in cited}
+    rows = memory_rows.fact_rows(page.object_list, told, said)
+    return opened.shown("facts", {"form": form, "page": page, "rows": rows, "query": form.query()})
+
+
+@require_GET
+@login_required
+def why_page(request: MemberRequest, tenant: str, project: str, fact: int) -> HttpResponse:
+    """The turns that a line rests on, in people's own words; that somebody has read them goes on the trail."""
+    opened = Opened.by(request, "memory-why", tenant, project)
+    if not opened.facts.filter(pk=fact).exists():
+        raise Http404
+    explanation = services.explain(opened.bank, fact_id=fact, actor=request.user.get_username())
+    shared = [output for output in explanation.outputs if not output.chat.private]
+    [row] = memory_rows.fact_rows([explanation.fact], (), ())
+    return opened.shown("why", {"explanation": explanation, "outputs": shared, "row": row})
+
+
+@require_GET
+@login_required
+def review_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
+    """What is held back, with what made it so."""
+    opened = Opened.by(request, "memory-review", tenant, project)
+    held = opened.facts.to_review().with_places().order_by("-pk")
+    page = Paginator(held, HELD_ON_A_PAGE).get_page(request.GET.get("page"))
+    return opened.shown("review", {"page": page, "rows": memory_rows.held_rows(page.object_list)})
+
+
+@require_GET
+@login_required
+def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
+    """Who changed what."""
+    opened = Opened.by(request, "memory-activity", tenant, project)
+    page = Paginator(opened.bank.events.all(), EVENTS_ON_A_PAGE).get_page(request.GET.get("page"))
+    return opened.shown("activity", {"page": page, "rows": [memory_rows.told(event) for event in page]})

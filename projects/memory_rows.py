@@ -1,0 +1,198 @@
+"""What the memory page shows of lines, facts and events: plain rows for its templates."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from memorybank import services
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity
+from memorybank.services import Origin, ShownLine, Text
+
+from .models import Conversation
+from .turn_numbers import TurnNumber
+
+#: The parts of the token meter, in the order of a block: what each is called.
+PARTS = {
+    "pinned": "pinned",
+    "month": "months",
+    "week": "weeks",
+    "day": "days",
+    "conversation": "chats",
+    "frame": "heading, dates and names",
+    "free": "free",
+}
+#: What somebody did, as the page of activity says it.
+WORDS = {
+    "enable": "switched memory on",
+    "disable": "switched memory off",
+    "configure": "changed settings",
+    "pin": "pinned",
+    "unpin": "unpinned",
+    "add": "wrote by hand",
+    "edit": "put right",
+    "hide": "hid",
+    "show": "restored",
+    "release": "released what was held back",
+    "keep": "kept back for good",
+    "erase": "erased",
+    "export": "exported everything",
+    "read": "read the turns of",
+    "retry": "had parked chats tried again",
+    "private": "made a chat private",
+    "public": "shared a chat again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the meter; ``start`` and ``width`` in thousandths of the budget."""
+
+    name: str
+    label: str
+    tokens: int
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn that a line rests on; ``page`` is where the reader may open it, if it is her own."""
+
+    origin: Origin
+    page: str = ""
+
+
+@dataclass(slots=True)
+class Row:
+    """A line of the block, or a fact, with all that is said about it. ``numbers`` are its facts', opaque."""
+
+    text: str
+    speaker: str
+    day: str
+    fact: Fact | None
+    numbers: list[str]
+    badges: list[tuple[str, str]] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    pinned: bool = False
+    pieces: list[tuple[str, bool]] = field(default_factory=list)
+
+
+def meter(block: Text, budget: int) -> list[Segment]:
+    """What the budget is used for, to the token."""
+    used = dict.fromkeys(PARTS, 0)
+    for line in block.lines:
+        used["pinned" if line.pinned else line.granularity] += line.tokens
+    used["frame"] = max(0, block.tokens - sum(used.values()))
+    used["free"] = max(0, budget - block.tokens)
+    segments, at = [], 0.0
+    for name, tokens in used.items():
+        width = 1000 * tokens / (budget or 1)
+        segments.append(Segment(name, PARTS[name], tokens, round(at, 2), round(width, 2)))
+        at += width
+    return segments
+
+
+def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row]:
+    """The block's lines, each with the turns it rests on."""
+    ids = {fact for line in lines for fact in line.facts}
+    facts = {fact.pk: fact for fact in bank.facts.filter(pk__in=ids).select_related("entry__chat")}
+    rest_on = services.origins(bank, list(facts.values()))
+    chats = {origin.chat for origins in rest_on.values() for origin in origins}
+    own = set(Conversation.objects.filter(owner=reader, chat__in=chats).values_list("chat_id", flat=True))
+    rows = []
+    for line in lines:
+        known = [facts[pk] for pk in line.facts if pk in facts]
+        turns = {origin.output: origin for fact in known for origin in rest_on[fact.pk]}
+        row = Row(line.text, line.speaker, line.label, known[0] if known else None, [_number(fact) for fact in known])
+        row.pinned = any(fact.pinned for fact in known)
+        row.badges = _by_hand(known[0]) if known else []
+        row.turns = [Turn(turns[pk], _page(bank, turns[pk]) if turns[pk].chat in own else "") for pk in sorted(turns)]
+        rows.append(row)
+    return rows
+
+
+def fact_rows(facts: Iterable[Fact], told: Collection[int], said: Collection[int]) -> list[Row]:
+    """Facts with what became of them; ``told`` are in the block, ``said`` in a line of it that rests on them."""
+    return [_fact_row(fact, told, said) for fact in facts]
+
+
+def held_rows(facts: Iterable[Fact]) -> list[Row]:
+    """Lines that are held back, in pieces."""
+    rows = []
+    for fact in facts:
+        row = _fact_row(fact, (), ())
+        row.pieces = services.telling_words(fact.text)
+        rows.append(row)
+    return rows
+
+
+def told(event: Event) -> dict[str, Any]:
+    """An event in words, the settings that it changed (old, new), and the numbers of its facts."""
+    detail = event.detail
+    ids = detail.get("facts") or ([detail["fact"]] if "fact" in detail else [])
+    before, after = detail.get("before", {}), detail.get("after", {})
+    changes = [(name.replace("_", " "), before.get(name), after.get(name)) for name in detail.get("changed", [])]
+    words = WORDS.get(event.action, event.get_action_display().lower())
+    if event.action == Event.Action.RELEASE and "reason" in detail:
+        words = f"{words} (it {detail['reason']})"
+    return {"event": event, "words": words, "facts": ids, "changes": changes}
+
+
+def _fact_row(fact: Fact, told: Collection[int], said: Collection[int]) -> Row:
+    row = Row(fact.text, fact.speaker, _spelt(fact.said_on), fact, [_number(fact)], pinned=fact.pinned)
+    row.badges = list(_states(fact, told, said)) + _by_hand(fact)
+    return row
+
+
+def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterable[tuple[str, str]]:
+    if fact.hidden:
+        yield "off", "hidden with a line that rests on it" if fact.hidden_with_id else "hidden"
+    if fact.quarantine:
+        yield "off", f"held back: {fact.quarantine}"
+    if fact.pinned:
+        yield "on", "pinned"
+    if fact.pk in told:
+        yield "on", "in the block"
+    elif fact.pk in said:
+        yield "on", "said in the block by a digest"
+    if fact.entry.parent:
+        yield "", f"rolled up into {_period(fact.entry.parent)}"
+    newer = fact.superseded_by
+    if newer and not (newer.hidden or newer.quarantine or (newer.entry.chat and newer.entry.chat.private)):
+        yield "off", f"replaced by “{newer.text if len(newer.text) <= 80 else newer.text[:79] + '…'}”"
+
+
+def _by_hand(fact: Fact) -> list[tuple[str, str]]:
+    if not fact.edited_by:
+        return [("", f"released by {fact.released_by}")] if fact.released_by else []
+    if fact.entry.method == BY_HAND and not fact.original:
+        return [("", f"written by hand by {fact.edited_by}")]
+    return [("", f"put right by {fact.edited_by}")]
+
+
+def _period(entry: Entry) -> str:
+    """The live digest above, by its period."""
+    for _ in Granularity:  # no chain is longer
+        entry = entry.parent or entry
+    if entry.granularity == Granularity.MONTH:
+        return f"{entry.period_start:%B %Y}"
+    return f"{'the week of ' if entry.granularity == Granularity.WEEK else ''}{_spelt(entry.period_start)}"
+
+
+def _spelt(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"
+
+
+def _number(fact: Fact) -> str:
+    return TurnNumber().to_url(fact.pk)
+
+
+def _page(bank: Bank, origin: Origin) -> str:
+    """The page of a chat that ends with this turn."""
+    project, turn = bank.project, TurnNumber()
+    chat = reverse("chat", args=[project.tenant.slug, project.slug, origin.chat_key])
+    return f"{chat}?before={turn.to_url(origin.output + 1)}#turn-{turn.to_url(origin.output)}"
