@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memorybank', '0025_vitals'),
+        ('memorybank', '0026_ongoing_states'),
     ]
 
     operations = [
