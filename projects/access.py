@@ -16,7 +16,7 @@ from .models import Conversation, Membership, Project, Role, Tenant
 #: Who may: of every page of a project, by the name of its address, the least role. What is posted to is a page, too.
 NEEDED = {
     "project": Role.VIEWER,
-    "chat": Role.VIEWER,  # one's own; nobody opens another's
+    "chat": Role.MEMBER,  # one's own; nobody opens another's
     "new-chat": Role.MEMBER,
     "messages": Role.MEMBER,
     "retry-message": Role.MEMBER,

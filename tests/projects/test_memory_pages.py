@@ -68,24 +68,24 @@ class NowTest(MemoryPageCase):
         self.assertContains(page, f"pinned {parts['pinned']}, months 0, weeks 0, days 0, chats {parts['conversation']}")
 
     def test_a_line_opens_to_its_turn_which_its_author_may_open_and_an_owner_read(self) -> None:
-        chat = self.begin_chat(self.vera, self.apollo)
+        chat = self.begin_chat(self.bob, self.apollo)
         output = services.record(
             self.apollo.bank,
             chat_key=chat.key,
-            author="vera",
-            question="Vera likes green tea.",
+            author="bob",
+            question="Bob likes green tea.",
             created_at=NOON,
             now=NOON,
         )
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
         anchor = f"#turn-{TurnNumber().to_url(output.pk)}"
-        mine = re.search(rf'href="([^"]*{anchor})"', self.see(self.vera).content.decode())
+        mine = re.search(rf'href="([^"]*{anchor})"', self.see(self.bob).content.decode())
         assert mine
         self.assertContains(self.client.get(mine[1].replace("&amp;", "&")), f'id="{anchor[1:]}"')
-        self.assertNotContains(self.see(self.bob), anchor)
+        self.assertNotContains(self.see(self.vera), anchor)
         fact = Fact.objects.get(text__contains="green tea")
         self.assertContains(self.see(self.alice), self.url("memory-why", fact.pk))
-        self.assertContains(self.see(self.alice, "memory-why", fact.pk), "Vera likes green tea.")
+        self.assertContains(self.see(self.alice, "memory-why", fact.pk), "Bob likes green tea.")
         self.assertEqual(self.apollo.bank.events.first().detail["outputs"], [output.pk])  # type: ignore[union-attr]
 
     def test_a_question_is_tried_with_exactly_what_a_chat_would_be_given_and_why(self) -> None:
