@@ -257,5 +257,5 @@ def test_nothing_to_explain_is_said_in_one_line() -> None:
 
 
 def test_it_pairs_no_question_with_what_is_said_of_something_else() -> None:
-    turns = chat(("My students won a prize. How's your new pup doing?", ""), ("Awesome! They must be proud of it.", ""))
+    turns = chat(("My students won a prize. How's your new pup doing?", ""), ("Awesome! They're so proud of it.", ""))
     assert all("pup doing?)" not in f.text for f in extract(turns, share=1.0))

@@ -145,6 +145,7 @@ def test_it_leaves_out_sounds_and_words_begun_twice(said: str, kept: str) -> Non
         "I know that that had had its day.",
         "You log in in the morning.",
         "We don't know the price and",
+        "Do it next week or",
         "Write the c code for the r repository.",
         "Um 5 Uhr treffen wir uns, um die Daten zu holen.",
         "Um dia a equipa vai ter um porto.",

@@ -119,6 +119,6 @@ def _answers(question: str, said: str) -> bool:
     Else it may be about what stood before the question: "How is your dog?" "He must be so proud!"
     """
     asked = set(terms(question)) - PRAISE
-    begun = next(iter(words(said)), "")
+    begun = next(iter(words(said.replace("’", "'"))), "").partition("'")[0]  # of "he's" the "he"
     tells = begun not in FUNCTION and begun not in PRAISE
     return bool(asked) and (tells or bool(asked & set(terms(said))) or any(c.isdigit() for c in said))

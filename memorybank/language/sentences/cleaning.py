@@ -23,10 +23,9 @@ ADDRESS = re.compile(
 )
 #: "Ana, Tom and Bea" are three people.
 JOINING = frozenset(every(lambda pack: pack.clauses.joining))
-#: Somebody broke off: "My grandad is better at teletext, so".
-DANGLING = re.compile(
-    rf"(?:,\s*|(?<=\w)\s+)(?:{either(every(lambda pack: (*pack.clauses.dropped, *pack.clauses.joining)))})$"
-)
+#: Somebody broke off: "My grandad is better at teletext, so". A single letter may be a word that was begun.
+JOINTS = either(word for word in every(lambda pack: pack.clauses.dropped) if len(word) > 1)
+DANGLING = re.compile(rf"(?:,\s*|(?<=\w)\s+)(?:{JOINTS})$")
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
 INTENSIFIER = re.compile(rf"\b(?:{either(every(lambda pack: pack.talk.intensifiers))})\s+(?=\w)")
 SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")
