@@ -84,6 +84,19 @@ def test_it_writes_the_date_instead_of_the_phrase_in_a_fact(said: str, instead: 
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        'We could call it "Visit the zoo tomorrow".',
+        "The label says “ready next week” in red.",
+        "If somebody says, I'll get it next week, you're dead.",
+        "This is on my list of things until next next week.",
+    ],
+)
+def test_a_date_that_is_quoted_or_only_supposed_is_nobody_s_day(said: str) -> None:
+    assert resolve(said, WEDNESDAY, replace=True) == said
+
+
+@pytest.mark.parametrize(
     ("said", "beside"),
     [
         ("Gestern lief es", "Gestern (2023-05-09) lief es"),

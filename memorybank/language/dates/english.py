@@ -184,6 +184,9 @@ READINGS: tuple[Reading, ...] = (
 RULES = tuple((compiled(read.__name__), read) for read in READINGS)
 IN_FUTURE = compiled("in_future")
 LEAD = re.compile(rf"{OPEN}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
+REPORTED = re.compile(rf"\b{pattern('reported')}\b[^.!?\n]*\Z", re.IGNORECASE)
+#: So far back a quotation is looked for.
+REACH = 300
 SUBJECT = re.compile(pattern("verb"))
 PREPOSITION, LEADING = re.compile(f"^{pattern('adverbial')}"), re.compile(f"^{pattern('leading')}")
 
@@ -202,12 +205,19 @@ def put(match: re.Match[str], date_words: str, before: str, replace: bool) -> st
     return date_words[0].upper() + date_words[1:] if phrase[0].isupper() else date_words
 
 
+def is_quoted(match: re.Match[str]) -> bool:
+    """Whether the phrase stands in quotation marks, or in what anybody might say: that is not of the speaker's day."""
+    before = match.string[max(0, match.start() - REACH) : match.start()]
+    within = before.count('"') % 2 == 1 or before.rfind("“") > before.rfind("”")
+    return within or REPORTED.search(before) is not None
+
+
 def claim(phrases: Phrases, said_on: date, *, replace: bool) -> None:
     """Claim the English phrases; see the package."""
 
     def reader(read: Reading, lead: re.Pattern[str] | None = None) -> Callable[[re.Match[str]], Writing | None]:
         def writing(match: re.Match[str]) -> Writing | None:
-            if not (words := read(match, said_on)):
+            if (replace and is_quoted(match)) or not (words := read(match, said_on)):
                 return None
             return lambda before: put(match, words, before, replace) if not lead or lead.search(before) else match[0]
 
