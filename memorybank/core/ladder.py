@@ -23,10 +23,10 @@ FINER = {
     Granularity.WEEK: Granularity.DAY,
     Granularity.MONTH: Granularity.WEEK,
 }
-#: The share of the budget of a digest that has little more to say: about as many of a rung as can be live fit side by
-#: side. That of a period with much to say grows with the square root of it, up to MOST of the budget.
+#: A digest's share of the budget: about as many digests of a rung as can be live fit side by side. Of a period that
+#: has more to say than MUCH of the budget it grows with the square root of that, up to MOST of the budget.
 SHARES = {Granularity.DAY: 1 / 12, Granularity.WEEK: 1 / 8, Granularity.MONTH: 1 / 5}
-MIN_DIGEST_TOKENS, MOST = 80, 1 / 2
+MIN_DIGEST_TOKENS, MUCH, MOST = 80, 1 / 2, 1 / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ def digest_tokens(granularity: Granularity, budget: int, said: int) -> int:
 
     A long meeting has more to say than a short chat, and more that is not worth it.
     """
-    share = budget * SHARES[granularity]
-    return max(MIN_DIGEST_TOKENS, int(max(share, min(math.sqrt(share * said), budget * MOST))))
+    more = math.sqrt(max(1.0, said / max(1.0, budget * MUCH)))
+    return max(MIN_DIGEST_TOKENS, int(budget * min(SHARES[granularity] * more, MOST)))
 
 
 def ripe_at(granularity: Granularity, start: date, newest: datetime, tz: ZoneInfo) -> datetime:
