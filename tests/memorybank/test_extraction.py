@@ -109,6 +109,11 @@ def test_it_lets_a_short_answer_carry_its_question() -> None:
     assert any("Which city hosts the summit?" in f.text and "Lisbon" in f.text for f in extract(turns))
 
 
+def test_it_takes_what_speakers_say_of_themselves_for_the_answer() -> None:
+    turns = chat(("Hello.", "Do you have any goals?"), ("I'm hoping to win.", ""))
+    assert "(Do you have any goals?) I'm hoping to win." in [f.text for f in extract(turns, share=1.0)]
+
+
 def test_it_takes_no_praise_for_the_answer() -> None:
     turns = chat(
         ("Plan it.", "Where should the offsite be?"), ("Thank you so much for the help! Lisbon, in October.", "")

@@ -7,7 +7,7 @@ from memorybank.core.extraction.antecedents import leaning_joined
 from memorybank.core.extraction.kinds import is_question, kind_of
 from memorybank.core.extraction.prior import Prior, Said, weigh, worth
 from memorybank.core.turns import Draft, Turn, Utterance
-from memorybank.language import tokens
+from memorybank.language import every, tokens
 from memorybank.language.dates import resolve
 from memorybank.language.sentences import has_content, names_in, readable, sentences, tidy
 from memorybank.language.terms import FUNCTION, PRAISE, terms, words
@@ -15,6 +15,7 @@ from memorybank.safety.escaping import escape
 
 __all__ = ["extract", "weigh"]
 
+OWN = frozenset(every(lambda pack: pack.states.own))
 # A leaf of a very short chat may still hold one fact or two; that of a very long one stays bounded.
 LEAST_TOKENS, MOST_TOKENS = 64, 6_000
 # Words and content words of the shortest fact: of people, and of an assistant, whose fragments are list items.
@@ -114,11 +115,12 @@ def paired(question: str, answer: str) -> str:
 
 
 def _answers(question: str, said: str) -> bool:
-    """Whether what is said next seems to answer: it takes up a word, has a number, or begins with a word that tells.
+    """Whether what is said next seems to answer: it takes up a word, has a number, or begins with a word that tells
+    or with the speaker.
 
     Else it may be about what stood before the question: "How is your dog?" "He must be so proud!"
     """
     asked = set(terms(question)) - PRAISE
     begun = next(iter(words(said.replace("’", "'"))), "").partition("'")[0]  # of "he's" the "he"
-    tells = begun not in FUNCTION and begun not in PRAISE
+    tells = begun in OWN or (begun not in FUNCTION and begun not in PRAISE)
     return bool(asked) and (tells or bool(asked & set(terms(said))) or any(c.isdigit() for c in said))
