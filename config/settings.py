@@ -198,6 +198,15 @@ def _embeddings() -> dict[str, Any]:
     }
 
 
+def _prices(prefix: str, fallback: str = "") -> tuple[float, float]:
+    """What a million tokens cost, read and written."""
+    prompt, completion = (
+        _number(f"{prefix}{name}", _number(f"{fallback or prefix}{name}", 0.0))
+        for name in ("PROMPT_PRICE", "COMPLETION_PRICE")
+    )
+    return prompt, completion
+
+
 LLM_CONTEXT_TOKENS = _number("LLM_CONTEXT_TOKENS", 32_000)
 MEMORYBANK: dict[str, Any] = {
     "LLMS": {
@@ -206,6 +215,12 @@ MEMORYBANK: dict[str, Any] = {
         if options
     },
     "EMBEDDINGS": _embeddings(),
+    "PRICES": {
+        "chat": _prices("LLM_"),
+        "summary": _prices("SUMMARY_LLM_", "LLM_"),
+        "embedding": (_number("EMBEDDING_PRICE", 0.0), 0.0),
+    },
+    "CAPPED_FOR_BANK": "projects.spending.is_capped",
     "BANKS_FOR_USER": "projects.access.banks_for",
     "SWEEP_SECONDS": env.float("SWEEP_SECONDS", default=60.0),
     **_tunables(),

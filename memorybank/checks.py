@@ -23,7 +23,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     if not isinstance(given, dict):
         return [Error("MEMORYBANK must be a dictionary.", id="memorybank.E001")]
     values = {**asdict(conf.Conf()), **{str(name).lower(): value for name, value in given.items()}}
-    return [*_unknown(values), *_impossible(values), *_sizes(values), *_backends(values)]
+    return [*_unknown(values), *_impossible(values), *_sizes(values), *_prices(values), *_backends(values)]
 
 
 def _unknown(values: Values) -> Iterator[CheckMessage]:
@@ -59,8 +59,24 @@ def _sizes(values: Values) -> Iterator[CheckMessage]:
         )
 
 
+def _prices(values: Values) -> Iterator[CheckMessage]:
+    prices = values["prices"]
+    for alias, pair in prices.items() if isinstance(prices, Mapping) else [("", prices)]:
+        known = alias in ("chat", "summary", "embedding")
+        if not (known and isinstance(pair, tuple | list) and len(pair) == 2 and all(map(_is_price, pair))):
+            yield Error(
+                f"MEMORYBANK PRICES[{alias!r}]: must be two numbers that are not negative.",
+                hint="For chat, summary or embedding: what a million tokens cost, read and written.",
+                id="memorybank.E008",
+            )
+
+
+def _is_price(value: Any) -> bool:
+    return value == 0 or _is_positive(value, whole=False)
+
+
 def _backends(values: Values) -> Iterator[CheckMessage]:
-    llms, embeddings, banks = values["llms"], values["embeddings"], values["banks_for_user"]
+    llms, embeddings = values["llms"], values["embeddings"]
     if isinstance(llms, Mapping):
         for alias, options in llms.items():
             yield from _backend(f"LLMS[{alias!r}]", options)
@@ -68,8 +84,9 @@ def _backends(values: Values) -> Iterator[CheckMessage]:
         yield _no_options("LLMS", llms)
     if embeddings != {}:
         yield from _backend("EMBEDDINGS", embeddings)
-    if banks != "":
-        yield from _importable("BANKS_FOR_USER", banks)
+    for name in ("banks_for_user", "capped_for_bank"):
+        if values[name] != "":
+            yield from _importable(name.upper(), values[name])
 
 
 def _backend(where: str, options: Any) -> Iterator[CheckMessage]:

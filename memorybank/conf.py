@@ -66,6 +66,10 @@ class Conf:
     #: Minutes after its last turn for which a chat keeps the block it was given.
     block_keep_minutes: int = 10
 
+    #: "chat", "summary", "embedding" → what a million tokens cost: (read, written). Unnamed ones cost nothing.
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    #: Dotted path of ``f(bank, since) -> bool``: whether its owner's memory has spent since then what it may.
+    capped_for_bank: str = ""
     #: Dotted path of ``f(user) -> QuerySet[Bank]``: whose banks a staff member may see in the admin.
     banks_for_user: str = ""
 

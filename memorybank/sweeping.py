@@ -15,7 +15,7 @@ from memorybank.exceptions import LLMError, LLMRejected, unexpected
 from memorybank.models import Bank, Chat, LLMCall
 from memorybank.reading import recall, rendering
 from memorybank.reading.recall import indexing
-from memorybank.writing import queueing, rollup, slot, summarising
+from memorybank.writing import queueing, rollup, slot, spending, summarising
 from memorybank.writing.slot import Slot
 
 logger = logging.getLogger(__name__)
@@ -41,9 +41,11 @@ def settle(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
 
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime) -> Report:
     """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
+    started, ledger_from = time.monotonic(), _last_call()
     chat = Chat.objects.get(bank=bank, key=chat_key)
     leaf = summarising.summarise_chat(chat.pk, now=now, even_if_busy=True)
-    return Report(summarised=int(leaf is not None), rolled_up=settle(bank.pk, now=now))
+    report = Report(summarised=int(leaf is not None), rolled_up=settle(bank.pk, now=now))
+    return _finished(report, started, ledger_from, bank, now)
 
 
 def run(
@@ -54,16 +56,10 @@ def run(
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """One sweep in the foreground, or as many as it takes until nothing more can be done at ``now``."""
-    started = time.monotonic()
-    ledger_from = LLMCall.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    report = Report()
+    started, ledger_from, report = time.monotonic(), _last_call(), Report()
     while _sweep(report, now, bank, progress) and until_idle:
         pass
-    _account(report, ledger_from, bank)
-    chats = Chat.objects.filter(bank=bank) if bank else Chat.objects.all()
-    report.parked, report.due = chats.parked().count(), chats.due(now).count()
-    report.seconds = round(time.monotonic() - started, 3)
-    return report
+    return _finished(report, started, ledger_from, bank, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +103,7 @@ class Shift:
 def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None) -> bool:
     """One round; whether anything came of it (failures make room for others), so that another may be worth while."""
     before = (report.summarised, report.rolled_up, report.failed)
+    spending.resume(now)
     indexed = index(bank, now=now, report=report)
     futile: set[int] = set()
     while chat_id := queueing.next_chat(now, bank=bank, but=futile):
@@ -165,6 +162,20 @@ def _settle(report: Report, bank_id: int, now: datetime, *, at_once: bool = True
     except Exception as error:
         report.failed += 1
         logger.error("bank %s: %s", bank_id, unexpected(error))
+
+
+def _last_call() -> int:
+    """Where the ledger ends."""
+    return LLMCall.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def _finished(report: Report, started: float, ledger_from: int, bank: Bank | None, now: datetime) -> Report:
+    """With what it cost, and what is left to do."""
+    _account(report, ledger_from, bank)
+    chats = Chat.objects.filter(bank=bank) if bank else Chat.objects.all()
+    report.parked, report.due = chats.parked().count(), chats.due(now).count()
+    report.seconds = round(time.monotonic() - started, 3)
+    return report
 
 
 def _account(report: Report, ledger_from: int, bank: Bank | None) -> None:

@@ -19,7 +19,7 @@ from memorybank.models import Sweep
 from memorybank.reading import recall
 from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import redact
-from memorybank.writing import queueing
+from memorybank.writing import queueing, spending
 from memorybank.writing.slot import Slot
 
 # No retries here: a failure backs off in the database, and is due again when that is over.
@@ -52,6 +52,7 @@ def sweep(self: "Task[Any, Any]") -> None:
     """Start a worker if anything is due. Harmless when run twice at once: leases decide who does the work."""
     now = timezone.now()
     Sweep.objects.note(now)
+    spending.resume(now)
     expires = max(_expiry(self), now + _until_the_next())
     if indexing.due() or recall.embedding_is_due():
         index.apply_async((), expires=expires)

@@ -75,8 +75,8 @@ class TenantAdmin(TenantScoped):
         return int(tenant.project_total)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Slugs are one for all tenants: who may choose one learns which are taken."""
-        return [] if request.user.is_superuser else ["slug"]
+        """Slugs are one for all tenants: who may choose one learns which are taken. The cap is for who pays."""
+        return [] if request.user.is_superuser else ["slug", "monthly_cap"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)

@@ -20,7 +20,7 @@ from .models import Membership, Project, Role
 MAX_MESSAGE_CHARS = 100_000
 
 #: The bank's settings that the project page offers.
-BANK_SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
+BANK_SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap")
 
 
 class MessageForm(forms.Form):
@@ -94,6 +94,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
     )
     focus = _bank_field("focus")
     redact_personal = _bank_field("redact_personal")
+    monthly_cap = _bank_field("monthly_cap")
 
     class Meta:
         model = Project

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.validators import RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models, transaction
 from django.db.models import Exists, F, OuterRef, Q
 
@@ -28,6 +28,15 @@ class Tenant(models.Model):
 
     slug = models.CharField(max_length=64, unique=True, validators=[SLUG])
     name = models.CharField(max_length=200)
+    monthly_cap = models.DecimalField(
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="What the memory of all its projects may cost a month (UTC), in the currency of the prices; "
+        "empty: no cap.",
+    )
 
     class Meta:
         ordering = ["slug"]

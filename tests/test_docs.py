@@ -162,7 +162,7 @@ def environment() -> dict[str, object]:
         if called.startswith("env.") or called == "_number":
             given = [*node.args[1:], *(keyword.value for keyword in node.keywords if keyword.arg == "default")]
             found.setdefault(str(node.args[0].value), _literal(given[0]) if given else ...)
-    for name in ("BASE_URL", "API_KEY", "MODEL", "TIMEOUT", "MAX_RETRIES"):
+    for name in ("BASE_URL", "API_KEY", "MODEL", "TIMEOUT", "MAX_RETRIES", "PROMPT_PRICE", "COMPLETION_PRICE"):
         found |= {f"LLM_{name}": ..., f"SUMMARY_LLM_{name}": ...}
     return found
 

@@ -5,7 +5,7 @@ from memorybank.core.periods import Granularity
 from .bank import Bank, Event
 from .block import StoredBlock
 from .chat import Chat
-from .entry import BY_HAND, CARRIED, EXTRACTIVE, Entry
+from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
 from .erasure import Erasure
 from .fact import Fact, FactQuerySet, Standing
 from .ledger import LLMCall, LLMEndpoint, ledgered
@@ -16,6 +16,7 @@ from .vitals import PromptCount, Sweep
 
 __all__ = [
     "BY_HAND",
+    "CAPPED",
     "CARRIED",
     "EXTRACTIVE",
     "Bank",

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
+from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q, Value
@@ -104,11 +105,21 @@ class Bank(Leased):
         help_text="Mask e-mail addresses, telephone, card and id numbers, streets and birthdays in memory. "
         "Secrets are always masked.",
     )
+    monthly_cap = models.DecimalField(
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="What memory may cost a month (UTC), in the currency of the prices; empty: no cap. At the cap it is "
+        "extracted without a model, and made anew when there is money again.",
+    )
     disclosure_accepted_by = models.CharField(max_length=200, blank=True, editable=False)
     disclosure_accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Bumped by every erasure.")
     version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Bumped by every change.")
+    capped_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Since when it is at its cap.")
     compress_at = models.DateTimeField(null=True, blank=True, editable=False)
     settled_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Workers give it a rest.")
     turn = models.PositiveBigIntegerField(
@@ -139,6 +150,8 @@ class Bank(Leased):
             models.Index(name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)),
             # Read by BankQuerySet.serve before every chat; banks with nothing due are not in it.
             models.Index(name="bank_in_line", fields=["turn"], condition=Q(turn__isnull=False)),
+            # Read by spending.resume on every sweep; banks below their cap are not in it.
+            models.Index(name="bank_capped", fields=["capped_at"], condition=Q(capped_at__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -175,7 +188,7 @@ class Event(models.Model):
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="events")
     actor = models.CharField(max_length=200)
     action = models.CharField(max_length=20, choices=Action)
-    detail = models.JSONField(default=dict, blank=True)
+    detail = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
     at = models.DateTimeField()
 
     class Meta:

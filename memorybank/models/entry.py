@@ -21,6 +21,8 @@ from .chat import Chat
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
 #: What somebody wrote for memory, and not in a chat with a model.
 BY_HAND = "by hand"
+#: As the first, for as long as the month's cap leaves no money for a model.
+CAPPED = f"{EXTRACTIVE}, as the monthly cap is reached"
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
@@ -106,7 +108,7 @@ class Entry(models.Model):
     method = models.CharField(max_length=200, help_text="Model and prompt version, or how without a model.")
     provisional = models.BooleanField(default=False)
     updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last made anew.")
-    stale = models.BooleanField(default=False, help_text="Lost lines to an erasure; to be made anew from what is left.")
+    stale = models.BooleanField(default=False, help_text="To be made anew from what is there now.")
     kept = models.JSONField(
         default=list, blank=True, help_text="Ids of the leaf facts that a digest stands for as they are, in order."
     )

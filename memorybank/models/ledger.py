@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from decimal import Decimal
 from time import monotonic
 from typing import ClassVar, Protocol
 
@@ -45,6 +46,7 @@ class LLMEndpoint(models.Model):
     retry_at = models.DateTimeField(null=True, blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)
     last_error = models.CharField(max_length=500, blank=True)
+    up_since = models.DateTimeField(null=True, blank=True, help_text="Since when it has answered; empty: it does not.")
 
     objects: ClassVar[LLMEndpointQuerySet] = LLMEndpointQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -57,18 +59,19 @@ class LLMEndpoint(models.Model):
         self.failures += 1
         pause = max(backoff(self.failures), timedelta(seconds=min(retry_after or 0, 86_400)))
         self.retry_at, self.last_error = now + pause, error[:500]
-        self.failing_since = self.failing_since or now
+        self.failing_since, self.up_since = self.failing_since or now, None
         self.save()
 
     def answered_unusably(self, now: datetime) -> None:
         """Note a useless answer. Nobody else waits for it, but chats that fail from now on may be pardoned."""
         LLMEndpoint.objects.filter(pk=self.pk, failing_since=None).update(failing_since=now)
 
-    def recovered(self) -> tuple[datetime | None, bool]:
+    def recovered(self, now: datetime) -> tuple[datetime | None, bool]:
         """Note a good answer; since when it had been failing (None: it was well), and whether it was an outage."""
         since, outage = self.failing_since, self.failures > 0
-        if since or self.retry_at:
+        if since or self.retry_at or not self.up_since:
             self.failures, self.retry_at, self.failing_since, self.last_error = 0, None, None, ""
+            self.up_since = self.up_since or now
             self.save()
         return since, outage
 
@@ -83,6 +86,15 @@ class Cost(Protocol):
     @property
     def completion_tokens(self) -> int:
         """Tokens written."""
+
+
+class LLMCallQuerySet(models.QuerySet["LLMCall"]):
+    """Sets of calls."""
+
+    def of_memory(self, banks: Iterable[Bank], since: datetime) -> Decimal:
+        """What memory of these banks has cost since then; answers to people are not memory's."""
+        calls = self.filter(bank__in=banks, at__gte=since).exclude(purpose=LLMCall.Purpose.CHAT)
+        return calls.aggregate(cost=models.Sum("cost"))["cost"] or Decimal()
 
 
 class LLMCall(models.Model):
@@ -114,6 +126,8 @@ class LLMCall(models.Model):
     cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     at = models.DateTimeField()
 
+    objects: ClassVar[LLMCallQuerySet] = LLMCallQuerySet.as_manager()  # type: ignore[assignment]
+
     class Meta:
         verbose_name = "LLM call"
         constraints = [
@@ -130,8 +144,15 @@ class LLMCall(models.Model):
         return f"{self.purpose} call {self.pk}"
 
     def charge(self, answer: Cost) -> None:
-        """Note what an answer cost."""
+        """Note what an answer took."""
         self.prompt_tokens, self.completion_tokens = answer.prompt_tokens, answer.completion_tokens
+
+    def price(self) -> None:
+        """Note what it cost, at the prices of now: a later change leaves what is in the ledger as it was."""
+        own = {self.Purpose.CHAT: "chat", self.Purpose.EMBEDDING: "embedding"}
+        prompt, completion = conf.current().prices.get(own.get(self.Purpose(self.purpose), "summary"), (0, 0))
+        millionths = self.prompt_tokens * Decimal(str(prompt)) + self.completion_tokens * Decimal(str(completion))
+        self.cost = (millionths / 1_000_000).quantize(Decimal("0.000001"))
 
 
 @contextmanager
@@ -153,4 +174,5 @@ def ledgered(
     finally:
         if call.outcome:
             call.duration_ms = round((monotonic() - started) * 1000)
+            call.price()
             keep(call)

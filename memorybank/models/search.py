@@ -20,10 +20,10 @@ class SearchDocumentQuerySet(models.QuerySet["SearchDocument"]):
     """Sets of documents."""
 
     def unembedded(self, model: str) -> SearchDocumentQuerySet:
-        """Documents of banks that are on, without a vector of ``model``. Free when there are none."""
+        """Documents without a vector of ``model``, of banks that are on and not at their cap. Free if none wait."""
         # Two ranges, because no index answers "not equal".
         other = Q(embedded_with__lt=model) | Q(embedded_with__gt=model)
-        return self.filter(other, bank__enabled=True).order_by("bank_id", "pk")
+        return self.filter(other, bank__enabled=True, bank__capped_at=None).order_by("bank_id", "pk")
 
     def of(self, bank: Bank) -> SearchDocumentQuerySet:
         """Those of ``bank`` among rows that are already named by id.

@@ -16,7 +16,7 @@ from memorybank.writing import recording
 from memorybank.writing.outputs import storable
 
 MAX_FOCUS = 1000
-SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
+SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap")
 #: Settings that change how a turn is masked or dated, and so what recall has made of it.
 REWRITES = {"timezone", "redact_personal"}
 

@@ -21,7 +21,7 @@ from memorybank.core.validation import Line, accept
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.base import LLM, Completion, Message
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
-from memorybank.writing import slot
+from memorybank.writing import slot, spending
 from memorybank.writing.slot import Slot
 
 Purpose = LLMCall.Purpose
@@ -128,14 +128,14 @@ def outage(now: datetime) -> LLMEndpoint | None:
 
 @contextmanager
 def session(bank: Bank, now: datetime) -> Iterator[Session | None]:
-    """A session with the summary model, or None when none is configured.
+    """A session with the summary model, or None when none is configured or the monthly cap is reached.
 
     Raises :class:`LLMUnavailable` while the endpoint backs off. On leaving, the ledger is written
     and the endpoint learns how it went, for everybody. A refused or useless answer is the chat's
     own affair, however many chats get one: it makes nobody else wait.
     """
     model = llm.get("summary")
-    if model is None:
+    if model is None or spending.stops(bank, now):
         yield None
         return
     endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
@@ -150,7 +150,7 @@ def session(bank: Bank, now: datetime) -> Iterator[Session | None]:
     finally:
         _enter(opened.calls, bank)
     if any(call.outcome == LLMCall.Outcome.OK for call in opened.calls):
-        since, outage = endpoint.recovered()
+        since, outage = endpoint.recovered(now)
         if since:
             Chat.objects.revive(since, afresh=outage)
 

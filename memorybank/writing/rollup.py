@@ -25,6 +25,7 @@ from memorybank.language import dates, tokens
 from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_candidate
+from memorybank.writing import spending
 from memorybank.writing.entries import kept_facts, write_facts
 from memorybank.writing.model_session import Prompt, Purpose, Session, session
 
@@ -71,7 +72,7 @@ def _next_step(bank: Bank, now: datetime) -> Step | None:
     if stale := bank.entries.to_mend():
         return Step(Granularity(stale.granularity), stale.period_start, (), stale.pk)
     frontier = _frontier(bank)
-    if not ladder.pressed(frontier, bank.max_tokens, conf.current().pressure):
+    if not _is_pressed(bank, frontier, now):
         return None
     return next(iter(ladder.ripe(frontier, now, bank.tz, waiting=_waiting(bank, now))), None)
 
@@ -82,11 +83,16 @@ def _waiting(bank: Bank, now: datetime) -> datetime | None:
     return oldest
 
 
+def _is_pressed(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
+    """Whether anything need be rolled up. At the monthly cap nothing is: it waits for a model, as while one is down."""
+    return ladder.pressed(frontier, bank.max_tokens, conf.current().pressure) and not spending.stops(bank, now)
+
+
 def _next_look(bank: Bank, now: datetime) -> Case | None:
     """When time alone may make something ripe; None while the bank fits its budget. As it is if something new came."""
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
     frontier = _frontier(bank)
-    pressed = ladder.pressed(frontier, bank.max_tokens, conf.current().pressure)
+    pressed = _is_pressed(bank, frontier, now)
     look = ladder.next_ripe(frontier, now, bank.tz) if pressed else None
     if pressed and _waiting(bank, now):  # a period may have been left for it
         look = min(look or now + LEFT, now + LEFT)
@@ -122,6 +128,8 @@ def _digest(bank: Bank, step: Step, now: datetime) -> None:
     else:
         with session(bank, now) as opened:
             derived = _derive(opened, bank, step, sources.facts, target)
+        if not opened:
+            derived = replace(derived, method=spending.method(bank, now))
     _commit(bank, step, sources, derived)
 
 

@@ -24,7 +24,7 @@ from memorybank.models.ledger import backoff
 from memorybank.reading.recall import indexing, remasking
 from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
-from memorybank.writing import notetaking, unlearning
+from memorybank.writing import notetaking, spending, unlearning
 from memorybank.writing.entries import supersede, write_facts
 from memorybank.writing.model_session import BackingOff, session
 from memorybank.writing.notetaking import TakenNotes
@@ -118,7 +118,8 @@ def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenN
     if not turns:
         return TakenNotes()
     with session(chat.bank, now) as opened:
-        return notetaking.take(opened, chat.bank, turns, batch.known)
+        notes = notetaking.take(opened, chat.bank, turns, batch.known)
+    return notes if opened else replace(notes, method=spending.method(chat.bank, now))
 
 
 def _read(chat: Chat) -> Batch:

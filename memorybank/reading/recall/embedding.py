@@ -60,7 +60,7 @@ def embed_due(*, now: datetime, bank: Bank | None = None) -> int:
     except LLMMisconfigured as error:
         endpoint.failed(str(error), now, conf.current().backoff_max_seconds)
         raise
-    endpoint.recovered()
+    endpoint.recovered(now)
     return done
 
 
@@ -124,7 +124,7 @@ def of_question(bank: Bank, question: str) -> Embedded | None:
         if not isinstance(error, LLMRejected):
             endpoint.failed(str(error), now)
         return None
-    endpoint.recovered()
+    endpoint.recovered(now)
     return made
 
 

@@ -1,5 +1,8 @@
 """Change a bank's settings from the shell."""
 
+import re
+from argparse import ArgumentTypeError
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -15,7 +18,12 @@ OPTIONS = {
     "idle_minutes": "idle_minutes",
     "timezone": "timezone",
     "focus": "focus",
+    "monthly_cap": "monthly_cap",
 }
+
+
+AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
+NO_CAP = Decimal(-1)
 
 
 class Command(MemoryCommand):
@@ -46,11 +54,19 @@ class Command(MemoryCommand):
         parser.add_argument(
             "--focus", metavar="TEXT", help="what matters most, for the model that summarises; at most 1,000 characters"
         )
+        parser.add_argument(
+            "--monthly-cap",
+            metavar="AMOUNT",
+            type=_amount,
+            help="what memory may cost a month, in the currency of the prices, such as 25 or 0.50; “none”: no cap",
+        )
         parser.add_argument("--json", action="store_true", help="print the settings as JSON")
 
     def handle(self, *, project: str, enable: bool | None, json: bool, **options: Any) -> None:
         bank = find_project(project).bank
         changes = {field: options[name] for name, field in OPTIONS.items() if options[name] is not None}
+        if changes.get("monthly_cap") is NO_CAP:
+            changes["monthly_cap"] = None
         if changes:
             services.configure(bank, actor=ACTOR, **changes)
         if enable:
@@ -59,6 +75,15 @@ class Command(MemoryCommand):
             services.disable(bank, actor=ACTOR)
         shown = {"enabled": bank.enabled, **{name: getattr(bank, field) for name, field in OPTIONS.items()}}
         self.print_json(shown) if json else self.print_counts(shown)
+
+
+def _amount(text: str) -> Decimal:
+    """An amount of money, or none, for argparse."""
+    if text == "none":
+        return NO_CAP
+    if not AMOUNT.fullmatch(text):
+        raise ArgumentTypeError(f"“{text[:40]}” is not an amount such as 25 or 0.50, nor “none”")
+    return Decimal(text)
 
 
 def _add_switch(parser: CommandParser) -> None:

@@ -4,23 +4,28 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.models import Chat, LLMEndpoint
+from memorybank.models import Bank, Chat, LLMEndpoint
 from memorybank.services import Report
 
-from ..base import FAILED, MemoryCommand, counted, find_project, moment
+from ..base import FAILED, USAGE, MemoryCommand, counted, find_project, moment
 
 
 class Command(MemoryCommand):
     help = (
         "Summarise idle chats and roll up closed periods once, in the foreground, as beat and worker would. "
-        "Prints what was done and what it cost. Exits with 1 if something failed, or waits for a model that is down."
+        "Prints what was done and what it cost. Exits with 1 if something failed, or waits for a model that is down. "
+        "With --chat it says when that chat will be due, and with --force it summarises that chat now."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--project", metavar="T/P", help="only this project (tenant-slug/project-slug)")
+        parser.add_argument("path", metavar="T/P", nargs="?", help="only this project (tenant-slug/project-slug)")
+        parser.add_argument("--project", metavar="T/P", help="the same")
+        parser.add_argument("--chat", metavar="K", help="only this chat of the project: when will it be due?")
+        parser.add_argument("--force", action="store_true", help="summarise the chat now, idle, parked or not")
         parser.add_argument("--until-idle", action="store_true", help="go on until nothing more can be done now")
         parser.add_argument(
             "--now",
@@ -30,10 +35,17 @@ class Command(MemoryCommand):
         )
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
-    def handle(
-        self, *, project: str | None, until_idle: bool, now: datetime | None, json: bool, **options: Any
-    ) -> None:
-        bank = find_project(project).bank if project else None
+    def handle(self, *, path: str | None, project: str | None, chat: str | None, force: bool, **options: Any) -> None:
+        where = path or project
+        if (path and project) or (chat and not where) or (force and not chat):
+            raise CommandError("Name one project, and --chat with it, and --force with that.", returncode=USAGE)
+        bank = find_project(where).bank if where else None
+        if bank and chat:
+            self._of_one(_find_chat(bank, chat), force=force, now=options["now"], json=options["json"])
+        else:
+            self._of_all(bank, until_idle=options["until_idle"], now=options["now"], json=options["json"])
+
+    def _of_all(self, bank: Bank | None, *, until_idle: bool, now: datetime | None, json: bool) -> None:
         with tqdm(unit=" entries", disable=None, leave=False) as bar:
 
             def progress(report: Report) -> None:
@@ -43,6 +55,44 @@ class Command(MemoryCommand):
         self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
         chats = Chat.objects.failing().filter(bank=bank) if bank else Chat.objects.failing()
         _complain(report, report.due + chats.count(), services.outage(now=now))
+
+    def _of_one(self, chat: Chat, *, force: bool, now: datetime | None, json: bool) -> None:
+        if force and not _never(chat):
+            report = services.summarise_now(chat.bank, chat_key=chat.key, now=now)
+            self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
+            return
+        why = _never(chat) or _when(chat, now or timezone.now())
+        said = {"chat": chat.key, "pending": chat.pending_outputs, "due_at": chat.due_at, "why": why}
+        self.print_json(said) if json else self.stdout.write(f"Chat {chat.key}: {why}")
+        if force:
+            raise CommandError("Nothing was summarised.", returncode=FAILED)
+
+
+def _find_chat(bank: Bank, key: str) -> Chat:
+    chat = Chat.objects.filter(bank=bank, key=key).select_related("bank").first()
+    if chat is None:
+        raise CommandError(f"The project has no chat “{key}”.", returncode=USAGE)
+    return chat
+
+
+def _never(chat: Chat) -> str:
+    """Why it is not summarised, whoever asks; "" if it would be."""
+    if not chat.bank.enabled:
+        return "never due, because memory is off."
+    if chat.private:
+        return "never due, because it is private."
+    if not (chat.pending_outputs or chat.stale):
+        return "due when somebody writes in it; nothing waits."
+    return ""
+
+
+def _when(chat: Chat, now: datetime) -> str:
+    if chat.due_at is None:
+        return f"parked after {counted(chat.attempts, 'attempt')}, until somebody retries it: {chat.last_error}"
+    if chat.due_at > now:
+        return f"due at {chat.due_at:%Y-%m-%dT%H:%M:%SZ}, with {counted(chat.pending_outputs, 'turn')} waiting."
+    outage = services.outage(now=now)
+    return f"due, and waiting for the model: {outage.last_error}" if outage else "due; the next sweep takes it."
 
 
 def _complain(report: Report, waiting: int, outage: LLMEndpoint | None) -> None:
