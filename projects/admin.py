@@ -199,7 +199,8 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description="What the model is told")
     def told(self, project: Project) -> SafeString:
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
-        return _links([(address, "The exact block, with its token count")])
+        page = reverse("memory", args=[project.tenant.slug, project.slug])
+        return _links([(address, "The exact block, with its token count"), (page, "The memory page, for its members")])
 
     @admin.display(description="Recorded so far")
     def recorded(self, project: Project) -> str:

@@ -1,10 +1,13 @@
 """The memory page of a project: what chats are told and why, every fact, what is held back, who changed what."""
 
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
@@ -12,9 +15,10 @@ from django.views.decorators.http import require_GET
 from memorybank import services
 from memorybank.models import Bank, Fact, FactQuerySet, Granularity
 
-from . import access, memory_rows
+from . import access, memory_rows, timeline
 from .fact_filter import FactFilter
 from .models import Project, Role
+from .turn_numbers import TurnNumber
 from .views import MemberRequest
 
 FACTS_ON_A_PAGE, HELD_ON_A_PAGE, EVENTS_ON_A_PAGE = 50, 20, 50
@@ -41,6 +45,10 @@ class Opened:
         """The project's memory."""
         return self.project.bank
 
+    def readable(self) -> FactQuerySet:
+        """The facts that the reader may read: what is hidden or held back, only who may decide about it."""
+        return self.facts if self.may_act else self.facts.filter(hidden=False, quarantine="")
+
     def shown(self, part: str, more: dict[str, Any]) -> HttpResponse:
         """The part, with what stands on all of them."""
         waiting = self.facts.to_review().count() if self.may_act else 0
@@ -66,16 +74,43 @@ def now_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
 def facts_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Every fact once, to be searched, filtered and decided about."""
     opened = Opened.by(request, "memory-facts", tenant, project)
-    facts = opened.facts if opened.may_act else opened.facts.filter(hidden=False, quarantine="")
-    block = services.prompt_memory(opened.bank).block
-    told = {fact for line in block.lines for fact in line.facts}
-    form = FactFilter(request.GET, facts=facts.with_places(), told=told, may_act=opened.may_act)
+    told = _told(opened.bank)
+    form = FactFilter(request.GET, facts=opened.readable().with_places(), told=told, may_act=opened.may_act)
     chosen = form.chosen(opened.bank)
     page = Paginator(chosen, FACTS_ON_A_PAGE).get_page(request.GET.get("page"))
     digests = opened.bank.facts.filter(pk__in=told).exclude(entry__granularity=Granularity.CONVERSATION)
     said = {fact for cited in digests.values_list("citations", flat=True) for fact in cited}
     rows = memory_rows.fact_rows(page.object_list, told, said)
     return opened.shown("facts", {"form": form, "page": page, "rows": rows, "query": form.query()})
+
+
+@require_GET
+@login_required
+def timeline_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
+    """How memory is rolled up: what lies under what, and what of it is shown."""
+    opened = Opened.by(request, "memory-timeline", tenant, project)
+    told = _told(opened.bank)
+    skip = request.GET.get("skip", "")
+    start = int(skip) if skip.isascii() and skip.isdigit() and len(skip) < 7 else 0
+    picture = timeline.drawn(opened.bank, told, skip=start, hidden_too=opened.may_act)
+    more = {"picture": picture, "skip": start, **_under(opened, request.GET.get("open", ""), told)}
+    return opened.shown("timeline", more)
+
+
+def _told(bank: Bank) -> set[int]:
+    """The facts in the block."""
+    return {fact for line in services.prompt_memory(bank).block.lines for fact in line.facts}
+
+
+def _under(opened: Opened, number: str, told: Collection[int]) -> dict[str, Any]:
+    """What lies under the entry that was clicked on: its own lines, and those it stands for as they are."""
+    with suppress(ValueError):
+        entry = opened.bank.entries.exclude(chat__private=True).filter(pk=TurnNumber().to_python(number)).first()
+        if entry:
+            facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept)).with_places()
+            rows = memory_rows.fact_rows(facts.order_by("said_on", "pk")[:FACTS_ON_A_PAGE], told, ())
+            return {"entry": entry, "label": memory_rows.label_of(entry), "rows": rows}
+    return {}
 
 
 @require_GET

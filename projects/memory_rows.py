@@ -25,6 +25,8 @@ PARTS = {
     "frame": "heading, dates and names",
     "free": "free",
 }
+#: What stands above lines that are always told, in the place of a day.
+PINNED = "Pinned"
 #: What somebody did, as the page of activity says it.
 WORDS = {
     "enable": "switched memory on",
@@ -107,7 +109,8 @@ def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row
     for line in lines:
         known = [facts[pk] for pk in line.facts if pk in facts]
         turns = {origin.output: origin for fact in known for origin in rest_on[fact.pk]}
-        row = Row(line.text, line.speaker, line.label, known[0] if known else None, [_number(fact) for fact in known])
+        day = PINNED if line.pinned else line.label
+        row = Row(line.text, line.speaker, day, known[0] if known else None, [_number(fact) for fact in known])
         row.pinned = any(fact.pinned for fact in known)
         row.badges = _by_hand(known[0]) if known else []
         row.turns = [Turn(turns[pk], _page(bank, turns[pk]) if turns[pk].chat in own else "") for pk in sorted(turns)]
@@ -178,6 +181,11 @@ def _period(entry: Entry) -> str:
     """The live digest above, by its period."""
     for _ in Granularity:  # no chain is longer
         entry = entry.parent or entry
+    return label_of(entry)
+
+
+def label_of(entry: Entry) -> str:
+    """What people call the period of an entry; of a leaf, its day."""
     if entry.granularity == Granularity.MONTH:
         return f"{entry.period_start:%B %Y}"
     return f"{'the week of ' if entry.granularity == Granularity.WEEK else ''}{_spelt(entry.period_start)}"

@@ -43,6 +43,7 @@ urlpatterns = [
     path(MEMORY, memory_pages.now_page, name="memory"),
     path(f"{MEMORY}facts", memory_pages.facts_page, name="memory-facts"),
     path(f"{MEMORY}facts/<turn:fact>", memory_pages.why_page, name="memory-why"),
+    path(f"{MEMORY}timeline", memory_pages.timeline_page, name="memory-timeline"),
     path(f"{MEMORY}review", memory_pages.review_page, name="memory-review"),
     path(f"{MEMORY}activity", memory_pages.activity_page, name="memory-activity"),
     path(f"{MEMORY}decide", memory_actions.decide, name="memory-decide"),

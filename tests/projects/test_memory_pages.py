@@ -316,3 +316,52 @@ class MatrixTest(MemoryPageCase):
     def test_who_is_not_signed_in_is_asked_to(self) -> None:
         for name in ("memory", "memory-facts", "memory-review", "memory-activity"):
             self.assertIn("/login/", self.client.get(self.url(name))["Location"])
+
+
+class TimelineTest(MemoryPageCase):
+    def digest(self, granularity: str, *below: Entry) -> Entry:
+        times = {"first_at": NOON, "last_at": NOON, "period_start": NOON.date(), "output_count": len(below)}
+        digest = Entry.objects.create(bank=self.apollo.bank, granularity=granularity, method="test", **times)
+        self.apollo.bank.entries.filter(pk__in=[entry.pk for entry in below]).absorb_into(digest)
+        digest.kept = list(Fact.objects.filter(entry__in=below).values_list("pk", flat=True))
+        digest.save()
+        return digest
+
+    def spans(self, user: User) -> dict[int, Any]:
+        return {span.entry.pk: span for span in self.see(user, "memory-timeline").context["picture"].spans}
+
+    def test_an_entry_spans_what_lies_under_it_and_says_what_became_of_it(self) -> None:
+        leaves = list(self.apollo.bank.entries.leaves())
+        day = self.digest("day", *leaves)
+        month = self.digest("month", day)
+        services.hide(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
+        spans = self.spans(self.alice)
+        self.assertEqual(set(spans), {month.pk, day.pk, *(leaf.pk for leaf in leaves)})
+        widths = sum(spans[leaf.pk].width + 1 for leaf in leaves)
+        for digest in (day, month):
+            self.assertAlmostEqual(spans[digest.pk].width + 1, widths, places=1)
+        self.assertEqual(spans[month.pk].states[0], "live")
+        self.assertEqual(spans[day.pk].states[0], "rolled up")
+        self.assertIn("has hidden lines", spans[self.crane.entry_id].states)
+        self.assertNotIn("has hidden lines", self.spans(self.bob)[self.crane.entry_id].states)
+        other = next(leaf for leaf in leaves if leaf.pk != self.crane.entry_id)
+        self.assertIn("shown in the block", spans[other.pk].states)
+
+    def test_a_click_opens_what_lies_under_it(self) -> None:
+        day = self.digest("day", *self.apollo.bank.entries.leaves())
+        page = self.see(self.bob, "memory-timeline", open=TurnNumber().to_url(day.pk))
+        self.assertContains(page, CRANE)
+        for nonsense in ("x", "", TurnNumber().to_url(10**9)):
+            page = self.see(self.bob, "memory-timeline", open=nonsense, skip=nonsense)
+            self.assertNotContains(page, CRANE)
+
+    def test_private_chats_are_not_in_it_and_it_costs_the_same_with_many_chats(self) -> None:
+        before = self.queries("memory-timeline")
+        for number in range(3):
+            self.remember(self.apollo, "bob", f"The budget of team {number} is {number}00 euros.", f"more{number}")
+        self.assertLessEqual(self.queries("memory-timeline"), before)
+        self.assertLessEqual(before, LIMIT)
+        services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")
+        self.assertNotIn(self.crane.entry_id, self.spans(self.alice))
+        number = TurnNumber().to_url(self.crane.entry_id)
+        self.assertNotContains(self.see(self.alice, "memory-timeline", open=number), "zanzibar")
