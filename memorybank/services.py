@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memorybank import audit, conf
@@ -24,9 +25,11 @@ from memorybank.facts import (
 )
 from memorybank.language import tokens
 from memorybank.models import Bank, Erasure, Event, LLMEndpoint, Output, Sweep
+from memorybank.reading import board as boards
 from memorybank.reading import counting, exporting, invariants, lineage, prompting
 from memorybank.reading import recall as recalling
 from memorybank.reading import vitals as signs
+from memorybank.reading.board import Board
 from memorybank.reading.browsing import Origin
 from memorybank.reading.counting import Statistics
 from memorybank.reading.invariants import Violation
@@ -42,6 +45,7 @@ from memorybank.writing.outputs import NewOutput, Outcome
 
 __all__ = [
     "Block",
+    "Board",
     "ExplainedLine",
     "Explanation",
     "Hit",
@@ -57,6 +61,7 @@ __all__ = [
     "Vitals",
     "add",
     "ask_again",
+    "board",
     "browse",
     "check",
     "clear",
@@ -234,6 +239,11 @@ def outage(*, now: datetime | None = None) -> LLMEndpoint | None:
 def vitals(*, now: datetime | None = None) -> Vitals:
     """How the memory of all banks fares, in numbers; a few indexed queries."""
     return signs.vitals(now or timezone.now())
+
+
+def board(banks: QuerySet[Bank], *, now: datetime | None = None) -> Board:
+    """What an operator of these banks looks at first; nothing of any other bank is counted."""
+    return boards.board(banks, now or timezone.now())
 
 
 def last_sweep() -> datetime | None:

@@ -3,12 +3,18 @@
 from datetime import timedelta
 from decimal import Decimal
 
+from django.contrib.auth.models import User
+from django.db import connection
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from memorybank import llm, services
+from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Chat, Entry, LLMCall
-from projects import spending
+from memorybank.models import Bank, Chat, Entry, LLMCall
+from projects import access, spending
+from projects.models import Role
 from tests.base import NOON, Cast, without_models
 from tests.commands import run
 from tests.memorybank.factories import note_taker, say
@@ -93,3 +99,78 @@ class CapTest(Cast):
         services.run(now=NOON + timedelta(hours=2), until_idle=True)
         self.assertEqual(len(model.history), 1)
         self.assertIn("small", Entry.objects.get().method)
+
+
+class BoardTest(Cast):
+    def setUp(self) -> None:
+        super().setUp()
+        self.now = timezone.now()
+        for project, cost in ((self.apollo, "1.25"), (self.zeus, "40")):
+            self.switch_on(project)
+            say(project.bank, "c1", "Hello", at=self.now - timedelta(hours=1))
+            LLMCall.objects.create(
+                bank=project.bank,
+                purpose="summary",
+                cost=cost,
+                model="m",
+                outcome="ok",
+                at=self.now - timedelta(days=1),
+            )
+
+    def page(self, user: User) -> str:
+        self.client.force_login(user)
+        return " ".join(self.client.get("/admin/").content.decode().split())
+
+    def test_it_counts_what_waits_and_what_it_cost_in_one_s_own_tenants_alone(self) -> None:
+        alice, root = services.board(access.banks_for(self.alice)), services.board(access.banks_for(self.root))
+        self.assertEqual((alice.due, root.due), (1, 2))
+        self.assertEqual((alice.days[-2].cost, root.days[-2].cost), (Decimal("1.25"), Decimal("41.25")))
+        self.assertEqual((len(alice.days), alice.days[-2].calls, alice.days[-1].calls), (14, 1, 0))
+        page = self.page(self.alice)
+        self.assertIn("<td>1.2500</td>", page)
+        self.assertNotIn("41.25", page)
+        self.assertNotIn("40.0000", page)
+
+    def test_it_shows_what_is_in_trouble(self) -> None:
+        Chat.objects.filter(bank=self.apollo.bank).update(parked_at=self.now, due_at=None)
+        Bank.objects.filter(pk=self.apollo.bank_id).update(capped_at=self.now)
+        shown = services.board(access.banks_for(self.alice))
+        self.assertEqual((shown.due, shown.parked, shown.capped), (0, 1, 1))
+        self.assertIn('class="bad"><dt>Parked</dt>', self.page(self.alice))
+
+    @without_models
+    def test_without_a_model_it_says_so_and_whether_anybody_sweeps(self) -> None:
+        page = self.page(self.alice)
+        self.assertIn("none: memory is extracted", page)
+        self.assertIn("<dt>Last sweep</dt><dd>never</dd>", page)
+        services.run(until_idle=False)
+        self.assertNotIn("<dd>never</dd>", self.page(self.alice))
+
+    @override_settings(MEMORYBANK={"LLMS": {"summary": SUMMARY}, "BANKS_FOR_USER": "projects.access.banks_for"})
+    def test_it_says_since_when_the_model_answers_or_why_it_does_not(self) -> None:
+        self.assertIn("small, not asked yet", self.page(self.alice))
+        services.run(until_idle=True)
+        self.assertIn("small, up since", self.page(self.alice))
+        model = llm.get("summary")
+        assert isinstance(model, ScriptedLLM)
+        model.enqueue(LLMUnavailable("HTTP 503: overloaded"))
+        say(self.apollo.bank, "c2", "More", at=self.now - timedelta(hours=1))
+        services.run(until_idle=True)
+        self.assertIn("small is down: HTTP 503: overloaded", self.page(self.alice))
+
+    def test_a_member_who_is_staff_sees_nothing_on_it(self) -> None:
+        dora = self.person("dora", self.acme, Role.MEMBER, is_staff=True)
+        shown = services.board(access.banks_for(dora))
+        self.assertEqual((shown.due, sum(day.calls for day in shown.days)), (0, 0))
+
+    def test_it_costs_the_same_however_much_there_is(self) -> None:
+        def queries() -> int:
+            with CaptureQueriesContext(connection) as captured:
+                self.page(self.alice)
+            return len(captured)
+
+        queries()  # signs in
+        before = queries()
+        for number in range(20):
+            say(self.apollo.bank, f"d{number}", "Hello", at=self.now - timedelta(hours=1))
+        self.assertEqual(queries(), before)

@@ -1,0 +1,95 @@
+"""What an operator looks at first: what waits, what is in trouble, whether the model answers, what each day cost."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import TruncDate
+
+from memorybank import llm
+from memorybank.models import Bank, Chat, Fact, LLMCall, LLMEndpoint
+from memorybank.reading.vitals import last_sweep
+
+DAYS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What models cost on a day (UTC), by purpose. ``calls`` counts them."""
+
+    day: date
+    calls: int
+    costs: dict[str, Decimal]
+
+    @property
+    def cost(self) -> Decimal:
+        """All purposes together."""
+        return sum(self.costs.values(), Decimal())
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The summary model. ``up_since`` is None before its first answer and while it fails."""
+
+    name: str
+    up_since: datetime | None = None
+    retry_at: datetime | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Some banks in numbers. ``model`` is None if there is none: memory is extracted."""
+
+    due: int
+    failing: int
+    parked: int
+    held_back: int
+    capped: int
+    model: Model | None
+    last_sweep: datetime | None
+    days: tuple[Day, ...]
+
+
+def board(banks: QuerySet[Bank], now: datetime) -> Board:
+    """The board of these banks; nothing of any other is counted."""
+    ids = banks.order_by().values("pk")
+    chats = Chat.objects.filter(bank__in=ids)
+    # Of a private chat nothing is shown, not even that a line of it waits.
+    held = Fact.objects.filter(bank__in=ids).exclude(quarantine="").exclude(entry__chat__private=True)
+    return Board(
+        due=chats.due(now).count(),
+        failing=chats.failing().count(),
+        parked=chats.parked().count(),
+        held_back=held.count(),
+        capped=Bank.objects.filter(pk__in=ids, capped_at__isnull=False).count(),
+        model=_model(now),
+        last_sweep=last_sweep(),
+        days=tuple(_days(LLMCall.objects.filter(bank__in=ids), now)),
+    )
+
+
+def _model(now: datetime) -> Model | None:
+    model = llm.get("summary")
+    if model is None:
+        return None
+    endpoint = LLMEndpoint.objects.filter(fingerprint=model.fingerprint).first()
+    if endpoint is None:
+        return Model(model.model)
+    return Model(model.model, endpoint.up_since, endpoint.retry_at, endpoint.last_error)
+
+
+def _days(calls: QuerySet[LLMCall], now: datetime) -> Iterator[Day]:
+    """The last days, oldest first, those without a call as well."""
+    first = now.astimezone(UTC).date() - timedelta(days=DAYS - 1)
+    lately = calls.filter(at__gte=datetime.combine(first, time(), UTC)).annotate(day=TruncDate("at", tzinfo=UTC))
+    found = lately.order_by().values_list("day", "purpose").annotate(n=Count("pk"), cost=Sum("cost"))
+    purposes: defaultdict[date, list[tuple[str, int, Decimal]]] = defaultdict(list)
+    for day, purpose, calls_made, cost in found:
+        purposes[day].append((purpose, calls_made, cost or Decimal()))
+    for day in (first + timedelta(days=number) for number in range(DAYS)):
+        own = purposes[day]
+        yield Day(day, sum(made for _, made, _ in own), {purpose: cost for purpose, _, cost in own})
