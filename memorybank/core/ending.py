@@ -36,10 +36,11 @@ COVERED, LEAST, SURE = 0.75, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence with who says it."""
+    """A sentence with who says it; ``context`` is what else is said there, for one that names nothing itself."""
 
     text: str
     speaker: str = ""
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,11 @@ class Topic:
 def goes_on(text: str) -> bool:
     """Whether the text says that something is so for the time being."""
     return any(True for _ in _states(text))
+
+
+def is_bare(text: str) -> bool:
+    """Whether the text says so of nothing that it names: "The current answer is July 10." """
+    return any(not _topic(state, "").terms for state in _states(text))
 
 
 def ends(text: str) -> bool:
@@ -109,9 +115,11 @@ def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
     """Whether the newer one says that from now on another value holds: "it has moved to July 31"."""
     if state.re is not ONGOING:
         return False
-    about, clause = _topic(state, older.speaker), _clause(state)
+    own, clause = _topic(state, older.speaker), _clause(state)
+    about = own if own.terms else _said_in(older.context, frozenset())
     return any(
-        _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker)) for move in _moves(newer.text)
+        _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), least=len(own.terms) / 2)
+        for move in _moves(newer.text)
     )
 
 
@@ -121,11 +129,11 @@ def _moves(text: str) -> Iterator[re.Match[str]]:
         yield from (match for match in found if is_value(match["new"]) and not _is_to_come(match))
 
 
-def _shares(about: Topic, told: Topic) -> bool:
+def _shares(about: Topic, told: Topic, *, least: float) -> bool:
     """Whether the two are about one thing, beside a value of one kind."""
     shared = about.terms & told.terms
     known = len(shared) >= LEAST or bool(shared & (about.names | told.names))
-    return 2 * len(shared) >= len(about.terms) and known and about.speaker <= shared
+    return len(shared) >= least and known and about.speaker <= shared
 
 
 def _differs(clause: str, value: str) -> bool:
@@ -162,9 +170,12 @@ def _clause(match: re.Match[str]) -> str:
 def _topic(sign: re.Match[str], speaker: str) -> Topic:
     """What the clause of a sign is about, without the sign; who speaks of himself is in it."""
     rest = _without(_clause(sign), sign[0])
-    own = frozenset(terms(speaker)) if OWN.search(rest) else frozenset[str]()
-    named = (word for word in ELIDED.sub("", rest).split() if any(c.isupper() for c in word))
-    return Topic(_content(rest) | own, own.union(*map(terms, named)), own)
+    return _said_in(rest, frozenset(terms(speaker)) if OWN.search(rest) else frozenset())
+
+
+def _said_in(text: str, own: frozenset[str]) -> Topic:
+    named = (word for word in ELIDED.sub("", text).split() if any(c.isupper() for c in word))
+    return Topic(_content(text) | own, own.union(*map(terms, named)), own)
 
 
 def _content(text: str) -> frozenset[str]:

@@ -62,6 +62,8 @@ _BEFORE_VALUE = frozenset(
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _MARKS = " '\"“”„«»*_`"
 _WORD = re.compile(r"\w")
+#: So many words before a value it is denied: "can't start on 20 April".
+NEAR = 4
 #: The comma of a date parts nothing: "July 1, 2026".
 CLAUSE = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
 
@@ -147,7 +149,8 @@ def _knows(older: str, replacement: Replacement) -> bool:
     names = {term for term in set(terms(new)) - GENERIC - set(terms(replacement.old)) if term.isalpha()}
     if names & set(terms(older)) or (new and _states(older, new)):
         return True
-    return all(denies(clause) for clause in CLAUSE.split(older) if _states(clause, replacement.old))
+    before = (older[: found.start()].split()[-NEAR:] for found in _whole(replacement.old).finditer(older))
+    return all(denies(" ".join(words)) for words in before)
 
 
 def changes(turns: Sequence[Turn]) -> list[Change]:
@@ -191,8 +194,9 @@ def _mark(drafts: list[Draft], change: Change) -> None:
 def _alike(draft: Draft, change: Change) -> bool:
     """Whether a sentence that says no more than that a value is over may mean this draft: the same person's, of a
     value that looks like it ("So the old 0.19 is gone." and "0.14 euro")."""
-    old, sentence = _shapes(change.replacement.old), _shapes(change.sentence)
-    return change.speaker == draft.speaker and bool(old) and old == sentence and bool(old & _shapes(draft.text))
+    old = change.replacement.old
+    alone = bool(_NUMBER.search(old)) and set(_NUMBER.findall(change.sentence)) == set(_NUMBER.findall(old))
+    return alone and change.speaker == draft.speaker and bool(_shapes(old) & _shapes(draft.text))
 
 
 def _shapes(text: str) -> frozenset[str]:

@@ -40,6 +40,8 @@ class Talk:
     #: Patterns: how a sentence begins that leans on the one before it. Joining the two costs nothing when a word
     #: is misread, so the list may be generous.
     leaning: Words
+    #: Words with which an answer begins; what begins with another little word is mostly none.
+    answering: Words
     #: Sounds of somebody who looks for words; one that is a word elsewhere counts where this language is spoken.
     hesitations: Words
     #: Function words that may be said twice in a row; all others are stammered then.

@@ -18,7 +18,7 @@ from memorybank.core.superseding import Replacement
 from memorybank.core.turns import Draft
 from memorybank.language import tokens
 from memorybank.language.terms import terms
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
 from memorybank.reading import recall
 from memorybank.reading.recall.correcting import says
 
@@ -104,12 +104,21 @@ def _supersede_states(bank: Bank, facts: Sequence[Fact]) -> None:
     said = [fact for fact in facts if ending.ends(fact.text)]
     going_on = Fact.objects.visible().filter(bank=bank, ongoing=True, pinned=False, edited_by="")
     older = list(going_on.exclude(entry__chat=None).order_by("-pk")[:MOST_ONGOING]) if said else []
+    states = _statements(older)
     for fact in said:
         new = Statement(fact.text, fact.speaker)
-        over = [old for old in older if _precedes(old, fact) and ending.is_over(Statement(old.text, old.speaker), new)]
+        over = [old for old in older if _precedes(old, fact) and ending.is_over(states[old.pk], new)]
         Fact.objects.filter(pk__in=[old.pk for old in over]).update(superseded_by=fact)
         if not fact.quarantine:
             older = [old for old in older if old not in over]
+
+
+def _statements(facts: Sequence[Fact]) -> dict[int, Statement]:
+    """What each of the facts says; with its turn, if it names nothing itself."""
+    bare = {fact.pk: fact.citations[0] for fact in facts if ending.is_bare(fact.text)}
+    turns = Output.objects.in_bulk(bare.values())
+    said = {fact: f"{turns[turn].question}\n{turns[turn].answer}" for fact, turn in bare.items() if turn in turns}
+    return {fact.pk: Statement(fact.text, fact.speaker, said.get(fact.pk, "")) for fact in facts}
 
 
 def _chats(bank: Bank, values: Collection[str]) -> set[int | None]:

@@ -11,7 +11,7 @@ from memorybank.models import Bank, Chat, Fact, SearchDocument
 from memorybank.reading.recall import indexing
 from memorybank.writing import entries
 
-from .factories import DAY, HOUR, MONDAY, add_leaf, make_bank, sentence
+from .factories import DAY, HOUR, MONDAY, add_leaf, make_bank, say, sentence
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
@@ -49,6 +49,17 @@ def test_a_state_gives_way_to_what_ended_it_and_both_stay_traceable() -> None:
     assert list(bank.facts.visible()) == [ended, later]
     notes = services.render(bank, budget=0, recall_budget=300, question="Who has access to the vault?").recalled.text
     assert (notes.count("still has access"), notes.count("revoked")) == (1, 1)
+
+
+def test_a_value_for_now_gives_way_to_another_by_what_its_turn_is_about() -> None:
+    bank = make_bank()
+    say(bank, "a", "When does Maple launch?", answer="The current answer is July 10.", at=MONDAY)
+    leaf = add_leaf(bank, "a", ["The current answer is July 10."], at=MONDAY + HOUR)
+    turn = bank.chats.get(key="a").outputs.earliest("pk")
+    leaf.facts.update(citations=[turn.pk])
+    new = fact_of(bank, "b", "Maple moves from July 10 to July 31, 2026.", at=MONDAY + DAY)
+    entries.supersede(bank, [new])
+    assert replaced(leaf.facts.get()) == [new.pk]
 
 
 def test_one_of_a_chat_that_is_not_indexed_yet_does_too() -> None:

@@ -15,7 +15,7 @@ from memorybank.safety.escaping import escape
 
 __all__ = ["extract", "weigh"]
 
-OWN = frozenset(every(lambda pack: pack.states.own))
+ANSWERING = frozenset(every(lambda pack: (*pack.states.own, *pack.talk.answering)))
 # A leaf of a very short chat may still hold one fact or two; that of a very long one stays bounded.
 LEAST_TOKENS, MOST_TOKENS = 64, 6_000
 # Words and content words of the shortest fact: of people, and of an assistant, whose fragments are list items.
@@ -115,12 +115,12 @@ def paired(question: str, answer: str) -> str:
 
 
 def _answers(question: str, said: str) -> bool:
-    """Whether what is said next seems to answer: it takes up a word, has a number, or begins with a word that tells
-    or with the speaker.
+    """Whether what is said next seems to answer: it takes up a word, has a number, or begins as answers do or with
+    a word that tells.
 
     Else it may be about what stood before the question: "How is your dog?" "He must be so proud!"
     """
     asked = set(terms(question)) - PRAISE
     begun = next(iter(words(said.replace("’", "'"))), "").partition("'")[0]  # of "he's" the "he"
-    tells = begun in OWN or (begun not in FUNCTION and begun not in PRAISE)
+    tells = begun in ANSWERING or (begun not in FUNCTION and begun not in PRAISE)
     return bool(asked) and (tells or bool(asked & set(terms(said))) or any(c.isdigit() for c in said))
