@@ -26,7 +26,7 @@ DECISIONS: dict[str, tuple[Callable[..., int], str]] = {
     "pin": (services.pin, "pinned: always in the block"),
     "unpin": (services.unpin, "no longer pinned"),
     "hide": (services.hide, "hidden: in no prompt from now on"),
-    "restore": (services.restore, "restored"),
+    "restore": (services.restore, "restored: in prompts from the next sweep on"),
     "release": (services.release, "released: in prompts from the next sweep on"),
     "keep": (services.keep_back, "kept back for good"),
 }
