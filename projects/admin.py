@@ -199,7 +199,8 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description="What the model is told")
     def told(self, project: Project) -> SafeString:
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
-        page = reverse("memory", args=[project.tenant.slug, project.slug])
+        saved = Project.objects.get(pk=project.pk)  # in a form that is refused its slug may be no slug
+        page = reverse("memory", args=[project.tenant.slug, saved.slug])
         return _links([(address, "The exact block, with its token count"), (page, "The memory page, for its members")])
 
     @admin.display(description="Recorded so far")
