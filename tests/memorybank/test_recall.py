@@ -13,7 +13,7 @@ from memorybank.language import tokens
 from memorybank.language.terms import stem
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
-from memorybank.reading.recall import index, indexing, ranking, words
+from memorybank.reading.recall import index, indexing, ranking, tail, words
 from memorybank.reading.recall.indexing import BATCH
 from memorybank.reading.recall.searching import parsed
 from memorybank.reading.recall.words import PartialDate, asked, date_words, hashed, partial_dates
@@ -566,6 +566,7 @@ def test_where_the_words_of_a_question_meet_is_the_best_passage() -> None:
         ("Summarise the discussion about the ferry", ["ferry"]),
         ("Erkläre die Diskussion über den Kran", ["kran"]),
         ("What did they say?", []),
+        ("Who played at the concert?", ["play", "concer"]),
     ],
 )
 def test_words_of_asking_are_not_looked_for(question: str, subject: list[str]) -> None:
@@ -585,6 +586,30 @@ def test_notes_hold_what_was_said_around_the_words_of_a_question() -> None:
         bank, budget=0, recall_budget=100, question="Summarise the discussion about the ferry engine"
     )
     assert all(line.rstrip(".") in given.recalled.text for line in talk) and "roof" not in given.recalled.text
+
+
+def test_notes_on_a_talk_have_something_of_every_turn_and_no_sentence_that_tells_nothing() -> None:
+    bank = make_bank()
+    talk = [
+        "The ferry needs a new engine. The engine of the ferry rattles. The ferry's engine leaks oil. Um, yeah, okay.",
+        "Lena wants the diesel engine from Hamburg. Yeah. Uh, so.",
+        "The ferry's new engine costs 40,000 euro. Sorry, thanks.",
+    ]
+    for line in talk:
+        say(bank, "talk", line, answer="")
+    cover(bank)
+    services.reindex(bank)
+    text = services.render(
+        bank, budget=0, recall_budget=80, question="Summarise the discussion about the ferry engine"
+    ).recalled.text
+    assert "Hamburg" in text and "40,000" in text and "needs" in text
+    assert not any(word in text.lower() for word in ("yeah", "okay", "uh,", "sorry"))
+
+
+def test_each_further_sentence_of_a_turn_counts_less() -> None:
+    found = [tail.FoundSentence(1, place, "ana", "", 30, 1.0) for place in range(3)]
+    values = [sentence.value for sentence in tail.spread(found, 30)]
+    assert values == [1.0, 0.5, 0.2]
 
 
 def test_rare_words_count_more_than_common_ones() -> None:

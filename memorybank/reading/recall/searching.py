@@ -9,7 +9,7 @@ from memorybank.language import dates
 from memorybank.models import Bank, Chat, SearchDocument
 from memorybank.reading.recall import index, ranking, vectors
 from memorybank.reading.recall.ranking import IndexedTurn
-from memorybank.reading.recall.words import ASKING, PartialDate, asked, hashed, partial_dates
+from memorybank.reading.recall.words import PartialDate, about, asked, hashed, is_broad, partial_dates
 
 #: Turns looked at closely, at least. The rest shares too little with the question.
 CLOSELY = 40
@@ -19,12 +19,13 @@ BEST, MOST_AROUND = 60, 20_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as the index understands it. ``idfs`` go with ``words``; 0…1 of ``dates``: how exact they are."""
+    """A question as the index understands it. ``exact``, 0…1, goes with ``dates``."""
 
     text: str
     words: tuple[str, ...]
     dates: tuple[str, ...] = ()
     exact: tuple[float, ...] = ()
+    broad: bool = False
 
 
 @dataclass(slots=True)
@@ -40,8 +41,8 @@ def parsed(bank: Bank, question: str, now: datetime | None) -> Question:
     """The words and dates a question is about; "yesterday" is read against ``now`` in the bank's zone."""
     absolute = dates.resolve(question, now.astimezone(bank.tz).date(), replace=True) if now else question
     named = sorted(partial_dates(absolute), key=PartialDate.word)
-    about = tuple(word for word in asked(absolute) if word not in ASKING)
-    return Question(question, about, tuple(when.word() for when in named), tuple(map(_exactness, named)))
+    when = tuple(each.word() for each in named)
+    return Question(question, tuple(about(absolute)), when, tuple(map(_exactness, named)), is_broad(absolute))
 
 
 def _exactness(when: PartialDate) -> float:

@@ -15,7 +15,7 @@ from itertools import chain
 
 from memorybank.language import either, every, pack
 from memorybank.language.dates.spans import MONTHS
-from memorybank.language.terms import FUNCTION, PRAISE, terms, words
+from memorybank.language.terms import FUNCTION, PRAISE, stem, terms, words
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MOST_WORDS = 8_000
@@ -23,8 +23,11 @@ MOST_WORDS = 8_000
 MOST_ASKED = 32
 
 SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
-#: "Summarise the discussion about …": these are about the answer; what is looked for has nothing of them.
-ASKING = frozenset(chain.from_iterable(map(terms, every(lambda pack: pack.talk.asking))))
+#: What is left of words that greet, thank, agree or halt: a sentence of nothing else tells nothing.
+FILLING = frozenset(map(stem, SMALL_TALK.union(*map(words, every(lambda pack: pack.talk.hesitations)))))
+#: "Summarise the discussion about …": these are about the answer; what is looked for has nothing of them. As they are
+#: spelt, because six letters of "concerning" are those of "concert".
+ASKING = frozenset(chain.from_iterable(map(words, every(lambda pack: pack.talk.asking))))
 
 _MONTH = "|".join(MONTHS)
 _TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
@@ -98,6 +101,17 @@ def asked(question: str) -> list[str]:
     if len(found) <= MOST_ASKED:
         return found
     return found[: MOST_ASKED // 2] + found[-MOST_ASKED // 2 :]
+
+
+def about(question: str) -> list[str]:
+    """What :func:`asked` finds, without the words of asking itself."""
+    said = {stem(word) for word in words(question) if word not in ASKING}
+    return [word for word in asked(question) if word in said]
+
+
+def is_broad(question: str) -> bool:
+    """Whether it asks what was talked about rather than for one fact: it has a word of asking."""
+    return not ASKING.isdisjoint(words(question))
 
 
 def hashed(bank_id: int, word: str) -> str:
