@@ -26,7 +26,7 @@ MOVED = tuple(
     for template in pack.states.moved
 )
 MONTHS = frozenset(name for month in every(lambda pack: pack.dates.months) for name in month.casefold().split())
-DIGITS, COUNTED = re.compile(r"\d+"), re.compile(r"(\d+)\.? ([^\W\d_]+)")
+DIGITS, COUNTED = re.compile(r"\d+"), re.compile(r"(?<!\d)(\d{1,9}+)\.? ([^\W\d_]{1,40}+)")
 KANA = re.compile("[\u3040-\u309f]")
 #: "l'accès", "dell'accesso": the word is what stands behind.
 ELIDED = re.compile(r"\b[^\W\d_]{1,4}['’](?=[^\W\d_]{3})")
