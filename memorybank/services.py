@@ -76,9 +76,11 @@ __all__ = [
     "export",
     "find",
     "forget",
+    "forget_asked",
     "hide",
     "keep_back",
     "last_sweep",
+    "opt_out",
     "origins",
     "outage",
     "pin",
@@ -90,6 +92,7 @@ __all__ = [
     "release",
     "render",
     "restore",
+    "restore_asked",
     "retry_parked",
     "run",
     "set_private",
@@ -193,13 +196,18 @@ def disable(bank: Bank, *, actor: str, now: datetime | None = None) -> None:
 
 
 def configure(bank: Bank, *, actor: str, now: datetime | None = None, **changes: Any) -> None:
-    """Change max_tokens, idle_minutes, timezone, focus or redact_personal."""
+    """Change settings: budgets, idle_minutes, timezone, focus, redact_personal, keep_turns_days, keep_memory_days."""
     bank_settings.configure(bank, actor=actor, now=now or timezone.now(), **changes)
 
 
 def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime | None = None) -> None:
-    """Keep a chat out of memory at once, or let it in again."""
+    """Keep a chat out of memory and erase what came of it, at once; or let it in again."""
     bank_settings.set_private(bank, chat_key=chat_key, private=private, actor=actor, now=now or timezone.now())
+
+
+def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datetime | None = None) -> None:
+    """Leave a person out of memory, with all that was made of her words; or let her in again from now on."""
+    bank_settings.opt_out(bank, author=author, out=out, actor=actor, now=now or timezone.now())
 
 
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Report:
@@ -309,6 +317,20 @@ def clear(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime | None
 
     what = {Erasure.Kind.EVERYTHING: ""}
     return erasing.forget(bank, what, actor=actor, now=now or timezone.now(), dry_run=dry_run)
+
+
+def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime | None = None) -> list[Receipt]:
+    """Erase what somebody asked for in a chat; a receipt a turn. Raises ``ErasureRequest.DoesNotExist``."""
+    from memorybank.writing import erasing
+
+    return erasing.grant(bank, request_id, actor=actor, now=now or timezone.now())
+
+
+def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime | None = None) -> bool:
+    """She did not mean it: let in again what was suppressed for a request; whether that was still open."""
+    from memorybank.writing import wishes
+
+    return wishes.restore(bank, request_id, actor=actor, now=now or timezone.now())
 
 
 def statistics(bank: Bank) -> Statistics:

@@ -15,7 +15,7 @@ from memorybank.exceptions import LLMError, LLMRejected, unexpected
 from memorybank.models import Bank, Chat, LLMCall
 from memorybank.reading import recall, rendering
 from memorybank.reading.recall import indexing
-from memorybank.writing import queueing, rollup, slot, spending, summarising
+from memorybank.writing import queueing, retention, rollup, slot, spending, summarising
 from memorybank.writing.slot import Slot
 
 logger = logging.getLogger(__name__)
@@ -104,6 +104,7 @@ def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[
     """One round; whether anything came of it (failures make room for others), so that another may be worth while."""
     before = (report.summarised, report.rolled_up, report.failed)
     spending.resume(now)
+    expire(bank, now=now)
     indexed = index(bank, now=now, report=report)
     futile: set[int] = set()
     while chat_id := queueing.next_chat(now, bank=bank, but=futile):
@@ -115,6 +116,16 @@ def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[
         if progress:
             progress(report)
     return indexed > 0 or (report.summarised, report.rolled_up, report.failed) != before
+
+
+def expire(bank: Bank | None = None, *, now: datetime) -> None:
+    """Delete what is too old, in one bank or all. Never raises for one bank."""
+    due = Bank.objects.expiring(now)
+    for bank_id in list((due.filter(pk=bank.pk) if bank else due).values_list("pk", flat=True)):
+        try:
+            retention.expire(bank_id, now=now)
+        except Exception as error:
+            logger.error("bank %s: retention: %s", bank_id, unexpected(error))
 
 
 def index(bank: Bank | None = None, *, now: datetime, report: Report | None = None) -> int:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memorybank import conf, llm, sweeping
 from memorybank.language import tokens
-from memorybank.models import Sweep
+from memorybank.models import Bank, Sweep
 from memorybank.reading import recall
 from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import redact
@@ -54,6 +54,8 @@ def sweep(self: "Task[Any, Any]") -> None:
     Sweep.objects.note(now)
     spending.resume(now)
     expires = max(_expiry(self), now + _until_the_next())
+    if Bank.objects.expiring(now).exists():
+        expire.apply_async((), expires=expires)
     if indexing.due() or recall.embedding_is_due():
         index.apply_async((), expires=expires)
     if queueing.waits(now):
@@ -109,6 +111,12 @@ def _ends() -> bool:
 def index() -> None:
     """Index the turns that wait, and embed them if there is a model. Run twice at once, one of the two does it."""
     sweeping.index(now=timezone.now())
+
+
+@shared_task
+def expire() -> None:
+    """Delete what is too old. Run twice at once, one of the two does it."""
+    sweeping.expire(now=timezone.now())
 
 
 def _expiry(task: "Task[Any, Any]") -> datetime:

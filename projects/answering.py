@@ -106,7 +106,7 @@ def _earlier(chat: Chat, before: Output | None) -> Iterator[Exchange]:
     outputs = Output.objects.filter(chat=chat, status=Output.Status.OK).order_by("-pk")
     if before is not None:
         outputs = outputs.filter(pk__lt=before.pk)
-    for output in outputs.only("question", "answer").iterator(chunk_size=50):
+    for output in outputs.exclude(question="", answer="").only("question", "answer").iterator(chunk_size=50):
         yield Exchange(output.question, output.answer)
 
 

@@ -20,7 +20,10 @@ from .models import Membership, Project, Role
 MAX_MESSAGE_CHARS = 100_000
 
 #: The bank's settings that the project page offers.
-BANK_SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap")
+BANK_SETTINGS = (
+    *("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap"),
+    *("keep_turns_days", "keep_memory_days"),
+)
 
 
 class MessageForm(forms.Form):
@@ -95,6 +98,8 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
     focus = _bank_field("focus")
     redact_personal = _bank_field("redact_personal")
     monthly_cap = _bank_field("monthly_cap")
+    keep_turns_days = _bank_field("keep_turns_days")
+    keep_memory_days = _bank_field("keep_memory_days")
 
     class Meta:
         model = Project

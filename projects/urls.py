@@ -39,6 +39,7 @@ urlpatterns = [
     path(f"{CHAT}messages", endpoint.messages, name="messages"),
     path(f"{CHAT}messages/<turn:turn>/retry", endpoint.retry_message, name="retry-message"),
     path(f"{CHAT}turns/<turn:turn>/retry", views.retry, name="retry"),
+    path(f"{CHAT}turns/<turn:turn>/remember", views.remember, name="remember"),
     path(f"{CHAT}private", views.private, name="private"),
     path(MEMORY, memory_pages.now_page, name="memory"),
     path(f"{MEMORY}facts", memory_pages.facts_page, name="memory-facts"),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Chat, Output
+from memorybank.models import Chat, ErasureRequest, Output
 from memorybank.services import PromptMemory
 
 from . import access, answering
@@ -118,6 +118,17 @@ def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int
     return redirect(f"{page}#turn-{TurnNumber().to_url(given.output.pk)}")
 
 
+@require_POST
+@login_required
+def remember(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+    """Take back a wish to have something forgotten, or what was mistaken for one."""
+    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    asked = found.bank.erasure_requests.filter(chat=conversation.chat, asked_in=turn).first()
+    if asked:
+        services.restore_asked(found.bank, request_id=asked.pk, actor=request.user.get_username())
+    return redirect(f"{reverse('chat', args=[tenant, project, key])}#turn-{TurnNumber().to_url(turn)}")
+
+
 def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
     """A message from the form: the page again, with the text still in the composer if it was refused."""
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
@@ -151,6 +162,7 @@ def _show(
             "trial": trial,
             "given": _given(project, chat, turns),
             "unsent": _unsent(project, chat, turns),
+            "asked": _asked(turns),
             "model": llm.get("chat"),
             "form": form,
             "problem": problem,
@@ -173,6 +185,13 @@ def _awaited(turns: list[Output]) -> set[int]:
     """Those that somebody may still be answering."""
     now, patience = timezone.now(), answering.patience()
     return {turn.pk for turn in turns if turn.is_awaited(now, patience)}
+
+
+def _asked(turns: list[Output]) -> set[int]:
+    """Those in which she asked to have something forgotten, and which wait for the owners."""
+    withheld = [turn.pk for turn in turns if turn.withheld]
+    waiting = ErasureRequest.objects.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
+    return set(waiting.values_list("asked_in", flat=True)) if withheld else set()
 
 
 def _given(project: Project, chat: Chat, turns: list[Output]) -> PromptMemory | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from memorybank.language.guards import Directions, Instructions, Personal, Secrets
-from memorybank.language.sections import Changes, Clauses, Dates, Kinds, Numbers, States, Talk, Vocabulary
+from memorybank.language.sections import Changes, Clauses, Dates, Kinds, Numbers, States, Talk, Vocabulary, Wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Pack:
     personal: Personal
     instructions: Instructions
     directions: Directions
+    wishes: Wishes
 
 
 @dataclass(frozen=True, slots=True)

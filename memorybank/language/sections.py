@@ -182,3 +182,15 @@ class States:
     upcoming: Words
     #: Words by which speakers speak of themselves.
     own: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How somebody asks to have forgotten what she said. Patterns of whole sentences; no talk of code or files."""
+
+    #: Patterns: what may stand before it, as "please" or "sorry".
+    lead: Words
+    #: ``{{about}}`` in a pattern is what it is about; without it, what was said last is meant.
+    forget: Words
+    #: What the answer says then: a sentence each.
+    done: Words

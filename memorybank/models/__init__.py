@@ -6,7 +6,7 @@ from .bank import Bank, Event
 from .block import StoredBlock
 from .chat import Chat
 from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
-from .erasure import Erasure
+from .erasure import Erasure, ErasureRequest, OptOut
 from .fact import Fact, FactQuerySet, Standing
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
@@ -24,6 +24,7 @@ __all__ = [
     "Embedding",
     "Entry",
     "Erasure",
+    "ErasureRequest",
     "Event",
     "Fact",
     "FactQuerySet",
@@ -31,6 +32,7 @@ __all__ = [
     "LLMCall",
     "LLMEndpoint",
     "MaskedValue",
+    "OptOut",
     "Output",
     "PromptCount",
     "SearchDocument",

@@ -21,6 +21,7 @@ MIN_TOKENS, MAX_TOKENS = 200, 32_000
 #: Recalled notes may be switched off (0).
 MAX_RECALL_TOKENS = 8_000
 MAX_IDLE_MINUTES = 7 * 24 * 60
+MAX_DAYS = 36_500
 
 
 class BankQuerySet(LeasedQuerySet["Bank"]):
@@ -29,6 +30,10 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
     def compressible(self, now: datetime) -> BankQuerySet:
         """Banks whose ladder may have something to roll up at ``now``, longest waiting first."""
         return self.filter(enabled=True, compress_at__lte=now).leasable(now).order_by("compress_at", "pk")
+
+    def expiring(self, now: datetime) -> BankQuerySet:
+        """Banks, on or off, in which something may have grown too old."""
+        return self.filter(expire_at__lte=now).order_by("expire_at", "pk")
 
     def rested(self, now: datetime) -> BankQuerySet:
         """Banks that were not settled a moment before ``now``; a time ahead of ``now`` is no rest to keep."""
@@ -114,12 +119,30 @@ class Bank(Leased):
         help_text="What memory may cost a month (UTC), in the currency of the prices; empty: no cap. At the cap it is "
         "extracted without a model, and made anew when there is money again.",
     )
+    keep_turns_days = models.PositiveIntegerField(
+        "days to keep turns",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS)],
+        help_text="After so many days the words of a turn are deleted; empty: never.",
+    )
+    keep_memory_days = models.PositiveIntegerField(
+        "days to keep memory",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS)],
+        help_text="After so many days what memory holds of a day is deleted, whatever was made of it; empty: never.",
+    )
     disclosure_accepted_by = models.CharField(max_length=200, blank=True, editable=False)
     disclosure_accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Bumped by every erasure.")
     version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Bumped by every change.")
     capped_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Since when it is at its cap.")
+    remembers_since = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Of what was said before, memory takes no word."
+    )
+    expire_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When something may be too old.")
     compress_at = models.DateTimeField(null=True, blank=True, editable=False)
     settled_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Workers give it a rest.")
     turn = models.PositiveBigIntegerField(
@@ -148,6 +171,8 @@ class Bank(Leased):
         indexes = [
             # Read by BankQuerySet.compressible on every sweep; a settled bank is not in it.
             models.Index(name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)),
+            # Read by BankQuerySet.expiring on every sweep; banks that keep everything are not in it.
+            models.Index(name="bank_expiring", fields=["expire_at"], condition=Q(expire_at__isnull=False)),
             # Read by BankQuerySet.serve before every chat; banks with nothing due are not in it.
             models.Index(name="bank_in_line", fields=["turn"], condition=Q(turn__isnull=False)),
             # Read by spending.resume on every sweep; banks below their cap are not in it.
@@ -184,6 +209,10 @@ class Event(models.Model):
         RETRY = "retry"
         PRIVATE = "private"
         PUBLIC = "public"
+        ASK = "ask", "Ask to forget"
+        RESTORE = "restore"
+        OPT_OUT = "opt_out", "Opt out"
+        OPT_IN = "opt_in", "Opt in"
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="events")
     actor = models.CharField(max_length=200)

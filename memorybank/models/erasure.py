@@ -1,15 +1,18 @@
-"""What was erased, and by whose wish: receipts that hold no word of it, and keep it from coming back."""
+"""What was erased, who wants to be left out, and what somebody wants erased: rows that hold no word of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import ClassVar
 
 from django.db import models
+from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from .bank import Bank
+from .chat import Chat
+from .output import Output
 
 #: What may be named: ("chat", its key), ("author", who), ("output", the key of its chat, its own), ("everything",).
 Subject = tuple[str, ...]
@@ -62,3 +65,68 @@ class Erasure(models.Model):
         """What a subject is known by; nobody without the site's key can try names, nor compare two banks."""
         said = "\x00".join((str(bank.pk), *subject))
         return salted_hmac("memorybank.erased", said, algorithm="sha256").hexdigest()[:40]
+
+
+class OptOutQuerySet(models.QuerySet["OptOut"]):
+    """Sets of people who are left out."""
+
+    def tellable(self, bank: Bank, outputs: Iterable[Output]) -> list[Output]:
+        """Those of which memory may hold words: nobody is left out or took them back, and they are not too old."""
+        until = dict(self.filter(bank=bank).values_list("author", "until"))
+        since = bank.remembers_since
+
+        def may(output: Output) -> bool:
+            people = [name for name in (output.author, output.said_by, output.answered_by) if name in until]
+            out = any((end := until[name]) is None or output.created_at < end for name in people)
+            return not (out or output.withheld or (since and output.created_at < since))
+
+        return [output for output in outputs if may(output)]
+
+
+class OptOut(models.Model):
+    """A person of whose words a bank makes no memory; after ``until``, only of what she said before."""
+
+    # Its index is the constraint's, which begins with it.
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="opt_outs", db_index=False)
+    author = models.CharField(max_length=200)
+    until = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[OptOutQuerySet] = OptOutQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            # In and out at once would make "may her words be used" ambiguous; and its index finds a bank's.
+            models.UniqueConstraint(name="opt_out_once", fields=["bank", "author"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"opt-out {self.pk}"
+
+
+class ErasureRequest(models.Model):
+    """Somebody asked in a chat that what she said be forgotten: out of memory at once, erased when an owner says so."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        RESTORED = "restored"
+        ERASED = "erased"
+
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="erasure_requests")
+    chat = models.ForeignKey(Chat, models.SET_NULL, related_name="+", null=True)
+    asked_in = models.PositiveBigIntegerField(db_index=True, help_text="The turn in which it was asked.")
+    author = models.CharField(max_length=200)
+    outputs = models.JSONField(help_text="Ids of the turns that are meant, that one among them.")
+    facts = models.JSONField(default=list, help_text="Ids of the facts that were hidden for it.")
+    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    asked_at = models.DateTimeField()
+    closed_by = models.CharField(max_length=200, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(name="erasure_request_closed", condition=Q(state="open") | ~Q(closed_by="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"request {self.pk}"

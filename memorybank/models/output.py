@@ -26,6 +26,10 @@ class OutputQuerySet(models.QuerySet["Output"]):
         """The others: what may be asked again."""
         return self.exclude(status=Output.Status.OK)
 
+    def with_words(self) -> OutputQuerySet:
+        """Outputs that still say something."""
+        return self.exclude(question="", answer="", messages=[])
+
     def with_keys(self, keys: Iterable[str]) -> OutputQuerySet:
         """Outputs with one of the outer app's ids; those without any are left out, as in the index."""
         return self.filter(key__in=keys).exclude(key="")
@@ -66,6 +70,7 @@ class Output(models.Model):
     messages = models.JSONField(default=list, blank=True)
     status = models.CharField(max_length=10, choices=Status, default=Status.OK)
     error = models.CharField(max_length=500, blank=True, help_text="Why there is no answer, in the model's words.")
+    withheld = models.BooleanField(default=False, help_text="Its author asked to forget it; memory has no word of it.")
     created_at = models.DateTimeField(help_text="When it was asked first.")
     asked_at = models.DateTimeField(
         null=True, blank=True, help_text="When it was last asked, while it is not ok: tells attempts apart."
@@ -86,6 +91,11 @@ class Output(models.Model):
 
     def __str__(self) -> str:
         return f"output {self.pk}"
+
+    @property
+    def has_words(self) -> bool:
+        """Whether anything of what was said is left; the row of a turn that grew too old stays, to be cited."""
+        return bool(self.question or self.answer or self.messages)
 
     def is_awaited(self, now: datetime, patience: timedelta) -> bool:
         """Whether somebody may still be answering it; what is pending for longer was given up in silence."""

@@ -1,5 +1,6 @@
 """What people decide about a bank: its settings, what is private. Validated, and on the audit trail."""
 
+from collections import Counter
 from datetime import datetime
 from typing import Any
 from zoneinfo import available_timezones
@@ -9,14 +10,18 @@ from django.db import transaction
 
 from memorybank.audit import log
 from memorybank.exceptions import DisclosureRequired, InvalidInput
-from memorybank.models import Bank, Chat, Event, SearchDocument
+from memorybank.models import Bank, Chat, Event, OptOut, SearchDocument
 from memorybank.reading import rendering
 from memorybank.reading.recall import remasking
 from memorybank.writing import recording
 from memorybank.writing.outputs import storable
 
 MAX_FOCUS = 1000
-SETTINGS = ("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap")
+KEEPING = ("keep_turns_days", "keep_memory_days")
+SETTINGS = (
+    *("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap"),
+    *KEEPING,
+)
 #: Settings that change how a turn is masked or dated, and so what recall has made of it.
 REWRITES = {"timezone", "redact_personal"}
 
@@ -65,6 +70,7 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
         _require_valid(row)
         if changed:
             row.version, row.compress_at = row.version + 1, now
+            row.expire_at = now if any(getattr(row, name) for name in KEEPING) else None
             row.save()
             Chat.objects.schedule(row)
             if not REWRITES.isdisjoint(changed):
@@ -83,6 +89,25 @@ def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: da
     with transaction.atomic():
         chat = recording.set_private(bank, chat_key=chat_key, private=private)
         log(bank, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
+
+
+def opt_out(bank: Bank, *, author: str, out: bool, actor: str, now: datetime) -> None:
+    """Leave a person out of memory from now on, with all that was made of her words; or let her in again.
+
+    Her turns stay in her chats. What she says while she is out is never made memory, not later either.
+    """
+    if not author:
+        raise InvalidInput("author: must not be empty.")
+    from memorybank.writing import unlearning
+
+    counts, shown = Counter[str](), unlearning.Shown.of(bank)
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        OptOut.objects.update_or_create(bank=row, author=author, defaults={"until": None if out else now})
+        if out:
+            unlearning.leave_out(row, author, shown, counts)
+        log(row, actor, Event.Action.OPT_OUT if out else Event.Action.OPT_IN, now, facts=counts["facts"])
+    rendering.refresh(bank.pk, now=now)
 
 
 def retry_parked(bank: Bank, *, actor: str, chat_key: str, now: datetime) -> int:

@@ -23,12 +23,23 @@ from memorybank.core import transcript
 from memorybank.core.reports import COUNTED, Receipt
 from memorybank.exceptions import InvalidInput
 from memorybank.language import tokens
-from memorybank.models import CARRIED, Bank, Embedding, Entry, Erasure, Event, MaskedValue, Output, StoredBlock
+from memorybank.models import (
+    CARRIED,
+    Bank,
+    Embedding,
+    Entry,
+    Erasure,
+    ErasureRequest,
+    Event,
+    MaskedValue,
+    Output,
+    StoredBlock,
+)
 from memorybank.models.erasure import Subject
 from memorybank.reading import rendering
 from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import Masker
-from memorybank.writing import unlearning
+from memorybank.writing import unlearning, wishes
 from memorybank.writing.unlearning import Shown
 
 #: Values looked for in one query.
@@ -86,6 +97,15 @@ def forget(bank: Bank, what: Mapping[Kind, str | int | None], *, actor: str, now
         for chat in chats:
             indexing.follow(chat)
     return receipt
+
+
+def grant(bank: Bank, request_id: int, *, actor: str, now: datetime) -> list[Receipt]:
+    """Erase what somebody asked for in a chat; a receipt a turn. Raises ``ErasureRequest.DoesNotExist``."""
+    request = bank.erasure_requests.get(pk=request_id)
+    if not wishes.close(request, ErasureRequest.State.ERASED, actor, now):
+        return []
+    there = list(Output.objects.filter(chat__bank=bank, pk__in=request.outputs).values_list("pk", flat=True))
+    return [forget(bank, {Kind.OUTPUT: pk}, actor=actor, now=now, dry_run=False) for pk in there]
 
 
 # --- what is meant ------------------------------------------------------------------------------------
@@ -150,6 +170,7 @@ def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: 
             doomed.halves, ["question", "answer", "author", "said_by", "answered_by", "messages"]
         )
         gone = unlearning.unlearn(bank, touched, shown, counts)
+        bank.chats.filter(pk__in=touched).update(title="")  # it may quote what went
         empty = bank.chats.filter(pk__in=touched, outputs=None)
     counts["chats"] = empty.count()
     bank.refresh_from_db()
@@ -157,6 +178,7 @@ def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: 
     empty.delete()
     if doomed.kind == Kind.EVERYTHING:
         bank.blocks.all().delete()
+        Bank.objects.filter(pk=bank.pk).update(remembers_since=now)
     return list(bank.chats.filter(pk__in=touched).values_list("pk", flat=True))
 
 

@@ -1,14 +1,16 @@
 """Writing an output down and completing it: validated, in one short transaction, without any model."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import F
 
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Chat, Output, SearchDocument, StoredBlock
+from memorybank.models import Bank, Chat, Output, StoredBlock
 from memorybank.writing.admission import not_erased
 from memorybank.writing.outputs import NewOutput, Outcome, as_json, storable
 
@@ -36,7 +38,10 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
             return known, False
         if known:
             known.delete()
-        return _add(locked, chat, new, at=new.created_at), True
+        output = _add(locked, chat, new, at=new.created_at)
+        if new.status in (Output.Status.OK, Output.Status.PENDING):
+            _hear(locked, output, now)
+        return output, True
 
 
 def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime) -> list[Output | None]:
@@ -84,6 +89,12 @@ def _made(
         made.append(output)
         known[chat.pk, new.key] = output
     return made, replaced
+
+
+def _hear(bank: Bank, output: Output, now: datetime) -> None:
+    from memorybank.writing import wishes  # the words of all languages, which no other command needs
+
+    wishes.hear(bank, output, now)
 
 
 def ask_again(bank: Bank, output_id: int, *, now: datetime) -> Output:
@@ -161,6 +172,9 @@ def _new_key() -> str:
 
 
 def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: datetime) -> Output:
+    from memorybank.writing import wishes
+
+    said = f"\n\n{notice}" if (notice := wishes.notice(known)) else ""
     answered = NewOutput(
         chat_key=chat.key,
         author=known.author,
@@ -168,14 +182,18 @@ def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: dateti
         answered_by=known.answered_by,
         question=known.question,
         created_at=known.created_at,
-        answer=outcome.answer,
+        answer=f"{outcome.answer}{said}",
         messages=known.messages,
         key=known.key,
         title=outcome.title,
     )
     answered.require_valid(now)
+    before = known.pk
     known.delete()
-    return _add(bank, chat, answered, at=now)
+    output = _add(bank, chat, answered, at=now)
+    if known.withheld:
+        wishes.follow(before, output)
+    return output
 
 
 def _add(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> Output:
@@ -224,16 +242,16 @@ def _note(bank: Bank, chat: Chat, *, at: datetime, counts: bool = False) -> None
 
 
 def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
-    """Keep a chat out of memory, or let it in again; its turns stay. Its words leave the stored block at once."""
+    """Keep a chat out of memory, and erase what came of it; or let it in again, as if it were new. Its turns stay."""
+    from memorybank.writing import unlearning
+
     with transaction.atomic():
         bank = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().get(bank=bank, key=chat_key)
+        if chat.private == private:
+            return chat
         chat.private = private
-        chat.due_at = chat.next_due(bank)
-        if private:
-            SearchDocument.objects.filter(chat=chat).delete()
-            chat.indexed_through = 0
-        chat.index_due = bank.enabled and not private and chat.summarised_through > chat.indexed_through
-        chat.save(update_fields=["private", "due_at", "indexed_through", "index_due"])
-        StoredBlock.objects.withdraw(bank, chats=[chat.key] if private else [])
+        gone = unlearning.unlearn_chat(bank, chat, Counter())
+        Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
+        StoredBlock.objects.withdraw(bank, chats=[chat.key] if private else [], facts=gone)
     return chat

@@ -19,7 +19,7 @@ from memorybank.core import transcript
 from memorybank.core.periods import period_start
 from memorybank.core.turns import Turn
 from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale, blurred
-from memorybank.models import BY_HAND, Bank, Chat, Entry, Fact, Granularity, MaskedValue, Output
+from memorybank.models import BY_HAND, Bank, Chat, Entry, Fact, Granularity, MaskedValue, OptOut, Output
 from memorybank.models.ledger import backoff
 from memorybank.reading.recall import indexing, remasking
 from memorybank.reading.recall.documents import Document
@@ -88,7 +88,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
         return None, True
     bank = chat.bank
     masker = MaskedValue.objects.masker(bank)
-    turns = transcript.read(batch.outputs, tz=bank.tz, masker=masker)
+    turns = transcript.read(OptOut.objects.tellable(bank, batch.outputs), tz=bank.tz, masker=masker)
     for fact in batch.known:  # a model reads them, too
         fact.text = masker.again(fact.text)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
@@ -205,7 +205,12 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     leaf = _leaf(chat, bank, batch, notes)
     if batch.rebuilds:
         again = {draft.text for draft in notes.drafts} if batch.mends else set()  # digests and newer facts name them
-        replaceable = {fact.pk for fact in leaf.facts.all() if not (fact.settled_by_hand or fact.text in again)}
+        lasting = {output.pk for output in batch.outputs if not output.has_words}  # nobody can read these again
+        replaceable = {
+            fact.pk
+            for fact in leaf.facts.all()
+            if not (fact.settled_by_hand or fact.text in again or lasting.intersection(fact.citations))
+        }
     else:
         replaceable = {fact.pk for fact in batch.known if fact.pk in notes.replaced}
     Fact.objects.filter(pk__in=replaceable).delete()

@@ -4,16 +4,29 @@ A model that wrote a line had read its neighbours, too. So of whatever was made 
 only if every word of it stands in the turns that it cites and that are left.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
+
+from django.db.models import F, Q
 
 from memorybank.core import transcript
 from memorybank.core.periods import Granularity, period_start
 from memorybank.language import dates
 from memorybank.language.terms import terms
-from memorybank.models import Bank, Chat, Entry, Fact, MaskedValue, Output, SearchDocument
+from memorybank.models import (
+    EXTRACTIVE,
+    Bank,
+    Chat,
+    Entry,
+    Fact,
+    MaskedValue,
+    OptOut,
+    Output,
+    SearchDocument,
+    StoredBlock,
+)
 from memorybank.safety.redaction import Masker
 
 
@@ -64,7 +77,7 @@ def read_ahead(shown: Shown, touched: Mapping[int, Collection[int]]) -> None:
 def unlearn(bank: Bank, touched: Mapping[int, Collection[int]], shown: Shown, counts: Counter[str]) -> set[int]:
     """Take outputs, given by chat, out of all that was made of them; the facts that went.
 
-    The caller holds ``bank`` and has deleted the outputs, or a half of each.
+    The caller holds ``bank`` and has deleted the outputs, or a half of each, or said that they are not to be told.
     """
     chats = bank.chats.select_for_update().filter(pk__in=touched).order_by("pk")
     leaves = touched_leaves(touched)
@@ -73,9 +86,22 @@ def unlearn(bank: Bank, touched: Mapping[int, Collection[int]], shown: Shown, co
     for leaf in leaves:
         gone |= _strip_leaf(bank, leaf, set(touched[leaf.chat_id or 0]), shown, counts)
     for chat in chats:
-        chat.title = ""  # it may quote what went
         _settle(bank, chat, counts)
     return gone | strip_digests(above, gone, counts)
+
+
+def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str]) -> None:
+    """Take all that was made of somebody's words out of memory, with whoever is at work on it; her turns stay.
+
+    The caller holds ``bank`` and has said that they are not to be told.
+    """
+    hers = Q(author=author) | Q(said_by=author) | Q(answered_by=author)
+    touched: dict[int, set[int]] = defaultdict(set)
+    for chat, output in Output.objects.filter(hers, chat__bank=bank).values_list("chat", "pk"):
+        touched[chat].add(output)
+    gone = unlearn(bank, touched, shown, counts)
+    Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
+    StoredBlock.objects.withdraw(bank, facts=gone)
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
@@ -109,9 +135,10 @@ def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
 def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts: Counter[str]) -> set[int]:
     """Its facts without those that cannot stand on what is left; a leaf of which nothing is left goes."""
     covered = Output.objects.remembered().filter(chat=leaf.chat, pk__range=(leaf.first_output, leaf.last_output))
-    left = {output.pk: output for output in covered}
+    left = list(covered)
+    told = {output.pk: output for output in OptOut.objects.tellable(bank, left)}
     facts = list(leaf.facts.all())
-    going = [fact for fact in facts if not _stands(fact, left, touched, shown)]
+    going = [fact for fact in facts if not _stands(fact, leaf, told, touched, shown)]
     counts["facts"] += len(going)
     if not left:
         counts["summaries"] += 1
@@ -119,10 +146,10 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
         return {fact.pk for fact in going}
     Fact.objects.filter(pk__in=[fact.pk for fact in going]).delete()
     leaf.facts.exclude(original="").update(original="", original_speaker="")  # what a model wrote there, once
-    leaf.stale = leaf.stale or any(not left.keys().isdisjoint(fact.citations) for fact in going)
+    leaf.stale = leaf.stale or any(not told.keys().isdisjoint(fact.citations) for fact in going)
     leaf.tokens -= sum(fact.tokens for fact in going)
     leaf.output_count, leaf.updates = len(left), leaf.updates + 1
-    times = [output.created_at for output in left.values()]
+    times = [output.created_at for output in left]
     leaf.first_at, leaf.last_at = min(times), max(times)
     if leaf.parent_id is None:  # else it stays where it was rolled up
         leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
@@ -130,12 +157,15 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
     return {fact.pk for fact in going}
 
 
-def _stands(fact: Fact, left: Mapping[int, Output], touched: set[int], shown: Shown) -> bool:
-    if not left.keys() >= set(fact.citations):
+def _stands(fact: Fact, leaf: Entry, told: Mapping[int, Output], touched: set[int], shown: Shown) -> bool:
+    if not told.keys() >= set(fact.citations):
         return False
+    cited = [told[output] for output in fact.citations]
+    if not all(output.has_words for output in cited):  # so nobody can look; extraction quotes
+        return (fact.detail or leaf.method == EXTRACTIVE) and not fact.text.startswith("(")
     if fact.edited_by and touched.isdisjoint(fact.citations):  # a person's own words
         return True
-    said = frozenset[str]().union(*(shown.words(left[output]) for output in fact.citations))
+    said = frozenset[str]().union(*map(shown.words, cited))
     return said.issuperset(terms(fact.text))
 
 

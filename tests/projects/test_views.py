@@ -616,8 +616,25 @@ class SharedMemoryTest(Cast):
         self.assertIn("Thursday", prompt)
 
         services.set_private(self.apollo.bank, chat_key="told", private=False, actor="alice", now=NOON)
-        services.run(bank=self.apollo.bank, now=NOON)
+        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=1))
         self.assertIn("Lisbon", self.prompt_of(self.bob))
+
+    def test_who_asks_to_forget_is_told_so_and_takes_it_back_with_one_click(self) -> None:
+        self.switch_on(self.apollo)
+        chat = self.begin_chat(self.alice, self.apollo)
+        for message in (self.SECRET, "Please forget that."):
+            self.say(self.alice, chat, message)
+        page = self.client.get(self.chat_url(chat)).content.decode()
+        self.assertIn("out of memory", page)
+        asked = Output.objects.get(question="Please forget that.")
+        address = reverse("remember", args=["acme", "apollo", chat.key, asked.pk])
+        self.assertIn(address, page)
+        self.client.force_login(self.bob)
+        self.assertEqual(self.client.post(address).status_code, 404)
+        self.client.force_login(self.alice)
+        self.client.post(address)
+        self.assertFalse(Output.objects.filter(withheld=True).exists())
+        self.assertNotIn("out of memory", self.client.get(self.chat_url(chat)).content.decode())
 
     def test_the_chat_path_reads_memory_in_two_queries(self) -> None:
         self.switch_on(self.apollo)

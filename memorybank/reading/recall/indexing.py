@@ -15,7 +15,7 @@ from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.turns import Turn
 from memorybank.exceptions import unexpected
-from memorybank.models import Bank, Chat, MaskedValue, Output, SearchDocument
+from memorybank.models import Bank, Chat, MaskedValue, OptOut, Output, SearchDocument
 from memorybank.reading.recall import remasking
 from memorybank.reading.recall.documents import Document, documents
 from memorybank.reading.recall.words import indexed
@@ -92,7 +92,8 @@ def _read(chat: Chat, outputs: list[Output], masker: Masker) -> list[Document]:
     if not outputs:
         return []
     earlier = chat.outputs.remembered().filter(pk__lt=outputs[0].pk).order_by("-pk")[:CONTEXT]
-    read = transcript.read([*reversed(earlier), *outputs], tz=chat.bank.tz, masker=masker)
+    told = OptOut.objects.tellable(chat.bank, [*reversed(earlier), *outputs])
+    read = transcript.read(told, tz=chat.bank.tz, masker=masker)
     return documents(read, after=outputs[0].pk - 1, encoding=conf.current().encoding)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memorybank import services
-from memorybank.models.bank import MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
+from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 
 from ..base import ACTOR, MemoryCommand, add_project_argument, between, find_project
 
@@ -19,6 +19,8 @@ OPTIONS = {
     "timezone": "timezone",
     "focus": "focus",
     "monthly_cap": "monthly_cap",
+    "keep_turns": "keep_turns_days",
+    "keep_memory": "keep_memory_days",
 }
 
 
@@ -60,6 +62,13 @@ class Command(MemoryCommand):
             type=_amount,
             help="what memory may cost a month, in the currency of the prices, such as 25 or 0.50; “none”: no cap",
         )
+        for name, what in (("turns", "the words of turns"), ("memory", "what memory holds of a day")):
+            parser.add_argument(
+                f"--keep-{name}",
+                metavar="DAYS",
+                type=between(0, MAX_DAYS, "days"),
+                help=f"delete {what} after so many days; 0: never",
+            )
         parser.add_argument("--json", action="store_true", help="print the settings as JSON")
 
     def handle(self, *, project: str, enable: bool | None, json: bool, **options: Any) -> None:
@@ -67,6 +76,7 @@ class Command(MemoryCommand):
         changes = {field: options[name] for name, field in OPTIONS.items() if options[name] is not None}
         if changes.get("monthly_cap") is NO_CAP:
             changes["monthly_cap"] = None
+        changes |= {field: None for field in ("keep_turns_days", "keep_memory_days") if changes.get(field) == 0}
         if changes:
             services.configure(bank, actor=ACTOR, **changes)
         if enable:

@@ -1,0 +1,71 @@
+"""What has grown too old goes: the words of turns by their age, and what memory holds by its own, derived text too.
+
+The row of a turn stays, without a word, because facts cite it and coverage counts it.
+"""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F
+
+from memorybank.audit import log
+from memorybank.models import Bank, Chat, Entry, Event, Fact, Output, SearchDocument, StoredBlock
+from memorybank.reading import rendering
+
+#: How often a bank is looked at that does not keep everything.
+EVERY = timedelta(days=1)
+ACTOR = "retention"
+
+
+def expire(bank_id: int, *, now: datetime) -> Counter[str]:
+    """Delete what is too old in a bank; how much that was. Nothing if another worker has just looked."""
+    counts = Counter[str]()
+    with transaction.atomic():
+        if not Bank.objects.filter(pk=bank_id).expiring(now).update(expire_at=now + EVERY):
+            return counts
+        bank = Bank.objects.select_for_update().get(pk=bank_id)
+        gone: set[int] = set()
+        if bank.keep_turns_days:
+            _expire_turns(bank, now - timedelta(days=bank.keep_turns_days), counts)
+        if bank.keep_memory_days:
+            gone = _expire_memory(bank, now - timedelta(days=bank.keep_memory_days), counts)
+        if counts.total():
+            Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
+            StoredBlock.objects.withdraw(bank, facts=gone)
+            log(bank, ACTOR, Event.Action.ERASE, now, **{name: count for name, count in counts.items() if count})
+    if counts.total():
+        rendering.refresh(bank_id, now=now)
+    return counts
+
+
+def _expire_turns(bank: Bank, limit: datetime, counts: Counter[str]) -> None:
+    """The words of turns, their documents and vectors, and titles, which quote them."""
+    outputs = Output.objects.filter(chat__bank=bank, created_at__lt=limit)
+    SearchDocument.objects.filter(output__in=outputs).delete()
+    Chat.objects.filter(bank=bank, last_output_at__lt=limit).update(title="")
+    counts["turns"] = outputs.with_words().update(question="", answer="", messages=[], error="")
+
+
+def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int]:
+    """Facts of the days before, whoever settled them, and the lines that rest on them; no old turn is read from now on.
+
+    The leaves stay, empty: they say which turns have been read.
+    """
+    Bank.objects.filter(pk=bank.pk).update(remembers_since=max(bank.remembers_since or limit, limit))
+    documents = SearchDocument.objects.filter(bank=bank, said_at__lt=limit)
+    counts["documents"] = documents.count()
+    documents.delete()
+    old = bank.facts.filter(entry__in=bank.entries.leaves(), said_on__lt=limit.astimezone(bank.tz).date())
+    gone, leaves = set(old.values_list("pk", flat=True)), set(old.values_list("entry", flat=True))
+    if not gone:
+        return gone
+    counts["facts"] = len(gone)
+    above = set(Entry.objects.filter(pk__in=leaves).above().values_list("pk", flat=True))
+    lines = set(Fact.objects.filter(entry__in=above).values_list("pk", flat=True))
+    old.delete()
+    for leaf in Entry.objects.filter(pk__in=leaves):
+        leaf.tokens = sum(leaf.facts.values_list("tokens", flat=True))
+        leaf.save(update_fields=["tokens"])
+    Entry.objects.filter(pk__in=above).drop(gone)
+    return gone | lines.difference(Fact.objects.filter(pk__in=lines).values_list("pk", flat=True))
