@@ -223,7 +223,15 @@ class ProjectAdmin(TenantScoped):
         return deletion("project", objs, Bank.objects.filter(project__in=objs))
 
 
-LISTS = {"facts": "fact", "entries": "entry", "chats": "chat", "LLM calls": "llmcall", "events": "event"}
+LISTS = {
+    "facts": "fact",
+    "entries": "entry",
+    "chats": "chat",
+    "LLM calls": "llmcall",
+    "events": "event",
+    "requests to erase": "erasurerequest",
+    "erasures": "erasure",
+}
 
 
 def _apply(form: ProjectForm, bank: Bank, actor: str) -> None:

@@ -297,6 +297,8 @@ class TestConfigureMemory(CommandCase):
             "idle_minutes": 10,
             "timezone": "UTC",
             "focus": "",
+            "keep_turns": None,
+            "keep_memory": None,
         }
         self.assertEqual(shown, expected)
         self.assertRegex(run("configure_memory", "acme/apollo").out, r"enabled  no\n +budget  2,000\n +recall  600\n")
@@ -313,6 +315,10 @@ class TestConfigureMemory(CommandCase):
             "Europe/Berlin",
             "--focus",
             "Dates.",
+            "--keep-turns",
+            90,
+            "--keep-memory",
+            0,
         ]
         shown = run("configure_memory", "acme/apollo", *options, "--json").json
         self.assertEqual(
@@ -324,6 +330,8 @@ class TestConfigureMemory(CommandCase):
                 "idle_minutes": 5,
                 "timezone": "Europe/Berlin",
                 "focus": "Dates.",
+                "keep_turns": 90,
+                "keep_memory": None,
             },
         )
         self.assertEqual(run("configure_memory", "acme/apollo", "--focus", "", "--json").json["budget"], 900)

@@ -1,0 +1,62 @@
+"""What was erased, and what somebody asked in a chat to have forgotten."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from memorybank import services
+from memorybank.models import Erasure, ErasureRequest
+
+from .scoping import BankFilter, BankScoped
+
+
+@admin.register(Erasure)
+class ErasureAdmin(BankScoped):
+    """Receipts: how much was erased, when, by whom. Never what."""
+
+    list_display = ["at", "of_bank", "kind", "asked_by", "turns", "facts", "epoch"]
+    list_filter = [BankFilter, "kind"]
+    ordering = ["-pk"]
+    fields = ["of_bank", "at", "kind", "asked_by", "epoch", "counts"]
+
+    @admin.display(description="turns")
+    def turns(self, erasure: Erasure) -> int:
+        return int(erasure.counts.get("turns", 0)) + int(erasure.counts.get("halves_of_turns", 0))
+
+    @admin.display(description="facts")
+    def facts(self, erasure: Erasure) -> int:
+        return int(erasure.counts.get("facts", 0))
+
+
+@admin.register(ErasureRequest)
+class ErasureRequestAdmin(BankScoped):
+    """Requests from chats: suppressed already, to be erased or restored."""
+
+    list_display = ["asked_at", "of_bank", "author", "turns", "state", "closed_by"]
+    list_filter = [BankFilter, "state"]
+    ordering = ["-pk"]
+    fields = ["of_bank", "asked_at", "author", "turns", "state", "closed_by", "closed_at"]
+    actions = ["erase", "restore"]
+
+    @admin.display(description="turns")
+    def turns(self, request: ErasureRequest) -> int:
+        return len(request.outputs)
+
+    @admin.action(description="Erase what the selected requests ask for", permissions=["decide"])
+    def erase(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """For good; a receipt each."""
+        actor = request.user.get_username()
+        erased = [services.forget_asked(each.bank, request_id=each.pk, actor=actor) for each in queryset]
+        self.message_user(request, f"{sum(map(len, erased))} turns are erased; see the receipts.", messages.SUCCESS)
+
+    @admin.action(description="Restore what the selected requests suppressed", permissions=["decide"])
+    def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """It was not meant, or is not to be erased."""
+        actor = request.user.get_username()
+        restored = sum(services.restore_asked(each.bank, request_id=each.pk, actor=actor) for each in queryset)
+        self.message_user(request, f"{restored} requests are restored; the next sweep shows it.", messages.SUCCESS)
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        return self.may_decide(request)
