@@ -7,13 +7,13 @@ from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import F
 
 from memorybank.audit import log
 from memorybank.exceptions import DisclosureRequired, InvalidInput
-from memorybank.models import Bank, Chat, Event, OptOut, SearchDocument
+from memorybank.models import Bank, Chat, Event, OptOut, SearchDocument, StoredBlock
 from memorybank.reading import rendering
 from memorybank.reading.recall import remasking
-from memorybank.writing import recording
 from memorybank.writing.outputs import storable
 
 MAX_FOCUS = 1000
@@ -85,10 +85,18 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
 
 
 def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime) -> None:
-    """Keep a chat out of memory at once, or let it in again; both or neither: the switch and who turned it."""
+    """Keep a chat out of memory and erase what came of it; or let it in again, as if it were new. Its turns stay."""
+    from memorybank.writing import unlearning
+
     with transaction.atomic():
-        chat = recording.set_private(bank, chat_key=chat_key, private=private)
-        log(bank, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
+        if chat.private != private:
+            chat.private = private
+            gone = unlearning.unlearn_chat(row, chat, Counter())
+            Bank.objects.filter(pk=row.pk).update(epoch=F("epoch") + 1)
+            StoredBlock.objects.withdraw(row, chats=[chat.key] if private else [], facts=gone)
+        log(row, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
 
 
 def opt_out(bank: Bank, *, author: str, out: bool, actor: str, now: datetime) -> None:

@@ -1,16 +1,14 @@
 """Writing an output down and completing it: validated, in one short transaction, without any model."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import F
 
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Chat, Output, StoredBlock
+from memorybank.models import Bank, Chat, Output
 from memorybank.writing.admission import not_erased
 from memorybank.writing.outputs import NewOutput, Outcome, as_json, storable
 
@@ -239,19 +237,3 @@ def _note(bank: Bank, chat: Chat, *, at: datetime, counts: bool = False) -> None
     failing = chat.due_at if chat.attempts else None
     due = chat.next_due(bank)
     chat.due_at = max(due, failing) if due and failing else due
-
-
-def set_private(bank: Bank, *, chat_key: str, private: bool) -> Chat:
-    """Keep a chat out of memory, and erase what came of it; or let it in again, as if it were new. Its turns stay."""
-    from memorybank.writing import unlearning
-
-    with transaction.atomic():
-        bank = Bank.objects.select_for_update().get(pk=bank.pk)
-        chat = Chat.objects.select_for_update().get(bank=bank, key=chat_key)
-        if chat.private == private:
-            return chat
-        chat.private = private
-        gone = unlearning.unlearn_chat(bank, chat, Counter())
-        Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-        StoredBlock.objects.withdraw(bank, chats=[chat.key] if private else [], facts=gone)
-    return chat

@@ -158,7 +158,9 @@ def test_a_digest_s_line_that_rests_on_a_private_chat_may_not_be_shown(model: Sc
     assert {"The crane and the ferry were discussed.", "The roster is settled for all."} < may_be_shown
     services.set_private(bank, chat_key="c0", private=True, actor="priya", now=MONDAY + 2 * DAY)
     left = {fact.text for fact in candidates.load(bank).candidates}
-    assert may_be_shown - left == {"The crane and the ferry were discussed.", *(sentence(n) for n in range(4))}
+    # The other line says more than the facts that it cites: the model may have that from the private chat.
+    lines = {"The crane and the ferry were discussed.", "The roster is settled for all."}
+    assert may_be_shown - left == {*lines, *(sentence(n) for n in range(4))}
 
 
 def test_rendering_takes_a_few_reads_however_long_the_history() -> None:
