@@ -162,7 +162,7 @@ def _stands(fact: Fact, leaf: Entry, told: Mapping[int, Output], touched: set[in
         return False
     cited = [told[output] for output in fact.citations]
     if not all(output.has_words for output in cited):  # so nobody can look; extraction quotes
-        return (fact.detail or leaf.method == EXTRACTIVE) and not fact.text.startswith("(")
+        return (fact.detail or leaf.method.startswith(EXTRACTIVE)) and not fact.text.startswith("(")
     if fact.edited_by and touched.isdisjoint(fact.citations):  # a person's own words
         return True
     said = frozenset[str]().union(*map(shown.words, cited))
