@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Event, Fact, Output
+from memorybank.models import Bank, Chat, Entry, Event, Fact, Output
 from projects.models import Membership, Project, Role, Tenant
 from tests.base import NOON, Cast, without_models
 from tests.memorybank.factories import block_of
@@ -361,7 +361,7 @@ class MemoryTest(AdminCase):
     def test_what_comes_from_a_private_chat_is_not_shown(self) -> None:
         services.set_private(self.apollo.bank, chat_key="told", private=True, actor="bob", now=NOON)
 
-        for model in (Fact, type(self.fact.entry), Bank):
+        for model in (Fact, Entry, Bank):
             self.assertNotContains(self.client.get(self.list_url(model)), "Lisbon")
         self.assertNotEqual(self.client.get(self.change_url(self.fact)).status_code, 200)
         Chat.objects.update(title="Where Lisbon came up")
