@@ -108,3 +108,19 @@ class Directions:
     chats: Words = ()
     conceal: Words = ()
     users: Words = ()
+    #: Obligation without anybody who is obliged; putting somebody or something before others; that all is well.
+    must: Words = ()
+    favour: Words = ()
+    rosy: Words = ()
+    #: What readers should see to be safe: warnings, complaints, sources, second signatures; and what a model writes.
+    guard: Words = ()
+    output: Words = ()
+    #: Calling itself a memory, a setting, a rule; the project it is for; rights and approvals; whoever writes.
+    memo: Words = ()
+    decree: Words = ()
+    here: Words = ()
+    grant: Words = ()
+    me: Words = ()
+    #: What speaks against a rule for a model: a wish for this once, and "we".
+    once: Words = ()
+    us: Words = ()

@@ -2,12 +2,12 @@
 
 No word is an attack. "Always" and "answer" are not, nor "the assistant"; but somebody who says always, answer and
 whenever they ask in one sentence lays down rules for a model. What makes a rule when it comes together is listed here;
-the words are in the packs.
+what weighs enough together is weighed; the words are in the packs.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
 from itertools import pairwise
@@ -17,6 +17,7 @@ from memorybank.language import beyond, packs
 from memorybank.language.guards import Directions
 from memorybank.language.lookalikes import folded
 from memorybank.language.pack import Beyond, Pack
+from memorybank.safety.weighing import heaviest, is_heavy
 
 OVERRIDE = "tells a model to drop its instructions"
 PERSONA = "gives a model another role"
@@ -27,13 +28,8 @@ WAIVER = "frees a model from asking or checking"
 ORDER = "has a model use a tool"
 KEEPING = "has something kept for every chat"
 CONCEALMENT = "hides something from the user"
+FAVOUR = "has something preferred in every answer"
 MANY = "speaks of much that only a model is told"
-#: So many topics in one sentence are enough, if so many of them are none that people speak of all day.
-ENOUGH, RARE = 6, 2
-TELLING = frozenset(
-    "model call orders drop over answers persona unbound secret waive trust tools keep chats conceal".split()
-)
-
 #: Why, and what a sentence speaks of then: the entries of ``Directions``.
 RULES = tuple(
     (why, frozenset(needs.split()))
@@ -43,27 +39,26 @@ RULES = tuple(
             "over orders you", "over orders model", "over orders always",
         ),
         PERSONA: (
-            "persona unbound", "persona model", "persona answers", "persona chats", "persona say you",
+            "persona unbound", "persona answers", "persona chats", "persona say you",
             "unbound answers", "unbound model say",
         ),
         STANDING: (
-            "always asked say", "answers always you", "answers model you", "model always say",
+            "always asked say", "answers always you", "answers model you",
             "call model say", "call model always", "call model reveal",
-            "model say dictated", "answers say dictated",
+
         ),
         REVEAL: (
-            "reveal secret orders you", "reveal secret orders always", "reveal secret model", "reveal secret answers",
-            "reveal secret chats",
+            "reveal secret orders always", "reveal secret model", "reveal secret answers",
         ),
         WAIVER: ("model waive", "call waive", "trust waive"),
-        TRUST: ("model trust", "call trust", "answers trust", "chats trust keep", "trust you always"),
+        TRUST: ("model trust", "answers trust", "chats trust keep", "trust you always"),
         ORDER: (
-            "tools answers", "tools conceal reveal", "tools model always", "tools waive say", "tools waive always",
+            "tools model always", "tools waive say", "tools waive always",
             "away model reveal", "away answers", "away always reveal",
         ),
         KEEPING: ("keep chats you", "keep chats model", "keep chats always", "keep chats call", "keep chats drop"),
         CONCEALMENT: (
-            "conceal say asked", "conceal answers", "conceal model", "conceal always you", "conceal call",
+            "conceal answers", "conceal always you", "conceal call",
         ),
     }.items()
     for needs in together
@@ -76,12 +71,42 @@ WORD = re.compile(rf"[^\W_{ATTACHED}]+")
 PART = re.compile(r"[^\W_]+\*?|\*")
 RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
 GAP, SHORTEST_STEM = 3, 2
-#: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words.
+#: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words, and others in their place;
+#: markup and data that nobody types into a chat; a question; a quotation behind its source.
 ANY = ""
 SIGNS = {
-    "away": re.compile(r"https?://|\w@\w|\[redacted: e-mail"),
+    "away": re.compile(
+        r"https?://|\w@\w|\[redacted: e-mail|"
+        r"(?<![\w/.@-])(?:[\w-]{1,40}\.){1,4}(?:example|com|net|org|io|dev|app|info|co|ai|eu|xyz|link)/\S"
+    ),
     "dictated": re.compile(r"[\"“„«「『][^\"“”„«»「」『』]{4,200}[\"”“»」』]"),
+    "swap": re.compile(
+        r"[\"“„«「'][^\"“”„«»「」']{2,40}[\"”“»」'] ?\w{0,8} ?[\"“„«「'][^\"“”„«»「」']{2,40}[\"”“»」']"
+    ),
+    "form": re.compile(
+        r"<!--|-->|display ?: ?none|font-size ?: ?0|^</?\w[^<>]{0,80}>"
+        r"|^\W{0,3}\[[^\]]{2,30}\]|[\"']\w{2,20}[\"'] ?: ?[\[{\"']|^(?://|/\*|#|>) "
+    ),
+    "inquires": re.compile(r"[?？؟]\W{0,3}$"),
+    "cited": re.compile(
+        r"[:：] ?[\"“„«「『][^\"“”„«»「」『』]{8,}[\"”“»」』]\W{0,3}$"
+        r"|[\"“„«「『][^\"“”„«»「」『』]{8,}[\"”“»」』](?!$|\W{1,3}$)"
+    ),
 }
+
+#: Whoever speaks of himself by his name, in more words than a signature has, speaks for himself as of somebody else.
+SELF, SIGNATURE = "self", 3
+TOPICS = (*(each.name for each in fields(Directions)), *SIGNS, SELF)
+#: What the heaviest topic of a sentence says of it, where no rule does.
+REASONS = {
+    topic: why
+    for why, named in {
+        OVERRIDE: "drop orders over before", PERSONA: "persona unbound", REVEAL: "reveal secret away",
+        WAIVER: "waive", TRUST: "trust grant self", KEEPING: "keep chats memo", CONCEALMENT: "conceal",
+        FAVOUR: "favour", STANDING: "always answers output",
+    }.items()
+    for topic in named.split()
+}  # fmt: skip
 
 #: A language, and what a word or phrase of it speaks of.
 Topic = tuple[str, str]
@@ -103,15 +128,25 @@ class Lexicon(NamedTuple):
     longest: int
 
 
-def direction(text: str) -> str:
-    """What ``text`` tells a model to do; "" when nothing. Two neighbouring sentences are read together, too. Linear."""
-    spoken = [topics(sentence) for sentence in SENTENCE.split(text) if sentence.strip()]
-    pairs = (one | other for one, other in pairwise(spoken))
-    return next((why for found in (*spoken, *pairs) if (why := _told(found))), "")
+def direction(text: str, by: str = "") -> str:
+    """What ``text``, written by somebody of that name, tells a model to do; "" when nothing. Linear."""
+    return next((why for spoken in spoken_of(text, by) if (why := _told(spoken))), "")
 
 
-def topics(sentence: str) -> frozenset[Topic]:
-    """What a sentence speaks of, by language."""
+def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
+    """What each sentence speaks of in each language; two neighbouring ones are read together, too."""
+    names = frozenset(WORD.findall(folded(by)))
+    spoken = [topics(sentence, names) for sentence in SENTENCE.split(text) if sentence.strip()]
+    for found in (*spoken, *(one | other for one, other in pairwise(spoken))):
+        named: dict[str, set[str]] = defaultdict(set)
+        for language, topic in found:
+            named[language].add(topic)
+        signs = named.pop(ANY, set())
+        yield from (frozenset(each | signs) for each in named.values() or [set()])
+
+
+def topics(sentence: str, names: Collection[str] = ()) -> frozenset[Topic]:
+    """What a sentence speaks of, by language. Who wrote it is called ``names``."""
     known, text = _lexicon(), folded(sentence)
     words = WORD.findall(text)
     found = {phrase.topic for at in range(len(words)) for phrase in _phrases(known, words, at)}
@@ -120,18 +155,17 @@ def topics(sentence: str) -> frozenset[Topic]:
             for end in range(at + 1, min(len(run), at + known.longest) + 1):
                 found.update(known.anywhere.get(run[at:end], ()))
     found.update((ANY, topic) for topic, signs in SIGNS.items() if signs.search(sentence))
+    if len(words) > SIGNATURE and not set(words).isdisjoint(names):
+        found.add((ANY, SELF))
     return frozenset(found)
 
 
-def _told(found: Iterable[Topic]) -> str:
-    """Why what is spoken of in one language makes a rule."""
-    spoken: dict[str, set[str]] = defaultdict(set)
-    for language, topic in found:
-        spoken[language].add(topic)
-    signs = spoken.pop(ANY, set())
-    why = next((why for why, needs in RULES for named in spoken.values() if needs <= named | signs), "")
-    many = any(len(named) >= ENOUGH and len(named & TELLING) >= RARE for named in spoken.values())
-    return why or (MANY if many else "")
+def _told(spoken: Collection[str]) -> str:
+    """Why what is spoken of makes a rule: it is one of ours, or weighs enough."""
+    why = next((why for why, needs in RULES if needs <= set(spoken)), "")
+    if why or not is_heavy(spoken):
+        return why
+    return next((REASONS[topic] for topic in heaviest(spoken) if topic in REASONS), MANY)
 
 
 def _phrases(known: Lexicon, words: Sequence[str], at: int) -> Iterator[Phrase]:

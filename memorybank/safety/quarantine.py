@@ -43,12 +43,15 @@ def telling(text: str) -> list[tuple[str, bool]]:
     return [(piece, at in left and not piece.isspace()) for at, piece in enumerate(pieces)]
 
 
-def commands(text: str) -> str:
-    """Why nothing of a message is shown: it commands a model somewhere. With marks alone it may be talk about marks."""
+def commands(text: str, by: str = "") -> str:
+    """Why nothing of a message, written by somebody of that name, is shown: it commands a model somewhere.
+
+    With marks alone it may be talk about marks.
+    """
     shown = undisguised(text)
     folded = shown.casefold()
     found = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
-    return next(found, "") or direction(shown)
+    return next(found, "") or direction(shown, by)
 
 
 _SHOUTED = re.compile(

@@ -122,7 +122,7 @@ def _detail(turns: Sequence[Turn]) -> list[Draft]:
         (turn.id, u.speaker): why
         for turn in turns
         for u in turn.utterances
-        if not u.by_machine() and (why := quarantine.commands(u.text))
+        if not u.by_machine() and (why := quarantine.commands(u.text, u.speaker))
     }
     return [_screened(replace(draft, detail=True, quarantine=_why(draft, directing))) for draft in extracted]
 

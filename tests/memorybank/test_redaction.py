@@ -312,3 +312,57 @@ def test_it_is_idempotent_on_any_text(text: str) -> None:
 )
 def test_it_gets_through_large_hostile_texts(piece: str) -> None:
     assert redact(piece * (100_000 // len(piece))).text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Passwort für die Kasse: Pfefferkuchen", "Pfefferkuchen"),
+        ("pw: Heron-Kettle", "Heron-Kettle"),
+        ("What's the password of the shared drive?\nmarmalade", "marmalade"),
+        ("| System | Password |\n|---|---|\n| Till | Plum+Pie |", "Plum+Pie"),
+        ("The password is m-a-r-m-o-t, without dashes.", "m-a-r-m-o-t"),
+        ("공용 계정 암호는 고양이수염 입니다.", "고양이수염"),
+        ('<input type="password" value="heronkettle">', "heronkettle"),
+        ("WIFI:T:WPA;S:Guest;P:Plum;;", "Plum"),
+        ("jdbc:oracle:thin:app/Plum77x@//10.0.0.4:1521/X", "Plum77x"),
+        ("ann:$apr1$kNkT9zS2$AQ8WpKPIYwqTtTQwuvVoE0", "AQ8WpKPIYwqTtTQwuvVoE0"),
+        ("recovery key 111111-222222-333333-444444-555555-666666-777777-888888", "333333-444444"),
+        ("see https://api.example.com/v1/maps?key=ab12cd34ef", "ab12cd34ef"),
+        ("log in with admin:Plum!pie7 there", "Plum!pie7"),
+        ("The api key is 0f0e0d0c-1b1a-4c4d-8e8f-a0b1c2d3e4f5.", "0f0e0d0c"),
+        ("481 516 is your login code", "481 516"),
+        ("What is the code of the gate?\n4815", "4815"),
+        ("Safe: R12 L34 R7, then pull.", "R12 L34 R7"),
+    ],
+)
+def test_it_masks_by_where_a_word_stands(text: str, secret: str) -> None:
+    assert secret not in redact(text).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Password: required",
+        "The password?\nwe'll see tomorrow",
+        "| Name | Password |\n| --- | --- |\n| Ann | **** |",
+        "Docker image postgres:16.2-alpine is 240 MB.",
+        "Password rotation interval: quarterly",
+        "What is the question?\n4815",
+    ],
+)
+def test_a_label_alone_masks_nothing(text: str) -> None:
+    assert not redact(text).found
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Ring Kim, 0491 570 156.", "0491 570 156"),
+        ("Kim: 0171/2345678", "0171/2345678"),
+        ("The van LR19 KXO is parked there.", "LR19 KXO"),
+        ("sort code 20-41-33, account 31415926", "20-41-33"),
+    ],
+)
+def test_it_masks_numbers_by_their_groups(text: str, value: str) -> None:
+    assert value not in redact(text).text

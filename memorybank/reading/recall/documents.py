@@ -71,7 +71,7 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
 
 def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[Said]:
     """Its sentences, tidied, dated, escaped; none that tells a model what to do, and no other of that message."""
-    if not utterance.by_machine() and quarantine.commands(utterance.text):
+    if not utterance.by_machine() and quarantine.commands(utterance.text, utterance.speaker):
         return
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):

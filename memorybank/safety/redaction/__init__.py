@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memorybank.language import plain
-from memorybank.safety.redaction import codes, commands, contacts, numbers, passwords, phrases, vendors
+from memorybank.safety.redaction import codes, commands, contacts, labelled, numbers, passwords, phrases, vendors
 from memorybank.safety.redaction.known import Known, digest, is_distinctive
 from memorybank.safety.redaction.spans import MASKED, Span, View, masked
 
@@ -19,7 +19,7 @@ PASSES = 5  # a mask may lay bare what its neighbour hid; measured: two passes s
 PERSONAL = frozenset({*contacts.KINDS, *numbers.KINDS})
 
 Rule = Callable[[str], Iterator[Span]]
-SECRETS: tuple[Rule, ...] = (commands.found, vendors.found, codes.found, phrases.found, passwords.found)
+SECRETS: tuple[Rule, ...] = (commands.found, vendors.found, codes.found, phrases.found, passwords.found, labelled.found)
 PEOPLE: tuple[Rule, ...] = (contacts.found, numbers.found)
 
 

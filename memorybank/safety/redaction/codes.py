@@ -33,6 +33,14 @@ _PLACE, _NAME, _TYPE = (
 _LITTLE = either(map(re.escape, every(lambda pack: pack.words.function, spaced=True)))
 _AT_PLACE = re.compile(rf"(?:{_PLACE.pattern})(?:{SAID}|(?: (?:{_LITTLE}) [^\n.!?:\d]{{0,40}}?)?\s?[:：])\s?$", re.I)
 _END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
+# "614 209 is your login code."
+_IS_PIN = re.compile(
+    rf"(?<![\w.,/#+$€£:-])(?P<value>\d(?:[ -]?\d){{3,9}}){SAID}(?:\w{{1,12}} ){{0,2}}?(?:{_PIN.pattern})", re.I
+)
+# "R12 L34 R7": how a dial is turned.
+_TURNS = re.compile(r"(?<!\w)[RL] ?\d{1,2}(?:[ ,–-]{1,3}[RL] ?\d{1,2}){2,4}(?!\w)")
+# What answers a question opens its sentence: "And the code of the gate? 4711".
+_ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -42,6 +50,8 @@ def found(text: str) -> Iterator[Span]:
         match = _DIGITS.match(text, announced.end())
         if match and not _is_year(match):
             yield Span(*match.span("value"), "pin")
+    yield from (Span(*match.span(), "pin") for match in _TURNS.finditer(text))
+    yield from (Span(*match.span("value"), "pin") for match in _IS_PIN.finditer(text))
     for match in _CODE.finditer(text):
         if not _YEAR.fullmatch(match["value"]) and _opens(text, *match.span()):
             yield Span(*match.span("value"), "pin")
@@ -56,6 +66,8 @@ def _is_year(match: re.Match[str]) -> bool:
 def _opens(text: str, start: int, end: int) -> bool:
     """“Gate: 4711”; or of a place, the word for a code and a verb of giving it, two stand in the sentence."""
     before = [at.end() for at in _END.finditer(text, max(0, start - REACH), start)]
+    if _ANSWERS.search(text, max(0, start - 8), start):
+        before = before[: -len(re.findall(r"[?？\n]", text[max(0, start - 8) : start]))]
     behind = _END.search(text, end, end + REACH)
     sentence = (before[-1] if before else max(0, start - REACH), behind.start() if behind else end + REACH)
     return bool(_AT_PLACE.search(text, sentence[0], start)) or (

@@ -10,6 +10,30 @@ _IN_ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@?#\[\]]{0,128}:(?!\d{1,5}(?:[/?#]|$))(?P<value>[^\s\[\]\"'<>\ue000]{1,256})@(?=\[?\w)",
     re.I,
 )
+# Oracle's: "jdbc:oracle:thin:user/password@//host".
+_BY_SLASH = re.compile(r"(?<=:)[\w.-]{1,40}/(?P<value>[^\s/@]{3,64})@(?://)?(?=\w)")
+# What programs pass on in an address, and how those are called who log in everywhere.
+_QUERY = re.compile(
+    r"[?&](?:api_?key|key|token|access_token|auth|secret|sig|signature|pass(?:word|wd)?|pwd|code)="
+    r"(?=[^&\s]{0,128}\d)(?P<value>[\w.~%+/=-]{8,512})",
+    re.I,
+)
+_EVERYWHERE = (
+    r"(?:root|admin\w{0,12}|user\w{0,4}|guest|test\w{0,4}"
+    r"|postgres|mysql|oracle|sa|ubuntu|pi|demo|svc[\w-]{0,20}|deploy\w{0,4})"
+)
+_BY_NAME = re.compile(
+    rf"(?<![\w/.:@-]){_EVERYWHERE}[:/](?!\d)(?=[^\s:/@]{{0,64}}[\d!#$%&*+?~=])"
+    r"(?P<value>[^\s:/@,;()\"']{5,64})(?![\w:/@])",
+    re.I,
+)
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_IN_HEX = re.compile(
+    rf"(?:api[ _-]?key|secret|token|auth\w{{0,10}} key|private key)[\"']?\s?(?:[:=]|\w{{2,4}}\s)?\s?[\"'`]?"
+    rf"(?P<value>{_UUID}|(?:0x)?[0-9a-f]{{32,64}})(?!\w)",
+    re.I,
+)
+_OPEN = (_QUERY, _BY_NAME, _IN_HEX)
 _VALUE = r"[\"']?(?P<value>[^\s\"'<>\[\]$|;\ue000-][^\s\"'<>\[\]|;\ue000]{2,128})"
 # Up to the flag only what belongs to the same command.
 _REST = r"\b[^\n|;]{0,200}?\s"
@@ -33,6 +57,10 @@ def found(text: str) -> Iterator[Span]:
     """Every password in an address or a command."""
     if "://" in text:
         yield from (Span(*match.span("value"), "password") for match in _IN_ADDRESS.finditer(text))
+    for pattern in _OPEN:
+        yield from (Span(*match.span("value"), "password") for match in pattern.finditer(text))
+    if "jdbc:" in text:
+        yield from (Span(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
     if " -" in text:
         for pattern in _FLAGS:
             yield from (Span(*match.span("value"), "password") for match in pattern.finditer(text))

@@ -34,6 +34,11 @@ _SPELT_EMAIL = re.compile(
 _PARTED_EMAIL = re.compile(r"(?<!\S)(?:[\w.+-] ){2,40}@(?: [\w.-]){4,60}(?!\w)")
 _INTERNATIONAL = re.compile(r"(?<![a-zA-Z\d_+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")
 _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-]|\.\d)")
+# In groups as nothing else is: "0491 570 156".
+_GROUPED = re.compile(
+    r"(?<![\w.,:/+#-])(?:0[1-9]\d{1,3}(?: \d{2,4}){2,3}"
+    r"|0[1-9]\d{1,4} ?/ ?\d{3,8}(?:[ -]\d{1,4}){0,3})(?![\w-]|[ .,:/]\d)"
+)
 _PHONE_CUE = re.compile(any_of(lambda pack: pack.personal.phones), re.I)
 _LOCAL = re.compile(r"(?<![a-zA-Z\d_.,:/+#-])\(?\d(?:[ ()\-/.\u00a0]{0,2}\d){6,13}(?![a-zA-Z\d_]|[-.,:/]\d)")
 #: So far behind its announcement a telephone number may stand.
@@ -94,6 +99,9 @@ def _phones(text: str) -> Iterator[Span]:
         for match in pattern.finditer(text):
             if _is_phone(match[0], region):
                 yield Span(*match.span(), "phone number")
+    for match in _GROUPED.finditer(text):
+        if 9 <= sum(map(str.isdigit, match[0])) <= 12:
+            yield Span(*match.span(), "phone number")
     for cue in before_numbers(_PHONE_CUE, text, REACH + 24):
         rest = text[cue.end() : cue.end() + REACH + 24]
         end = _SENTENCE_END.search(rest)
@@ -104,7 +112,7 @@ def _phones(text: str) -> Iterator[Span]:
 
 def _dialled(written: str) -> bool:
     """As a number is dialled within a country: with a zero in front, or long; no date."""
-    return (written[0] in "(0" or sum(map(str.isdigit, written)) >= 9) and not _DATE_LIKE.match(written)
+    return (written[0] in "(0٠۰" or sum(map(str.isdigit, written)) >= 9) and not _DATE_LIKE.match(written)
 
 
 def _is_phone(written: str, region: str | None) -> bool:

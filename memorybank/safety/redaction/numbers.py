@@ -41,6 +41,8 @@ _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
         ("id number", r"[A-Z]{1,2}\d{6}\([\dA]\)", ()),
         ("id number", r"[STFGM]\d{7}[A-Z]", ()),
         ("id number", r"\d{7}[A-W][A-I]?", ("ie.pps",)),
+        ("id number", r"[A-HJ-PR-Y]{2}\d\d [A-HJ-PR-Z]{3}", ()),
+        ("iban", r"\d\d-\d\d-\d\d(?=\W{1,3}(?:\w{1,12}\W{1,2}){0,3}\d{8}(?!\d))", ()),
         ("tax number", r"\d\d-\d{8}-\d", ("ar.cuit",)),
         ("tax number", r"[A-Z&Ñ]{4}\d{6}[A-Z\d]{3}", ("mx.rfc",)),
         ("id number", r"\d{6}[-+A]\d{3}[\dA-FHJ-NPR-Y]", ("fi.hetu",)),

@@ -24,7 +24,7 @@ _CASED = re.compile(
 _SIGN = re.compile(r"(?<=\w)[!@#$%^&*+?~=]|[!@#$%^&*+~=](?=\w)")
 _BETWEEN = re.compile(r"[^\W\d_](?:\d{1,6}|[!$])[^\W\d_]")
 _JOINED = re.compile(r"[a-z]+[24][a-z]+")
-_COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_][-._:][^\W\d_]")
+_COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_]_\d|[^\W\d_][-._:][^\W\d_]")
 _KNOWN = frozenset(word.casefold() for word in masking(lambda pack: pack.secrets.passwords))
 
 

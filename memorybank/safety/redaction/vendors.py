@@ -22,10 +22,18 @@ _FORMATS = (
     ("azure key", re.compile(r"(?<=AccountKey=)[A-Za-z0-9+/]{40,100}={0,2}")),
     ("azure secret", re.compile(r"(?<![\w~.-])[\w~.-]{3}[78]Q~[\w~.-]{31,34}(?![\w~-])")),
     ("slack webhook", re.compile(r"(?<=hooks\.slack\.com/services/)[\w/-]{20,80}")),
+    ("private key", re.compile(r"(?<![\w])0x[0-9a-fA-F]{64}(?!\w)")),
+    ("password hash", re.compile(r"\$(?:apr1|[1567y]|2[abxy]|argon2\w{1,2}|scrypt)\$[\w./$,=+-]{16,200}")),
+    ("recovery key", re.compile(r"(?<![\d-])\d{6}(?:-\d{6}){7}(?![\d-])")),
+    ("wifi password", re.compile(r"(?<=;P:)(?:\\.|[^;\\\n]){1,64}(?=;)")),
+    ("session", re.compile(r"(?<=sid=|ion=|_id=|ken=|uth=|sso=)(?=[^;\s]{0,80}\d)[\w%.~+/-]{24,2048}(?=;|\s|$)")),
     ("discord webhook", re.compile(r"(?<=/api/webhooks/)\d{15,22}/[\w-]{30,100}")),
     (
         "seed of a second factor",
-        re.compile(r"(?<![\w-])(?=[A-Z ]{0,60}[2-7])(?:[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}|[A-Z2-7]{24,64})(?![\w-])"),
+        re.compile(
+            r"(?<![\w-])(?=[A-Z ]{0,60}[2-7])(?:(?=(?:[A-Z]{1,9}[2-7]){2})[A-Z2-7]{16}"
+            r"|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}|[A-Z2-7]{24,64})(?![\w-])"
+        ),
     ),
 )
 # A prefix that vendors put before what is random; made-up and revoked ones, too, which Kingfisher lets through.

@@ -1,0 +1,81 @@
+"""Plain words as passwords, by where they stand: behind a label, in answer to a question, in a column of passwords."""
+
+import re
+from collections.abc import Iterator
+
+from memorybank.language import either, masking, spelt
+from memorybank.language.terms import FUNCTION
+from memorybank.safety.redaction.links import QUOTES, any_of
+from memorybank.safety.redaction.shapes import is_hollow, is_measure
+from memorybank.safety.redaction.spans import Span
+
+_SPACED, _CJK = (
+    spelt(
+        word
+        for of in (lambda pack: pack.secrets.passwords, lambda pack: pack.secrets.short)
+        for word in masking(of, spaced=spaced)
+    )
+    for spaced in (True, False)
+)
+_LABELS = rf"(?:(?<![\w-])(?:{_SPACED})|{_CJK})"
+_SAYS = either(masking(lambda pack: pack.secrets.says, spaced=True))
+_STATE = re.compile(any_of(lambda pack: pack.secrets.states), re.I)
+# One word or compound, with what people put between its parts.
+_VALUE = rf"[{QUOTES}]?(?P<value>[^\W_](?:[\w+.'’&#!$%*@-]{{2,40}}[\w!$%#*]))[{QUOTES}]?"
+_ENDS = r"(?=[.!]?\s{0,2}(?:[,;()\n。，]|:\)|$))"
+_LABELLED = re.compile(rf"{_LABELS}(?P<gap>(?: [\w'’-]{{1,16}}){{0,6}})\s?[:：]\s{{0,2}}{_VALUE}{_ENDS}", re.I)
+_ASKED = re.compile(rf"{_LABELS}[^\n.!?？]{{0,48}}[?？][ \n>–-]{{1,4}}{_VALUE}{_ENDS}", re.I)
+# "k-i-t-e": nobody writes so but to spell.
+_SPELT = re.compile(rf"{_LABELS}[^\n.!?]{{0,60}}?\s(?P<value>\w(?:[-.·]\w){{3,30}})(?![\w-])", re.I)
+_PARTS = re.compile(r"[|\t;]")
+_TITLE = re.compile(rf"\W{{0,3}}(?:{_LABELS})\W{{0,3}}", re.I)
+# Languages that hang their "is" on the word: "암호는".
+_HUNG = re.compile(rf"{_LABELS}(?:{_SAYS})\s{_VALUE}(?=[\s.,!]|$)", re.I)
+_FORM = re.compile(
+    r"type\s?=\s?[\"']?password\b[^<>\n]{0,120}?value\s?=\s?[\"']?(?P<value>[^\"'<>\s]{3,64})"
+    rf"|<(?:{_LABELS})>\s?(?P<inside>[^<>\s]{{3,64}})\s?</",
+    re.I,
+)
+#: A first word behind the label that is no longer than this is a little word, in any language.
+LITTLE = 4
+
+
+def found(text: str) -> Iterator[Span]:
+    """Every word that stands where a password must."""
+    for match in _LABELLED.finditer(text):
+        gap = match["gap"].split()
+        if (not gap or len(gap[0]) <= LITTLE or gap[0].casefold() in FUNCTION) and _may_be(match["value"]):
+            yield Span(*match.span("value"), "password")
+    for match in _FORM.finditer(text):
+        yield Span(*match.span(match.lastgroup or 0), "password")
+    for pattern in (_ASKED, _SPELT, _HUNG):
+        for match in pattern.finditer(text):
+            if _may_be(match["value"]):
+                yield Span(*match.span("value"), "password")
+    yield from _columns(text)
+
+
+def _may_be(word: str) -> bool:
+    """No little word, nothing that is said of passwords, no version and nothing that stands for a value."""
+    begun = re.split(r"['’]", word.casefold())[0]
+    if word.casefold() in FUNCTION or begun in FUNCTION:
+        return False
+    return not (_STATE.fullmatch(word) or is_hollow(word) or is_measure(word))
+
+
+def _columns(text: str) -> Iterator[Span]:
+    """What stands in the rows beneath the title of a column of passwords."""
+    at, column, width = 0, -1, 0
+    for line in text.splitlines(keepends=True):
+        cells = _PARTS.split(line)
+        titles = [place for place, cell in enumerate(cells) if _TITLE.fullmatch(cell.strip())]
+        if len(cells) != width:
+            column, width = -1, len(cells)
+        if len(cells) > 1 and titles:
+            column = titles[0]
+        elif column >= 0 and (value := cells[column].strip()) and len(value) > 2 and re.search(r"\w", value):
+            start = at + sum(len(cell) + 1 for cell in cells[:column])
+            start += len(cells[column]) - len(cells[column].lstrip())
+            if not is_hollow(value):
+                yield Span(start, start + len(value), "password")
+        at += len(line)
