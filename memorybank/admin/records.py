@@ -1,10 +1,12 @@
 """Who is held back often: beside each held-back line, how many of its author's lines in the bank are."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Count
 
+from memorybank.core.transcript import NOTED
 from memorybank.models import Fact
 
 #: From so many lines on an author is marked.
@@ -12,16 +14,26 @@ OFTEN = 3
 
 
 def author_records(facts: Iterable[Fact]) -> list[Fact]:
-    """The facts, each with its ``author_record``; "" for one that is not held back. One query, however many."""
+    """The facts, each with its ``author_record``; "" for one that is not held back. One query, however many.
+
+    What a model noted from an author's turns counts with what she said.
+    """
     told: list[Any] = list(facts)
     held = [fact for fact in told if fact.quarantine and fact.speaker]
     others = Fact.objects.exclude(quarantine="").exclude(entry__chat__private=True)
-    others = others.filter(bank__in={fact.bank_id for fact in held}, speaker__in={fact.speaker for fact in held})
-    rows = others.order_by().values_list("bank", "speaker").annotate(lines=Count("pk"))
-    counts = {(bank, speaker): lines for bank, speaker, lines in rows}
+    authors = {_author(fact.speaker) for fact in held}
+    spoken = {name for author in authors for name in (author, NOTED + author)}
+    others = others.filter(bank__in={fact.bank_id for fact in held}, speaker__in=spoken)
+    counts: Counter[tuple[int, str]] = Counter()
+    for bank, speaker, lines in others.order_by().values_list("bank", "speaker").annotate(lines=Count("pk")):
+        counts[bank, _author(speaker)] += lines
     for fact in told:
-        fact.author_record = _record(counts[fact.bank_id, fact.speaker]) if fact in held else ""
+        fact.author_record = _record(counts[fact.bank_id, _author(fact.speaker)]) if fact in held else ""
     return told
+
+
+def _author(speaker: str) -> str:
+    return speaker.removeprefix(NOTED)
 
 
 def _record(lines: int) -> str:

@@ -350,6 +350,8 @@ class MemoryTest(AdminCase):
         held = Fact.objects.filter(speaker="bob").count()
         self.assertGreaterEqual(held, 3)
         self.assertContains(self.client.get(self.list_url(Fact)), f"{held} lines – held back often")
+        Fact.objects.filter(pk=self.fact.pk).update(speaker="noted from bob")  # a model's words of the same author
+        self.assertContains(self.client.get(self.list_url(Fact)), f"{held} lines – held back often", count=held)
         self.remember(self.apollo, "tom", "The budget of team nine is 900 euros.", "c9")
         Fact.objects.filter(speaker="tom").update(quarantine="reads like an instruction")
         self.assertEqual(self.queries(Fact), before)
