@@ -141,7 +141,7 @@ def exactly(text: str) -> int:
 
 def is_whole(block: services.Block) -> bool:
     """Whether every paragraph is a heading or ends with the end of a fact, and every fact is there."""
-    _, *rows = block.text.splitlines() or [""]
+    _, _, *rows, _ = block.text.splitlines() or [""] * 3
     endings = tuple(f" {line.text}" for line in block.lines)
     return all(row in HEADINGS or row.endswith(endings) for row in rows) and all(
         any(f" {line.text}" in row for row in rows) for line in block.lines

@@ -17,15 +17,17 @@ SECTIONS = (PINNED, STABLE, QUOTA, FURTHER)
 RESERVE = "reserve"
 #: The heading of the last section, where a stable one stands before it.
 MORE = "Further detail:"
+#: Around all that is quoted. No line can hold it, so none can end the text and go on as if somebody else spoke.
+FENCE = "```"
 #: About what opening a paragraph, or a section with its heading, costs; and how little room nothing has use for.
 OPENING, SHORTEST = 8, 6
 
 
 class Assembly(Generic[S]):
-    """Items in their sections, between a header and a footer. Its size is always that of the whole text."""
+    """Items in their sections under a header, between fences. Its size is always that of the whole text."""
 
-    def __init__(self, header: str, budget: int, encoding: str, *, footer: str = "") -> None:
-        self.header, self.budget, self.footer = header, budget, footer
+    def __init__(self, header: str, budget: int, encoding: str) -> None:
+        self.header, self.budget = f"{header}\n{FENCE}", budget
         self.sheet = Sheet(encoding)
         self.sections: dict[str, list[Item[S]]] = {name: [] for name in SECTIONS}
 
@@ -42,14 +44,13 @@ class Assembly(Generic[S]):
             if items:
                 lines += [MORE] if name == FURTHER and self.sections[STABLE] else []
                 lines += self.sheet.paragraphs(items)
-        frame = [self.header] if self.header else []
-        return "\n".join([*frame, *lines, *([self.footer] if self.footer else [])]) if lines else ""
+        return "\n".join([self.header, *lines, FENCE]) if lines else ""
 
     def room(self) -> int:
         """What is left of the budget, in tokens; negative when the text is too long."""
         if text := self.text():
             return self.budget - self.sheet.count(text)
-        return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(self.footer)
+        return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(FENCE)
 
     def fill(
         self, section: str, items: Sequence[Item[S]], room: int, to: Objective[Item[S]], *, least: int | None = None

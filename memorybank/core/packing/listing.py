@@ -14,8 +14,6 @@ from memorybank.core.packing.values import Notes, Passage
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
 
-#: No line can hold it, so no line can end the notes and go on as if somebody else spoke.
-FENCE = "```"
 #: Exact counts that filling the last tokens may take.
 TRIES = 12
 
@@ -27,7 +25,7 @@ def listed(
     if not passages or budget <= 0:
         return Notes()
     items = list(_items(passages, name_words([*speakers, *(passage.speaker for passage in passages)]), encoding))
-    assembly: Assembly[Passage] = Assembly(f"{header}\n{FENCE}", budget, encoding, footer=FENCE)
+    assembly: Assembly[Passage] = Assembly(header, budget, encoding)
     assembly.fill(FURTHER, items, assembly.room(), AsRanked())
     _top_up(assembly, items)
     text, size = assembly.finished()
