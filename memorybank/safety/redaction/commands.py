@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from memorybank.language import either, masking, spelt
 from memorybank.safety.redaction.spans import Span
 
 # The last @ before a host ends it: people put "@", "/" and ":" into passwords, too.
@@ -13,8 +14,9 @@ _IN_ADDRESS = re.compile(
 # Oracle's: "jdbc:oracle:thin:user/password@//host".
 _BY_SLASH = re.compile(r"(?<=:)[\w.-]{1,40}/(?P<value>[^\s/@]{3,64})@(?://)?(?=\w)")
 # What programs pass on in an address, and how those are called who log in everywhere.
+_KEYS, _NAMED = (either(masking(of)) for of in (lambda pack: pack.secrets.keys, lambda pack: pack.secrets.key_words))
 _QUERY = re.compile(
-    r"[?&](?:api_?key|key|token|access_token|auth|secret|sig|signature|pass(?:word|wd)?|pwd|code)="
+    rf"[?&][\w-]{{0,16}}(?:{_NAMED}|{_KEYS}|{spelt(masking(lambda pack: pack.secrets.passwords))})=?(?<==)"
     r"(?=[^&\s]{0,128}\d)(?P<value>[\w.~%+/=-]{8,512})",
     re.I,
 )
@@ -29,7 +31,7 @@ _BY_NAME = re.compile(
 )
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _IN_HEX = re.compile(
-    rf"(?:api[ _-]?key|secret|token|auth\w{{0,10}} key|private key)[\"']?\s?(?:[:=]|\w{{2,4}}\s)?\s?[\"'`]?"
+    rf"(?:{_KEYS})[\"']?\s?(?:[:=]|\w{{2,4}}\s)?\s?[\"'`]?"
     rf"(?P<value>{_UUID}|(?:0x)?[0-9a-f]{{32,64}})(?!\w)",
     re.I,
 )
