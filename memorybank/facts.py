@@ -6,8 +6,9 @@ from datetime import datetime
 from django.utils import timezone
 
 from memorybank.models import Bank, Fact, FactQuerySet
-from memorybank.reading import browsing
+from memorybank.reading import browsing, lineage
 from memorybank.reading.browsing import Origin
+from memorybank.reading.lineage import Explanation
 
 # Whatever writes memory is imported where it is called, as in ``services``.
 
@@ -25,6 +26,14 @@ def find(bank: Bank, question: str, *, now: datetime | None = None) -> list[int]
 def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     """Of each fact the turns that it rests on, without their words; none of private chats."""
     return browsing.origins(bank, facts)
+
+
+def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime | None = None) -> Explanation:
+    """The lineage of a fact of ``bank``, down to the turns it cites; who has read them is on the audit trail.
+
+    Raises ``Fact.DoesNotExist``.
+    """
+    return lineage.explain(bank, fact_id=fact_id, actor=actor, now=now or timezone.now())
 
 
 def telling_words(text: str) -> list[tuple[str, bool]]:

@@ -4,15 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from memorybank import audit, conf
 from memorybank.core.reports import ExplainedLine, Receipt, Report
+from memorybank.erasure import clear, forget, forget_asked, opt_out, restore_asked, set_private
 from memorybank.facts import (
     add,
     browse,
     edit,
+    explain,
     find,
     hide,
     keep_back,
@@ -24,11 +25,9 @@ from memorybank.facts import (
     unpin,
 )
 from memorybank.language import tokens
-from memorybank.models import Bank, Erasure, Event, LLMEndpoint, Output, Sweep
-from memorybank.reading import board as boards
-from memorybank.reading import counting, exporting, invariants, lineage, prompting
+from memorybank.models import Bank, Event, Output, Sweep
+from memorybank.reading import exporting, prompting
 from memorybank.reading import recall as recalling
-from memorybank.reading import vitals as signs
 from memorybank.reading.board import Board
 from memorybank.reading.browsing import Origin
 from memorybank.reading.counting import Statistics
@@ -38,6 +37,7 @@ from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
 from memorybank.reading.rendering import Block, ShownLine, Text, render
 from memorybank.reading.vitals import Vitals
+from memorybank.watching import board, check, last_sweep, outage, statistics, vitals
 from memorybank.writing import bank_settings, recording
 from memorybank.writing.outputs import NewOutput, Outcome
 
@@ -200,16 +200,6 @@ def configure(bank: Bank, *, actor: str, now: datetime | None = None, **changes:
     bank_settings.configure(bank, actor=actor, now=now or timezone.now(), **changes)
 
 
-def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime | None = None) -> None:
-    """Keep a chat out of memory and erase what came of it, at once; or let it in again."""
-    bank_settings.set_private(bank, chat_key=chat_key, private=private, actor=actor, now=now or timezone.now())
-
-
-def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datetime | None = None) -> None:
-    """Leave a person out of memory, with all that was made of her words; or let her in again from now on."""
-    bank_settings.opt_out(bank, author=author, out=out, actor=actor, now=now or timezone.now())
-
-
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Report:
     """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
     from memorybank import sweeping
@@ -237,33 +227,6 @@ def run(
     return sweeping.run(now=now or timezone.now(), bank=bank, until_idle=until_idle, progress=progress)
 
 
-def outage(*, now: datetime | None = None) -> LLMEndpoint | None:
-    """The summary model's endpoint while it backs off, with ``retry_at`` and ``last_error``; else None."""
-    from memorybank.writing import model_session
-
-    return model_session.outage(now or timezone.now())
-
-
-def vitals(*, now: datetime | None = None) -> Vitals:
-    """How the memory of all banks fares, in numbers; a few indexed queries."""
-    return signs.vitals(now or timezone.now())
-
-
-def board(banks: QuerySet[Bank], *, now: datetime | None = None) -> Board:
-    """What an operator of these banks looks at first; nothing of any other bank is counted."""
-    return boards.board(banks, now or timezone.now())
-
-
-def last_sweep() -> datetime | None:
-    """When somebody last looked for what is due, in the background or with :func:`run`; None: never."""
-    return signs.last_sweep()
-
-
-def check(bank: Bank) -> list[Violation]:
-    """Violations of I1–I3 in a bank; [] means there is none."""
-    return invariants.check(bank)
-
-
 def export(bank: Bank, *, actor: str, now: datetime | None = None) -> Iterator[dict[str, Any]]:
     """Everything a bank holds, row by row; that it was exported goes on the audit trail."""
     audit.log(bank, actor, Event.Action.EXPORT, now or timezone.now())
@@ -275,64 +238,9 @@ def count_tokens(text: str) -> int:
     return tokens.count(text, conf.current().encoding)
 
 
-def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime | None = None) -> Explanation:
-    """The lineage of a fact of ``bank``, down to the turns it cites; who has read them is on the audit trail.
-
-    Raises ``Fact.DoesNotExist``.
-    """
-    return lineage.explain(bank, fact_id=fact_id, actor=actor, now=now or timezone.now())
-
-
 def explain_line(text: str, *, assistant: bool = False, now: datetime | None = None) -> list[ExplainedLine]:
     """Why extraction would keep a sentence of ``text``, and why not, as if it were a message of its own."""
     from memorybank.core.extraction import explaining
 
     encoding = conf.current().encoding
     return list(explaining.explain(text, assistant=assistant, at=now or timezone.now(), encoding=encoding))
-
-
-def forget(
-    bank: Bank,
-    *,
-    chat: str | None = None,
-    author: str | None = None,
-    output: int | None = None,
-    actor: str,
-    dry_run: bool = False,
-    now: datetime | None = None,
-) -> Receipt:
-    """Erase one chat, all that one author said, or one output, with all that was made of it; the receipt.
-
-    With ``dry_run`` nothing changes, and the receipt says what would go. Raises :class:`InvalidInput` if it is unknown.
-    """
-    from memorybank.writing import erasing
-
-    what = {Erasure.Kind.CHAT: chat, Erasure.Kind.AUTHOR: author, Erasure.Kind.OUTPUT: output}
-    return erasing.forget(bank, what, actor=actor, now=now or timezone.now(), dry_run=dry_run)
-
-
-def clear(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime | None = None) -> Receipt:
-    """Erase every chat of a bank with all its memory; what was said until now is not taken in again."""
-    from memorybank.writing import erasing
-
-    what = {Erasure.Kind.EVERYTHING: ""}
-    return erasing.forget(bank, what, actor=actor, now=now or timezone.now(), dry_run=dry_run)
-
-
-def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime | None = None) -> list[Receipt]:
-    """Erase what somebody asked for in a chat; a receipt a turn. Raises ``ErasureRequest.DoesNotExist``."""
-    from memorybank.writing import erasing
-
-    return erasing.grant(bank, request_id, actor=actor, now=now or timezone.now())
-
-
-def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime | None = None) -> bool:
-    """She did not mean it: let in again what was suppressed for a request; whether that was still open."""
-    from memorybank.writing import wishes
-
-    return wishes.restore(bank, request_id, actor=actor, now=now or timezone.now())
-
-
-def statistics(bank: Bank) -> Statistics:
-    """Counts over one bank and no other."""
-    return counting.statistics(bank)

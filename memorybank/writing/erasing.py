@@ -204,9 +204,9 @@ def _forget_masks(bank: Bank, told: Mapping[str, str], counts: Counter[str]) -> 
 def _mentioning(bank: Bank, values: list[str]) -> Iterator[str]:
     """The turns that have one of the values in them, as they were written."""
     spelt = {*values, *(json.dumps(value)[1:-1] for value in values)}  # as JSON has it in a column
-    names = ("question", "answer", "said")
+    names = ("question", "answer", "messages_text")
     saying = reduce(or_, (Q(**{f"{name}__contains": value}) for value in spelt for name in names))
-    rows = Output.objects.filter(chat__bank=bank).annotate(said=Cast("messages", TextField())).filter(saying)
+    rows = Output.objects.filter(chat__bank=bank).annotate(messages_text=Cast("messages", TextField())).filter(saying)
     for question, answer, messages in rows.values_list("question", "answer", "messages").iterator():
         yield f"{question}\n{answer}\n{json.dumps(messages, ensure_ascii=False)}"
 

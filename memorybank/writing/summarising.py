@@ -6,9 +6,8 @@ can be recalled, too.
 """
 
 import logging
-from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -25,26 +24,12 @@ from memorybank.reading.recall import indexing, remasking
 from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
 from memorybank.writing import notetaking, spending, unlearning
+from memorybank.writing.batches import Batch, read
 from memorybank.writing.entries import supersede, write_facts
 from memorybank.writing.model_session import BackingOff, session
 from memorybank.writing.notetaking import TakenNotes
 
 logger = logging.getLogger(__name__)
-
-#: One summary reads at most this many characters of new turns; the rest is due again at once.
-BATCH_CHARACTERS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What one summary covers: the outputs after the watermark, and the live leaf they extend, if any."""
-
-    outputs: list[Output]
-    through: int
-    leaf: Entry | None = None
-    known: list[Fact] = field(default_factory=list)
-    rebuilds: bool = False
-    mends: bool = False  # the leaf is made anew because it lost lines to an erasure, and covers nothing new
 
 
 def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -> Entry | None:
@@ -83,7 +68,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
     """The leaf, and whether its turns are indexed, too."""
     if chat.private or not chat.bank.enabled:
         raise NotRemembered("the chat is private or the bank is off")
-    batch = _read(chat)
+    batch = read(chat)
     if batch.through == chat.summarised_through and not batch.mends:
         return None, True
     bank = chat.bank
@@ -105,7 +90,7 @@ def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
     held = Chat.objects.select_related("bank").claim(chat.pk, now)
     if held is None:
         raise Stale("somebody else is at it")
-    batch, masker = _read(held), MaskedValue.objects.masker(held.bank)
+    batch, masker = read(held), MaskedValue.objects.masker(held.bank)
     [turn] = transcript.read(batch.outputs, tz=held.bank.tz, masker=masker)
     draft = notetaking.as_written(turn, kind)
     documents = indexing.prepare(held, [turn])
@@ -120,42 +105,6 @@ def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenN
     with session(chat.bank, now) as opened:
         notes = notetaking.take(opened, chat.bank, turns, batch.known)
     return notes if opened else replace(notes, method=spending.method(chat.bank, now))
-
-
-def _read(chat: Chat) -> Batch:
-    """The waiting turns, and what the newest leaf holds if it is still live; first of all, a leaf to be mended."""
-    if chat.stale and (stale := chat.entries.filter(stale=True).order_by("first_output").first()):
-        covered = chat.outputs.remembered().filter(pk__range=(stale.first_output, stale.last_output)).order_by("pk")
-        return Batch(list(covered), chat.summarised_through, stale, rebuilds=True, mends=True)
-    leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
-    if leaf and leaf.parent_id:
-        leaf = None
-    rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
-    batch = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []
-    if not (batch and batch[-1].pk > chat.summarised_through):  # nor is a leaf made anew that is too long for one go
-        rebuilds, batch = False, _outputs(chat, chat.summarised_through)
-    through = batch[-1].pk if batch else chat.summarised_through
-    known = [] if rebuilds or not leaf else [fact for fact in leaf.facts.visible() if _is_replaceable(fact)]
-    remembered = [output for output in batch if output.status == Output.Status.OK]
-    return Batch(remembered, through, leaf, known, rebuilds)
-
-
-def _outputs(chat: Chat, after: int) -> list[Output]:
-    waiting = chat.outputs.filter(pk__gt=after).order_by("pk")
-    return list(_bounded(waiting[: conf.current().turns_per_summary].iterator()))
-
-
-def _is_replaceable(fact: Fact) -> bool:
-    return not (fact.detail or fact.settled_by_hand)
-
-
-def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
-    room = BATCH_CHARACTERS
-    for output in outputs:
-        yield output
-        room -= len(output.question) + len(output.answer) + len(str(output.messages))
-        if room <= 0:
-            return
 
 
 def _commit(

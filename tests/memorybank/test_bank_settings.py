@@ -106,9 +106,13 @@ def test_a_longer_idle_time_holds_for_chats_that_wait_already() -> None:
     assert chat_of(bank, "c").due_at == MONDAY + HOUR
 
 
-def test_the_audit_trail_says_what_changed_and_never_to_what() -> None:
+def test_the_audit_trail_says_what_changed_from_what_to_what() -> None:
     bank = make_bank()
     services.configure(bank, actor="alice", now=MONDAY, focus="the merger with Globex", max_tokens=500)
     services.configure(bank, actor="alice", now=MONDAY, max_tokens=500)
     event = Event.objects.get(action="configure")
-    assert event.detail == {"changed": ["focus", "max_tokens"]}
+    assert event.detail == {
+        "changed": ["focus", "max_tokens"],
+        "before": {"focus": "", "max_tokens": 2000},
+        "after": {"focus": "the merger with Globex", "max_tokens": 500},
+    }

@@ -10,7 +10,7 @@ NEAREST = 5
 
 MONTH = either(MONTHS)
 DATE = re.compile(rf"(?<![\w-])(?P<said>(?:\d{{1,2}} )?(?P<month>{MONTH})) (?P<year>\d{{4}})(?![\w/-])")
-HEADING = re.compile(rf"(?P<day>(?:\d{{1,2}} )?(?P<month>{MONTH}) (?P<year>\d{{4}}))$")
+DAY_OF_HEADING = re.compile(rf"(?P<day>(?:\d{{1,2}} )?(?P<month>{MONTH}) (?P<year>\d{{4}}))$")
 BESIDE = {"before": "last week", "after": "next week"}
 
 
@@ -19,7 +19,7 @@ def shortened(text: str, heading: str) -> str:
 
     Nearby dates of its year go without the year, and the week before or after its day is last week or next week again.
     """
-    own = HEADING.search(heading)
+    own = DAY_OF_HEADING.search(heading)
     if not own:
         return text
     month = MONTHS.index(own["month"])
