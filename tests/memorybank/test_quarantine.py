@@ -25,7 +25,7 @@ def test_it_holds_back(attack: str) -> None:
 def test_it_holds_back_most_of_what_sounds_like_ordinary_talk() -> None:
     """Weights are fitted, and miss some: what counts is how many, among what nobody fitted them to even more so."""
     missed = [text for text in QUIET if not quarantine.commands(text, "bob dana")]
-    assert len(missed) <= 0.3 * len(QUIET), "\n".join(missed)
+    assert len(missed) <= 0.4 * len(QUIET), "\n".join(missed)
 
 
 def test_it_lets_nearly_all_ordinary_work_pass() -> None:

@@ -334,6 +334,9 @@ def test_it_gets_through_large_hostile_texts(piece: str) -> None:
         ("481 516 is your login code", "481 516"),
         ("What is the code of the gate?\n4815", "4815"),
         ("Safe: R12 L34 R7, then pull.", "R12 L34 R7"),
+        ("كلمة المرور للمخزن هي Zaytun@7731 من اليوم", "Zaytun@7731"),
+        ("Il codice dell'antifurto è 70415, poi il tasto rosso.", "70415"),
+        ("Cijferslot van de schuur: 4826", "4826"),
     ],
 )
 def test_it_masks_by_where_a_word_stands(text: str, secret: str) -> None:
@@ -348,6 +351,7 @@ def test_it_masks_by_where_a_word_stands(text: str, secret: str) -> None:
         "| Name | Password |\n| --- | --- |\n| Ann | **** |",
         "Docker image postgres:16.2-alpine is 240 MB.",
         "Password rotation interval: quarterly",
+        "The password for the archive expires on Friday, tell the others.",
         "What is the question?\n4815",
     ],
 )

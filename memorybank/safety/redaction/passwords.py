@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from memorybank.language import either, masking, spelt
+from memorybank.language import either, every, masking, spelt
 from memorybank.language.terms import FUNCTION
 from memorybank.safety.redaction.links import IS, QUOTES, SAID, any_of
 from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
@@ -62,6 +62,8 @@ _AS = re.compile(
 )
 _STATE = re.compile(any_of(lambda pack: pack.secrets.states), re.I)
 _QUOTED = re.compile(rf"[{QUOTES}]([^\n{QUOTES}]{{6,64}})[{QUOTES}]")
+# "Expires on Friday": what one language says for "on", another says for "is".
+_DAYS = frozenset(word for names in every(lambda pack: pack.dates.weekdays) for word in names.casefold().split())
 # One of these is in whatever is announced. Looking for them is a hundred times faster than looking for it.
 _HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secrets.key_words))))
 
@@ -84,7 +86,7 @@ def _plain(text: str) -> Iterator[Span]:
     for match in _PLAIN.finditer(text):
         gap, value = match["gap"].split(), match["value"].casefold()
         if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION) and not (
-            value in FUNCTION or _STATE.fullmatch(value) or value in _WORDS
+            value in FUNCTION or _STATE.fullmatch(value) or value in _WORDS or value in _DAYS
         ):
             yield Span(*match.span("value"), "password")
     for match in _AS.finditer(text):

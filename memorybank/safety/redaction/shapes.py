@@ -15,7 +15,7 @@ _NAMES = re.compile(
     r"|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|pbkdf|oauth|x|hs|rs|es|http|tls|ssl|ipv|pkcs|fips|totp|u2f|web|saml|log4|i18|l10|k8|a11|win|amd|arm|h2|p)-?_?\d+\w{0,6}(?:[-_.]?(?:gcm|cbc|url|hex|id|mb4?|hmac|sha)?[-_.]?\d{0,4})"
     r"|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w.:/?=&%-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|[\w.@~-]*(?:/[\w.@{}:*-]*){2,}|/[\w./-]+|[\w-]+(?:\.[\w-]+)*\.(?:py|js|tsx?|jsx?|md|txt|json|ya?ml|toml|html?|css|sql|sh|env|cfg|ini|pdf|docx?|xlsx?|csv|png|jpe?g|svg|zip|gz|tar|log|go|rs|java|kt|rb|php|cs?|cpp|h|xml|pem|crt|key|com|org|net|io|dev|de|local|internal|example|test)"
-    r"|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@[\d.]+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}|\w+://.*|\w+[.]\w+\(?.*\)",
+    r"|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@\d+(?:\.\d+)+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}|\w+://.*|\w+[.]\w+\(?.*\)",
     re.I,
 )
 _CASED = re.compile(
