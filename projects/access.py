@@ -21,6 +21,7 @@ NEEDED = {
     "messages": Role.MEMBER,
     "retry-message": Role.MEMBER,
     "retry": Role.MEMBER,
+    "remember": Role.MEMBER,
     "private": Role.MEMBER,
     "memory": Role.VIEWER,
     "memory-facts": Role.VIEWER,

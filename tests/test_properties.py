@@ -200,7 +200,8 @@ def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(history: li
 def test_what_is_kept_back_is_never_shown(history: list[Turn], budget: int, question: str, dice: Any) -> None:
     """Facts, and private and excluded chats. What a question recalls is quoted from turns: see test_recall for that."""
     with remembering(history) as bank:
-        leaf_facts = list(Fact.objects.filter(entry__bank=bank, entry__granularity="conversation").order_by("pk"))
+        leaves = Fact.objects.filter(entry__bank=bank, entry__granularity="conversation")
+        leaf_facts = list(leaves.select_related("entry__chat").order_by("pk"))
         kept_back = [fact.pk for fact in leaf_facts if dice.random() < 0.4]
         Fact.objects.filter(pk__in=kept_back[::2]).update(hidden=True)
         Fact.objects.filter(pk__in=kept_back[1::2]).update(quarantine="held back by a test")
@@ -213,8 +214,8 @@ def test_what_is_kept_back_is_never_shown(history: list[Turn], budget: int, ques
         shown = Fact.objects.filter(pk__in=[pk for line in block.lines for pk in line.facts])
         rests_on = {*kept_back, *(fact.pk for fact in leaf_facts if fact.entry.chat.key in ("a", "b"[: int(private)]))}
         for fact in shown.select_related("entry"):
-            leaves = [fact.pk] if fact.entry.granularity == "conversation" else fact.citations
-            assert rests_on.isdisjoint(leaves)
+            below = [fact.pk] if fact.entry.granularity == "conversation" else fact.citations
+            assert rests_on.isdisjoint(below)
         outputs = bank.chats.filter(key__in=["a", "b"]).values_list("outputs", flat=True)
         assert set(outputs).isdisjoint(output for line in block.lines for output in line.citations)
         assert {"a", "b"}.isdisjoint(block.chats)

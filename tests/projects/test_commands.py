@@ -297,6 +297,7 @@ class TestConfigureMemory(CommandCase):
             "idle_minutes": 10,
             "timezone": "UTC",
             "focus": "",
+            "monthly_cap": None,
             "keep_turns": None,
             "keep_memory": None,
         }
@@ -330,6 +331,7 @@ class TestConfigureMemory(CommandCase):
                 "idle_minutes": 5,
                 "timezone": "Europe/Berlin",
                 "focus": "Dates.",
+                "monthly_cap": None,
                 "keep_turns": 90,
                 "keep_memory": None,
             },

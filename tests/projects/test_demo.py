@@ -45,7 +45,7 @@ CHANGED = {
     ),
     "harbor-robotics/trade-fair": (
         ("booth B4-112 with", "B6-031, not B4-112"),
-        ("Budget 38,000", "from 38,000 to 44,500 (before: €38,000)"),
+        ("Budget 38,000", "from 38,000 to 44,500"),
     ),
 }
 
