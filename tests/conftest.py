@@ -8,6 +8,7 @@ import os
 from collections import Counter
 
 import pytest
+from django.conf import settings as site
 from hypothesis import HealthCheck, settings
 
 # How long an example takes, or is sought, says how busy the machine is.
@@ -16,6 +17,11 @@ settings.register_profile("quick", UNHURRIED, max_examples=40, derandomize=True,
 settings.register_profile("ci", UNHURRIED, max_examples=200, derandomize=True, database=None)
 settings.register_profile("search", UNHURRIED, max_examples=5000)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "quick")
+
+
+def pytest_configure() -> None:
+    """Passwords of tests are nobody's: a hash that takes long keeps only the suite waiting."""
+    site.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
