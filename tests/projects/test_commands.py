@@ -195,7 +195,8 @@ class TestShowMemory(CommandCase):
         self.assertEqual(run("show_memory", "acme/apollo", "--exclude-chat", "c1", "--json").json["block"], "")
 
     def test_with_a_question_it_prints_the_same_block_and_what_is_recalled(self) -> None:
-        self.remember(self.apollo, "bob", "The ferry sails to Lisbon every Tuesday. " * 3, chat_key="c2")
+        long = "The ferry sails to Lisbon every Tuesday at seven in the morning from the northern pier of the harbour."
+        self.remember(self.apollo, "bob", long, chat_key="c2")
         silent = run("show_memory", "acme/apollo", "--budget", 40)
         asked = run("show_memory", "acme/apollo", "--budget", 40, "--question", "When does the ferry to Lisbon sail?")
         block, _, recalled = asked.out.partition("\n\n")
