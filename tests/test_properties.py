@@ -189,7 +189,8 @@ def test_what_is_recalled_fits_its_budget_cites_turns_and_repeats_nothing(
 def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(history: list[Turn], question: str) -> None:
     with remembering(history) as bank:
         told = services.render(bank, budget=32_000, question=question, now=MONDAY)
-        text = told.text + told.recalled.text.removesuffix("```").replace("```\n", "", 1)
+        both = (told.text, told.recalled.text)
+        text = "".join(each.removesuffix("```").replace("```\n", "", 1) for each in both)  # all but our own fences
         assert not any(mark in text for mark in ("<|", "```", "\n#", "\n---", "\u202e", "\x00", "\ud800"))
         text.encode()  # no lone surrogate
 
