@@ -163,7 +163,8 @@ def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterabl
     elif fact.pk in said:
         yield "on", "said in the block by a digest"
     if fact.entry.parent:
-        yield "", f"rolled up into {_period(fact.entry.parent)}"
+        *_, live = fact.entry.upwards()
+        yield "", f"rolled up into {label_of(live)}"
     newer = fact.superseded_by
     if newer and not (newer.hidden or newer.quarantine or (newer.entry.chat and newer.entry.chat.private)):
         yield "off", f"replaced by “{newer.text if len(newer.text) <= 80 else newer.text[:79] + '…'}”"
@@ -175,13 +176,6 @@ def _by_hand(fact: Fact) -> list[tuple[str, str]]:
     if fact.entry.method == BY_HAND and not fact.original:
         return [("", f"written by hand by {fact.edited_by}")]
     return [("", f"put right by {fact.edited_by}")]
-
-
-def _period(entry: Entry) -> str:
-    """The live digest above, by its period."""
-    for _ in Granularity:  # no chain is longer
-        entry = entry.parent or entry
-    return label_of(entry)
 
 
 def label_of(entry: Entry) -> str:

@@ -56,22 +56,13 @@ def drawn(bank: Bank, told: Collection[int], *, skip: int, hidden_too: bool) -> 
 
 def _place(leaf: Entry) -> tuple[tuple[date, int], ...]:
     """Where a leaf stands: beside what has the same digests above, in the order of their periods."""
-    above = {entry.granularity: entry for entry in _line(leaf)}
+    above = {entry.granularity: entry for entry in leaf.upwards()}
     found = [above.get(rung) for rung in LANES[:-1]]
     return (*((each.period_start, each.pk) if each else (leaf.period_start, 0) for each in found), _end(leaf))
 
 
 def _end(leaf: Entry) -> tuple[date, int]:
     return leaf.last_at.date(), leaf.pk
-
-
-def _line(entry: Entry | None) -> Iterator[Entry]:
-    """The entry and all digests above it."""
-    for _ in LANES:
-        if entry is None:
-            return
-        yield entry
-        entry = entry.parent
 
 
 def _spans(leaves: Sequence[Entry], shown: Collection[int], hidden: Collection[int]) -> Iterator[Span]:
@@ -82,7 +73,7 @@ def _spans(leaves: Sequence[Entry], shown: Collection[int], hidden: Collection[i
     at = 0.0
     for leaf in leaves:
         width = least + free * max(leaf.tokens, 1) / total
-        for entry in _line(leaf):
+        for entry in leaf.upwards():
             _, start, _ = reach.get(entry.pk, (entry, at, at))
             reach[entry.pk] = (entry, start, at + width)
         at += width

@@ -6,7 +6,7 @@ becoming their parent; nothing is deleted by rolling up. Entries without a paren
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterator, Set
 from typing import ClassVar
 
 from django.db import models
@@ -16,6 +16,7 @@ from memorybank.core.periods import Granularity
 
 from .bank import Bank
 from .chat import Chat
+from .output import Output, OutputQuerySet
 
 #: Methods of entries that no model wrote: extracted sentences, and a digest that stands for facts as they are.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
@@ -159,6 +160,19 @@ class Entry(models.Model):
     def tier(self) -> int:
         """Where its facts stand while no digest has absorbed it."""
         return Granularity(self.granularity).tier
+
+    def upwards(self) -> Iterator[Entry]:
+        """This entry and the digests above it; the last one is live."""
+        entry: Entry | None = self
+        for _ in Granularity:  # no chain is longer
+            if entry is None:
+                return
+            yield entry
+            entry = entry.parent
+
+    def covered(self) -> OutputQuerySet:
+        """The turns that a leaf covers and memory may hold."""
+        return Output.objects.remembered().filter(chat=self.chat_id, pk__range=(self.first_output, self.last_output))
 
     def drop(self, gone: Set[int]) -> None:
         """Delete a digest's lines that rest on leaf facts which are gone, and count again what it covers."""

@@ -26,6 +26,10 @@ class OutputQuerySet(models.QuerySet["Output"]):
         """The others: what may be asked again."""
         return self.exclude(status=Output.Status.OK)
 
+    def of_person(self, name: str) -> OutputQuerySet:
+        """What somebody wrote, and what she is quoted with."""
+        return self.filter(Q(author=name) | Q(said_by=name) | Q(answered_by=name))
+
     def with_words(self) -> OutputQuerySet:
         """Outputs that still say something."""
         return self.exclude(question="", answer="", messages=[])

@@ -25,8 +25,7 @@ class Batch:
 def read(chat: Chat) -> Batch:
     """The waiting turns, and what the newest leaf holds if it is still live; first of all, a leaf to be mended."""
     if chat.stale and (stale := chat.entries.filter(stale=True).order_by("first_output").first()):
-        covered = chat.outputs.remembered().filter(pk__range=(stale.first_output, stale.last_output)).order_by("pk")
-        return Batch(list(covered), chat.summarised_through, stale, rebuilds=True, mends=True)
+        return Batch(list(stale.covered().order_by("pk")), chat.summarised_through, stale, rebuilds=True, mends=True)
     leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
     if leaf and leaf.parent_id:
         leaf = None

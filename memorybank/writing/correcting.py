@@ -244,11 +244,5 @@ def _place(bank: Bank, facts: Iterable[Fact]) -> None:
     absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and _is_line_of_digest(fact)}
     settled = set(bank.facts.settled().filter(pk__in=absorbed).values_list("pk", flat=True))
     for pk, entry in absorbed.items():
-        bank.facts.filter(pk=pk).update(tier=_root(entry).tier if pk in settled else None)
-
-
-def _root(entry: Entry) -> Entry:
-    """The live entry above one."""
-    for _ in Granularity:  # no chain is longer
-        entry = entry.parent or entry
-    return entry
+        *_, live = entry.upwards()
+        bank.facts.filter(pk=pk).update(tier=live.tier if pk in settled else None)

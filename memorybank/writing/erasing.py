@@ -36,6 +36,7 @@ from memorybank.models import (
     StoredBlock,
 )
 from memorybank.models.erasure import Subject
+from memorybank.models.output import OutputQuerySet
 from memorybank.reading import rendering
 from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import Masker
@@ -128,9 +129,9 @@ def _named(bank: Bank, kind: Kind, named: str | int) -> Doomed:
     return Doomed(kind, (kind, output.chat.key, output.key or f"#{output.pk}"), outputs.filter(pk=output.pk))
 
 
-def _of_author(outputs: QuerySet[Output], author: str) -> Doomed:
+def _of_author(outputs: OutputQuerySet, author: str) -> Doomed:
     """All she wrote, and what she is quoted with; of talk between people, only her half of a turn."""
-    found = outputs.filter(Q(author=author) | Q(said_by=author) | Q(answered_by=author))
+    found = outputs.of_person(author)
     if not author or not found.exists():
         raise InvalidInput(f"author: nothing of “{author[:200]}” is recorded.")
     halves = [each for each in found.exclude(said_by="", answered_by="") if _others_said(each, author)]
@@ -166,9 +167,7 @@ def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: 
         empty = named
     else:
         doomed.outputs.delete()
-        Output.objects.bulk_update(
-            doomed.halves, ["question", "answer", "author", "said_by", "answered_by", "messages"]
-        )
+        Output.objects.bulk_update(doomed.halves, HALVES)
         gone = unlearning.unlearn(bank, touched, shown, counts)
         bank.chats.filter(pk__in=touched).update(title="")  # it may quote what went
         empty = bank.chats.filter(pk__in=touched, outputs=None)
@@ -229,8 +228,7 @@ def _count_work(bank: Bank, counts: Counter[str]) -> None:
 
 def _calls(leaf: Entry) -> int:
     now = conf.current()
-    covered = Output.objects.remembered().filter(chat=leaf.chat_id, pk__range=(leaf.first_output, leaf.last_output))
-    size = sum(tokens.count(f"{output.question}\n{output.answer}", now.encoding) for output in covered)
+    size = sum(tokens.count(f"{output.question}\n{output.answer}", now.encoding) for output in leaf.covered())
     return 1 if size <= now.chunk_from_tokens else ceil(size / now.chunk_tokens)
 
 

@@ -129,7 +129,7 @@ def _digest(bank: Bank, step: Step, now: datetime) -> None:
         with session(bank, now) as opened:
             derived = _derive(opened, bank, step, sources.facts, target)
         if not opened:
-            derived = replace(derived, method=spending.method(bank, now))
+            derived = replace(derived, method=spending.method())
     _commit(bank, step, sources, derived)
 
 

@@ -36,9 +36,9 @@ def stops(bank: Bank, now: datetime) -> bool:
     return capped
 
 
-def method(bank: Bank, now: datetime) -> str:
-    """What is said of an entry that no model wrote."""
-    return CAPPED if llm.get("summary") and is_capped(bank, now) else EXTRACTIVE
+def method() -> str:
+    """What is said of an entry that no model wrote: where there is one, only the cap keeps it from being asked."""
+    return CAPPED if llm.get("summary") else EXTRACTIVE
 
 
 def resume(now: datetime) -> int:

@@ -104,7 +104,7 @@ def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenN
         return TakenNotes()
     with session(chat.bank, now) as opened:
         notes = notetaking.take(opened, chat.bank, turns, batch.known)
-    return notes if opened else replace(notes, method=spending.method(chat.bank, now))
+    return notes if opened else replace(notes, method=spending.method())
 
 
 def _commit(

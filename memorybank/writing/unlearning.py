@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from django.db.models import F, Q
+from django.db.models import F
 
 from memorybank.core import transcript
 from memorybank.core.periods import Granularity, period_start
@@ -95,9 +95,8 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str]) -> No
 
     The caller holds ``bank`` and has said that they are not to be told.
     """
-    hers = Q(author=author) | Q(said_by=author) | Q(answered_by=author)
     touched: dict[int, set[int]] = defaultdict(set)
-    for chat, output in Output.objects.filter(hers, chat__bank=bank).values_list("chat", "pk"):
+    for chat, output in Output.objects.filter(chat__bank=bank).of_person(author).values_list("chat", "pk"):
         touched[chat].add(output)
     gone = unlearn(bank, touched, shown, counts)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
@@ -134,8 +133,7 @@ def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
 
 def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts: Counter[str]) -> set[int]:
     """Its facts without those that cannot stand on what is left; a leaf of which nothing is left goes."""
-    covered = Output.objects.remembered().filter(chat=leaf.chat, pk__range=(leaf.first_output, leaf.last_output))
-    left = list(covered)
+    left = list(leaf.covered())
     told = {output.pk: output for output in OptOut.objects.tellable(bank, left)}
     facts = list(leaf.facts.all())
     going = [fact for fact in facts if not _stands(fact, leaf, told, touched, shown)]
