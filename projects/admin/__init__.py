@@ -1,0 +1,12 @@
+"""Tenants, people and projects in the admin. Staff see the tenants they are owner or admin of, no others."""
+
+from django.contrib import admin
+
+from ..throttling import AdminLoginForm
+from . import projects, tenants
+
+__all__ = ["projects", "tenants"]
+
+admin.site.site_header = admin.site.site_title = "Memory Bank"
+admin.site.login_form = AdminLoginForm
+admin.site.index_title = "Tenants, projects and their memory"

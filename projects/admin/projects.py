@@ -1,0 +1,132 @@
+"""Projects, each with its memory bank: one form for both, and the way to what memory holds."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from memorybank import llm, services
+from memorybank.models import Bank, Output, StoredBlock
+
+from ..forms import BANK_SETTINGS, ProjectForm
+from ..models import Project
+from ..scoping import TenantScoped, deletion
+
+
+@admin.register(Project)
+class ProjectAdmin(TenantScoped):
+    """Projects, each with its memory bank: one form for both."""
+
+    form = ProjectForm
+    list_display = ["name", "path", "tenant", "memory_on", "memory_size"]
+    list_select_related = ["tenant", "bank"]
+    list_filter = ["bank__enabled", ("tenant", admin.RelatedOnlyFieldListFilter)]
+    search_fields = ["name", "slug", "tenant__slug", "tenant__name"]
+
+    @admin.display(description="memory", boolean=True, ordering="bank__enabled")
+    def memory_on(self, project: Project) -> bool:
+        return project.bank.enabled
+
+    @admin.display(description="memory tokens of budget")
+    def memory_size(self, project: Any) -> str:
+        return f"{project.block_tokens or 0:,} of {project.bank.max_tokens:,}" if project.bank.enabled else "–"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
+        """With the size of each one's block."""
+        own: QuerySet[Project] = super().get_queryset(request)
+        return own.annotate(block_tokens=StoredBlock.current_tokens("bank"))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
+        accepted = obj is not None and obj.bank.disclosure_accepted_at
+        switch = ["enabled", "disclosure", "accepted"] if accepted else ["disclosure", "disclosure_read", "enabled"]
+        fieldsets = [
+            (None, {"fields": ["tenant", "slug", "name", "system_prompt"]}),
+            ("Shared memory", {"fields": switch}),
+            ("Memory settings", {"fields": BANK_SETTINGS}),
+        ]
+        return [*fieldsets, ("What memory holds", {"fields": ["told", "recorded", "look"]})] if obj else fieldsets
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
+        computed = ["disclosure", "accepted", "told", "recorded", "look"]
+        # Moving a project would carry one tenant's memory into another.
+        return ["tenant", *computed] if obj else computed
+
+    @admin.display(description="What this means")
+    def disclosure(self, project: Project) -> SafeString:
+        summariser = llm.get("summary")
+        bank = project.bank if project.pk else Bank()
+        context = {"idle_minutes": bank.idle_minutes, "summariser": summariser.model if summariser else ""}
+        return render_to_string("projects/disclosure.html", {**_recorded(project), **context})
+
+    @admin.display(description="Read and accepted")
+    def accepted(self, project: Project) -> str:
+        bank = project.bank
+        return f"by {bank.disclosure_accepted_by}, {bank.disclosure_accepted_at:%-d %B %Y, %H:%M} UTC"
+
+    @admin.display(description="What the model is told")
+    def told(self, project: Project) -> SafeString:
+        address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
+        saved = Project.objects.get(pk=project.pk)  # in a form that is refused its slug may be no slug
+        page = reverse("memory", args=[project.tenant.slug, saved.slug])
+        return _links([(address, "The exact block, with its token count"), (page, "The memory page, for its members")])
+
+    @admin.display(description="Recorded so far")
+    def recorded(self, project: Project) -> str:
+        return "{chats:,} chats with {turns:,} turns, and {private:,} private chats".format(**_recorded(project))
+
+    @admin.display(description="Look at")
+    def look(self, project: Project) -> SafeString:
+        pages = [(name, f"admin:memorybank_{model}_changelist") for name, model in LISTS.items()]
+        return _links([(f"{reverse(page)}?bank={project.bank_id}", name) for name, page in pages])
+
+    def save_model(self, request: HttpRequest, obj: Project, form: ProjectForm, change: bool) -> None:
+        if not change:
+            obj.bank = Bank.objects.create()
+        super().save_model(request, obj, form, change)
+        _apply(form, obj.bank, request.user.get_username())
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What goes with a project: its memory bank, which Django would not look for on this side."""
+        return deletion("project", objs, Bank.objects.filter(project__in=objs))
+
+
+LISTS = {
+    "facts": "fact",
+    "entries": "entry",
+    "chats": "chat",
+    "LLM calls": "llmcall",
+    "events": "event",
+    "requests to erase": "erasurerequest",
+    "erasures": "erasure",
+}
+
+
+def _apply(form: ProjectForm, bank: Bank, actor: str) -> None:
+    """Carry the bank's half of the form out, through services, which keep who and when."""
+    if form.changed_settings:
+        services.configure(bank, actor=actor, **form.changed_settings)
+    if "enabled" not in form.changed_data:
+        return
+    if form.cleaned_data["enabled"]:
+        services.enable(bank, actor=actor, disclosure_accepted=bool(form.cleaned_data.get("disclosure_read")))
+    else:
+        services.disable(bank, actor=actor)
+
+
+def _recorded(project: Project) -> dict[str, int]:
+    """What memory would be made from."""
+    if not project.pk:
+        return {"chats": 0, "private": 0, "turns": 0}
+    written = project.bank.chats.filter(last_output_at__isnull=False)
+    chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
+    turns = Output.objects.remembered().filter(chat__bank=project.bank_id, chat__private=False).count()
+    return {**chats, "turns": turns}
+
+
+def _links(links: list[tuple[str, str]]) -> SafeString:
+    """Addresses and what they are called, in one line."""
+    return render_to_string("projects/links.html", {"links": links})

@@ -1,0 +1,49 @@
+"""Whose chat it is, and what its answers were given with."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import models
+from django.db.models import F
+
+from memorybank.models import Chat, Output
+
+from .project import Project
+
+
+class ConversationQuerySet(models.QuerySet["Conversation"]):
+    """Sets of conversations."""
+
+    def of(self, owner: User, project: Project) -> ConversationQuerySet:
+        """What ``owner`` wrote in ``project``, latest first; chats nobody wrote in yet come first."""
+        mine = self.filter(owner=owner, chat__bank=project.bank_id).select_related("chat")
+        return mine.order_by(F("chat__last_output_at").desc(nulls_first=True), "-pk")
+
+
+class Conversation(models.Model):
+    """Whose chat it is. Memory is shared in a project, transcripts are not."""
+
+    chat = models.OneToOneField(Chat, models.CASCADE, related_name="conversation")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="conversations")
+
+    objects: ClassVar[ConversationQuerySet] = ConversationQuerySet.as_manager()  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return str(self.chat)
+
+
+class GivenWith(models.Model):
+    """What an answer was given with: counts and a version, never text, so that erasure need not look here."""
+
+    output = models.OneToOneField(Output, models.CASCADE, related_name="given_with")
+    memory_version = models.PositiveBigIntegerField(help_text="Which stored block; 0: none.")
+    memory_tokens = models.PositiveIntegerField(help_text="Tokens of the block.")
+    recalled_tokens = models.PositiveIntegerField(default=0, help_text="Tokens of the notes beside the message.")
+    prompt_tokens = models.PositiveIntegerField()
+    answer_tokens = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"memory of output {self.output_id}"

@@ -1,0 +1,92 @@
+"""Tenants and their people: members with their roles, and who is invited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+
+# No leading or trailing dash, so that "tenant/project" can be typed, quoted and logged anywhere.
+SLUG = RegexValidator(
+    r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$",
+    "Use lower-case letters, digits, dashes and underscores, at most 64, beginning and ending with a letter or digit.",
+)
+
+
+class Tenant(models.Model):
+    """A customer. Nothing of one tenant is readable, countable or inferable by another."""
+
+    slug = models.CharField(max_length=64, unique=True, validators=[SLUG])
+    name = models.CharField(max_length=200)
+    monthly_cap = models.DecimalField(
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="What the memory of all its projects may cost a month (UTC), in the currency of the prices; "
+        "empty: no cap.",
+    )
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete its projects and their banks first."""
+        self.projects.all().delete()
+        return super().delete(*args, **kwargs)
+
+
+class Role(models.TextChoices):
+    """What a member may do, most first: each may do all that the next ones may."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+    VIEWER = "viewer"
+
+    def covers(self, needed: Role) -> bool:
+        """Whether this role may do what ``needed`` may."""
+        ranks = list(Role)
+        return ranks.index(self) <= ranks.index(needed)
+
+
+class Membership(models.Model):
+    """A person in a tenant."""
+
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+
+    class Meta:
+        constraints = [
+            # Two roles at once would make "what may she do" ambiguous.
+            models.UniqueConstraint(name="membership_unique", fields=["tenant", "user"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} · {self.tenant}"
+
+
+class Invitation(models.Model):
+    """Somebody asked to join a tenant, known by an address alone. It goes when it is accepted or withdrawn."""
+
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    sent_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # A second invitation replaces the first one, whose link then works no more.
+            models.UniqueConstraint(name="invitation_unique", fields=["tenant", "email"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}"
