@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 from django.conf import settings as site
+from django.test import SimpleTestCase
 from hypothesis import HealthCheck, settings
 
 # How long an example takes, or is sought, says how busy the machine is.
@@ -24,8 +25,12 @@ def pytest_configure() -> None:
     site.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+@pytest.hookimpl(tryfirst=True)  # before the markers choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Both cores are busy to the end if the last tests are short ones."""
+    """Mark what asks a database; both cores are busy to the end if the last tests are short ones."""
+    for item in items:
+        if item.get_closest_marker("django_db") or issubclass(getattr(item, "cls", None) or object, SimpleTestCase):
+            item.add_marker("database")
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("own_servers", "long")))
 
 
