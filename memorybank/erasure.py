@@ -1,5 +1,6 @@
 """The part of the public face that takes words out: for good, for a person, or until somebody has decided."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.utils import timezone
@@ -22,17 +23,20 @@ def forget(
     chat: str | None = None,
     author: str | None = None,
     output: int | None = None,
+    facts: Collection[int] | None = None,
     actor: str,
     dry_run: bool = False,
     now: datetime | None = None,
 ) -> Receipt:
     """Erase one chat, all that one author said, or one output, with all that was made of it; the receipt.
 
-    With ``dry_run`` nothing changes, and the receipt says what would go. Raises :class:`InvalidInput` if it is unknown.
+    Or, by ``facts``, a line: all outputs that they rest on, whoever said them. With ``dry_run`` nothing changes, and
+    the receipt says what would go. Raises :class:`InvalidInput` if it is unknown.
     """
     from memorybank.writing import erasing
 
-    what = {Erasure.Kind.CHAT: chat, Erasure.Kind.AUTHOR: author, Erasure.Kind.OUTPUT: output}
+    kind = Erasure.Kind
+    what = {kind.CHAT: chat, kind.AUTHOR: author, kind.OUTPUT: output, kind.LINE: facts}
     return erasing.forget(bank, what, actor=actor, now=now or timezone.now(), dry_run=dry_run)
 
 

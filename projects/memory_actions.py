@@ -38,13 +38,13 @@ def decide(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Pin, unpin, hide, restore or release facts."""
     found, _ = access.page_for(request.user, "memory-decide", tenant, project)
     act, done = DECISIONS.get(request.POST.get("do", ""), (None, ""))
-    facts = _named(request, found.bank)
+    facts = named(request, found.bank)
     if act is None or not facts:
         messages.warning(request, "Nothing was chosen." if act else "Choose what to do.")
     else:
         count = act(found.bank, fact_ids=facts, actor=request.user.get_username())
         messages.success(request, f"{_lines(count)} {done}." if count else "Nothing to change: it was so before.")
-    return _back(request, tenant, project)
+    return back(request, tenant, project)
 
 
 @require_POST
@@ -52,7 +52,7 @@ def decide(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
 def edit(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Put a line right."""
     found, _ = access.page_for(request.user, "memory-edit", tenant, project)
-    facts = _named(request, found.bank)
+    facts = named(request, found.bank)
     if not facts:
         raise Http404
     try:
@@ -61,7 +61,7 @@ def edit(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
         messages.success(request, "Put right, in your name." if count else "Nothing to change: it said so before.")
     except InvalidInput as error:
         messages.error(request, f"Not saved. {error}")
-    return _back(request, tenant, project)
+    return back(request, tenant, project)
 
 
 @require_POST
@@ -81,10 +81,10 @@ def add(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
         messages.success(request, "Written down, in your name.")
     except InvalidInput as error:
         messages.error(request, f"Not saved. {error}")
-    return _back(request, tenant, project)
+    return back(request, tenant, project)
 
 
-def _named(request: HttpRequest, bank: Bank) -> list[int]:
+def named(request: HttpRequest, bank: Bank) -> list[int]:
     """The facts that the form names, as far as the page shows them to anybody."""
     numbers = []
     for name in request.POST.getlist("fact")[:MOST]:
@@ -99,8 +99,13 @@ def _lines(count: int) -> str:
     return "1 line" if count == 1 else f"{count:,} lines"
 
 
-def _back(request: HttpRequest, tenant: str, project: str) -> HttpResponse:
-    """To the page that the form stood on."""
+def page_before(request: HttpRequest, tenant: str, project: str) -> str:
+    """The page that the form stood on."""
     page = request.POST.get("next", "")
     ours = url_has_allowed_host_and_scheme(page, allowed_hosts=None) and page.startswith("/")
-    return redirect(page if ours else reverse("memory", args=[tenant, project]))
+    return page if ours else reverse("memory", args=[tenant, project])
+
+
+def back(request: HttpRequest, tenant: str, project: str) -> HttpResponse:
+    """To that page."""
+    return redirect(page_before(request, tenant, project))

@@ -23,6 +23,8 @@ from .views import MemberRequest
 
 FACTS_ON_A_PAGE, HELD_ON_A_PAGE, EVENTS_ON_A_PAGE = 50, 20, 50
 LONGEST_QUESTION = 1000
+#: People who are suggested where one is to be named.
+MOST_NAMED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Opened:
         """The part, with what stands on all of them."""
         waiting = self.facts.to_review().count() if self.may_act else 0
         context = {"project": self.project, "part": part, "may_act": self.may_act, "waiting": waiting, **more}
+        context["may_chat"] = access.may_open(self.request.user, self.project)
         return render(self.request, f"projects/memory/{part}.html", context)
 
 
@@ -142,4 +145,6 @@ def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
     """Who changed what."""
     opened = Opened.by(request, "memory-activity", tenant, project)
     page = Paginator(opened.bank.events.all(), EVENTS_ON_A_PAGE).get_page(request.GET.get("page"))
-    return opened.shown("activity", {"page": page, "rows": [memory_rows.told(event) for event in page]})
+    members = opened.project.tenant.memberships.order_by("user__username")[:MOST_NAMED]
+    people = members.values_list("user__username", flat=True) if opened.may_act else ()
+    return opened.shown("activity", {"page": page, "people": people, "rows": [memory_rows.told(each) for each in page]})

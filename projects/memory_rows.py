@@ -40,12 +40,24 @@ WORDS = {
     "show": "restored",
     "release": "released what was held back",
     "keep": "kept back for good",
-    "erase": "erased",
+    "erase": "deleted what had grown too old",
     "export": "exported everything",
     "read": "read the turns of",
     "retry": "had parked chats tried again",
     "private": "made a chat private",
     "public": "shared a chat again",
+    "ask": "asked to have something forgotten",
+    "restore": "restored what was to be forgotten",
+    "opt_out": "left somebody out of memory",
+    "opt_in": "let somebody in again",
+}
+#: And what was erased, by the kind of the receipt.
+ERASED = {
+    "chat": "a chat",
+    "author": "what somebody had said",
+    "output": "a turn",
+    "line": "a line, with its turns",
+    "everything": "everything",
 }
 
 
@@ -136,13 +148,16 @@ def held_rows(facts: Iterable[Fact]) -> list[Row]:
 def told(event: Event) -> dict[str, Any]:
     """An event in words, the settings that it changed (old, new), and the numbers of its facts."""
     detail = event.detail
-    ids = detail.get("facts") or ([detail["fact"]] if "fact" in detail else [])
+    named = detail.get("facts", [detail["fact"]] if "fact" in detail else [])
+    ids = named if isinstance(named, list) else []  # an erasure says how many went
     before, after = detail.get("before", {}), detail.get("after", {})
     changes = [(name.replace("_", " "), before.get(name), after.get(name)) for name in detail.get("changed", [])]
     words = WORDS.get(event.action, event.get_action_display().lower())
     if event.action == Event.Action.RELEASE and "reason" in detail:
         words = f"{words} (it {detail['reason']})"
-    return {"event": event, "words": words, "facts": ids, "changes": changes}
+    if detail.get("kind") in ERASED:
+        words = f"erased {ERASED[detail['kind']]}"
+    return {"event": event, "words": words, "facts": ids, "changes": changes, "receipt": detail.get("receipt")}
 
 
 def _fact_row(fact: Fact, told: Collection[int], said: Collection[int]) -> Row:

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 
-from . import endpoint, joining, memory_actions, memory_pages, people_pages, views
+from . import endpoint, forgetting_pages, joining, memory_actions, memory_pages, people_pages, views
 from .addresses import ChatKey
 from .throttling import LoginForm
 from .turn_numbers import TurnNumber
@@ -50,4 +50,6 @@ urlpatterns = [
     path(f"{MEMORY}decide", memory_actions.decide, name="memory-decide"),
     path(f"{MEMORY}edit", memory_actions.edit, name="memory-edit"),
     path(f"{MEMORY}add", memory_actions.add, name="memory-add"),
+    path(f"{MEMORY}forget", forgetting_pages.forget, name="memory-forget"),
+    path(f"{MEMORY}receipts/<turn:receipt>", forgetting_pages.receipt_page, name="memory-receipt"),
 ]

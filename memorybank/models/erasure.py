@@ -14,7 +14,8 @@ from .bank import Bank
 from .chat import Chat
 from .output import Output
 
-#: What may be named: ("chat", its key), ("author", who), ("output", the key of its chat, its own), ("everything",).
+#: What may be named: ("chat", its key), ("author", who), ("output", the key of its chat, its own), ("line", ids of
+#: facts …), ("everything",).
 Subject = tuple[str, ...]
 
 
@@ -37,6 +38,7 @@ class Erasure(models.Model):
         CHAT = "chat"
         AUTHOR = "author"
         OUTPUT = "output", "turn"
+        LINE = "line"
         EVERYTHING = "everything"
 
     # Its index is the one below, which begins with it.
@@ -45,7 +47,7 @@ class Erasure(models.Model):
     subject = models.CharField(max_length=40, help_text="What was erased, as a keyed hash.")
     asked_by = models.CharField(max_length=200)
     epoch = models.PositiveIntegerField(help_text="Work begun before this epoch writes nothing.")
-    counts = models.JSONField(help_text="How much went, and what is made anew.")
+    counts = models.JSONField(help_text="How much went, and what is made anew; nothing: it went with a line.")
     at = models.DateTimeField()
 
     objects: ClassVar[ErasureQuerySet] = ErasureQuerySet.as_manager()  # type: ignore[assignment]

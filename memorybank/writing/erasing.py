@@ -5,16 +5,15 @@ others said stays; where a model wrote the lines, it is asked anew by the next s
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
 from math import ceil
 from operator import or_
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, TextField
+from django.db.models import F, Q, TextField
 from django.db.models.functions import Cast
 
 from memorybank import conf, llm
@@ -35,57 +34,35 @@ from memorybank.models import (
     Output,
     StoredBlock,
 )
-from memorybank.models.erasure import Subject
-from memorybank.models.output import OutputQuerySet
 from memorybank.reading import rendering
 from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import Masker
 from memorybank.writing import unlearning, wishes
+from memorybank.writing.doomed import Doomed, Kind, Named, meant
 from memorybank.writing.unlearning import Shown
 
 #: Values looked for in one query.
 AT_ONCE = 50
 #: What is rewritten of a turn of which a half is erased.
 HALVES = ["question", "answer", "author", "said_by", "answered_by", "messages"]
-Kind = Erasure.Kind
 
 
-@dataclass(slots=True)
-class Doomed:
-    """What was named, as it is found: whole outputs, and outputs of which somebody else said the other half."""
-
-    kind: Kind
-    subject: Subject
-    outputs: QuerySet[Output]
-    halves: list[Output] = field(default_factory=list)
-
-    def touched(self) -> dict[int, set[int]]:
-        """Their ids, by chat."""
-        found: dict[int, set[int]] = defaultdict(set)
-        for chat, output in [
-            *self.outputs.values_list("chat", "pk"),
-            *((each.chat_id, each.pk) for each in self.halves),
-        ]:
-            found[chat].add(output)
-        return dict(found)
-
-
-def forget(bank: Bank, what: Mapping[Kind, str | int | None], *, actor: str, now: datetime, dry_run: bool) -> Receipt:
+def forget(bank: Bank, what: Mapping[Kind, Named | None], *, actor: str, now: datetime, dry_run: bool) -> Receipt:
     """Erase what is named, or do so and take it back at once (``dry_run``): the receipt of either is the same.
 
     Raises :class:`InvalidInput` if nothing is known by that name, or not one thing is named.
     """
     given = [(kind, named) for kind, named in what.items() if named is not None]
     if len(given) != 1:
-        raise InvalidInput("Name one of chat, author and output.")
+        raise InvalidInput("Name one of chat, author, output and facts.")
     kind, named = given[0]
     shown, counts = Shown.of(bank), Counter[str]()
-    doomed = _named(bank, kind, named)
+    doomed = meant(bank, kind, named)
     told = _masked(bank, doomed)
     unlearning.read_ahead(shown, doomed.touched())  # nobody waits for that
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
-        doomed = _named(row, kind, named)
+        doomed = meant(row, kind, named)
         chats = _erase(row, doomed, shown, counts, now)
         _forget_masks(row, told, counts)
         row.refresh_from_db()
@@ -107,46 +84,6 @@ def grant(bank: Bank, request_id: int, *, actor: str, now: datetime) -> list[Rec
         return []
     there = list(Output.objects.filter(chat__bank=bank, pk__in=request.outputs).values_list("pk", flat=True))
     return [forget(bank, {Kind.OUTPUT: pk}, actor=actor, now=now, dry_run=False) for pk in there]
-
-
-# --- what is meant ------------------------------------------------------------------------------------
-
-
-def _named(bank: Bank, kind: Kind, named: str | int) -> Doomed:
-    outputs = Output.objects.filter(chat__bank=bank)
-    if kind == Kind.EVERYTHING:
-        return Doomed(kind, (kind,), outputs)
-    if kind == Kind.AUTHOR:
-        return _of_author(outputs, str(named))
-    if kind == Kind.CHAT:
-        chat = bank.chats.filter(key=named).first()
-        if chat is None:
-            raise InvalidInput(f"chat: there is none with the key “{str(named)[:200]}”.")
-        return Doomed(kind, (kind, chat.key), outputs.filter(chat=chat))
-    output = outputs.filter(pk=named).select_related("chat").first()
-    if output is None:
-        raise InvalidInput(f"output: there is none with the number {named}.")
-    return Doomed(kind, (kind, output.chat.key, output.key or f"#{output.pk}"), outputs.filter(pk=output.pk))
-
-
-def _of_author(outputs: OutputQuerySet, author: str) -> Doomed:
-    """All she wrote, and what she is quoted with; of talk between people, only her half of a turn."""
-    found = outputs.of_person(author)
-    if not author or not found.exists():
-        raise InvalidInput(f"author: nothing of “{author[:200]}” is recorded.")
-    halves = [each for each in found.exclude(said_by="", answered_by="") if _others_said(each, author)]
-    whole = found.exclude(pk__in=[each.pk for each in halves])
-    return Doomed(Kind.AUTHOR, (Kind.AUTHOR, author), whole, halves)
-
-
-def _others_said(output: Output, author: str) -> bool:
-    """Whether a half of it is somebody else's; if so, hers is taken out of the row, which is not saved yet."""
-    if author not in (output.author, output.said_by):
-        output.answer = output.answered_by = ""
-    elif output.answered_by not in ("", author):
-        output.question = output.said_by = output.author = ""
-    output.messages = []
-    return bool(output.question or output.answer) and author not in (output.author, output.said_by, output.answered_by)
 
 
 # --- taking it out --------------------------------------------------------------------------------------
@@ -241,5 +178,8 @@ def _receipt(bank: Bank, doomed: Doomed, counts: Counter[str], *, actor: str, no
     )
     if not dry_run:
         row.save()
+        for turn in doomed.along:  # each is refused when it is sent again; what went is counted once
+            alike = {"asked_by": row.asked_by, "epoch": row.epoch, "counts": {}, "at": now}
+            Erasure.objects.create(bank=bank, kind=Kind.OUTPUT, subject=Erasure.digest(bank, turn), **alike)
         log(bank, actor, Event.Action.ERASE, now, receipt=row.pk, kind=doomed.kind, epoch=bank.epoch, **kept)
     return Receipt(row.pk, doomed.kind, row.asked_by, now, bank.epoch, dry_run, kept)

@@ -72,7 +72,7 @@ class ProjectAdmin(TenantScoped):
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
         saved = Project.objects.get(pk=project.pk)  # in a form that is refused its slug may be no slug
         page = reverse("memory", args=[project.tenant.slug, saved.slug])
-        return _links([(address, "The exact block, with its token count"), (page, "The memory page, for its members")])
+        return _links([(address, "The exact block, with its token count"), (page, "The memory page")])
 
     @admin.display(description="Recorded so far")
     def recorded(self, project: Project) -> str:

@@ -289,12 +289,12 @@ class MatrixTest(MemoryPageCase):
         chat = Chat.objects.filter(conversation__owner=user, bank=self.apollo.bank).first()
         key, turn = chat.key if chat else "c0", Output.objects.order_by("pk").first()
         assert turn
-        more = {"fact": self.crane.pk, "turn": turn.pk, "key": key}
+        more = {"fact": self.crane.pk, "turn": turn.pk, "key": key, "receipt": 1}
         pattern = next(each for each in urlpatterns if each.name == name)
         wanted = {part: more[part] for part in pattern.pattern.converters if part in more}
         url = reverse(name, kwargs={"tenant": "acme", "project": "apollo", **wanted})
         asks_with_get = name in ("project", "chat") or (
-            name.startswith("memory") and name[7:] not in ("decide", "edit", "add")
+            name.startswith("memory") and name[7:] not in ("decide", "edit", "add", "forget")
         )
         return self.client.get(url).status_code if asks_with_get else self.client.post(url).status_code
 
@@ -310,10 +310,18 @@ class MatrixTest(MemoryPageCase):
             for name, needed in access.NEEDED.items():
                 with self.subTest(user=user.username, page=name):
                     self.assertEqual(self.calls(user, name) != 403, role.covers(needed))
-        for stranger in (self.charlie, self.root):
-            for name in access.NEEDED:
-                with self.subTest(user=stranger.username, page=name):
-                    self.assertEqual(self.calls(stranger, name), 404)
+        for name in access.NEEDED:
+            with self.subTest(page=name):
+                self.assertEqual(self.calls(self.charlie, name), 404)
+
+    def test_a_superuser_opens_the_memory_page_of_every_tenant_and_no_chat(self) -> None:
+        for name in access.NEEDED:
+            with self.subTest(page=name):
+                owners = self.calls(self.alice, name) if name.startswith("memory") else 404
+                self.assertEqual(self.calls(self.root, name), owners)
+        page = self.see(self.root)
+        self.assertNotContains(page, f'href="{self.url("project")}"')  # it is not hers
+        self.assertContains(page, reverse("admin:projects_project_change", args=[self.apollo.pk]))
 
     def test_who_is_not_signed_in_is_asked_to(self) -> None:
         for name in ("memory", "memory-facts", "memory-review", "memory-activity"):

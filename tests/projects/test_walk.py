@@ -53,7 +53,14 @@ class WalkTest(AdminCase):
 
     def address(self, pattern: URLPattern) -> str:
         """Of what is really there; a page with something new in its address says here what."""
-        values = {"tenant": "acme", "project": "apollo", "key": self.chat.key, "turn": self.turn.pk, "token": "x:y:z"}
+        values = {
+            "tenant": "acme",
+            "project": "apollo",
+            "key": self.chat.key,
+            "turn": self.turn.pk,
+            "token": "x:y:z",
+            "receipt": 1,
+        }
         values |= {"fact": Fact.objects.values_list("pk", flat=True)[0], "entry": Entry.objects.values_list("pk")[0][0]}
         return reverse(str(pattern.name), kwargs={name: values[name] for name in pattern.pattern.converters})
 

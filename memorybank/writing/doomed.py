@@ -1,0 +1,100 @@
+"""What an erasure means: the turns that go, whole or by halves, and the names that they are not to come back by."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import chain
+
+from django.db.models import QuerySet
+
+from memorybank.exceptions import InvalidInput
+from memorybank.models import Bank, Erasure, Granularity, Output
+from memorybank.models.erasure import Subject
+from memorybank.models.output import OutputQuerySet
+
+Kind = Erasure.Kind
+#: How a chat, a person, a turn or lines are named: a key, an account, the ids of a row or of facts.
+Named = str | int | Collection[int]
+
+
+@dataclass(slots=True)
+class Doomed:
+    """What was named, as it is found: whole outputs, and outputs of which somebody else said the other half.
+
+    ``along`` are the turns of a line: each has a name of its own, by which it is refused.
+    """
+
+    kind: Kind
+    subject: Subject
+    outputs: QuerySet[Output]
+    halves: list[Output] = field(default_factory=list)
+    along: list[Subject] = field(default_factory=list)
+
+    def touched(self) -> dict[int, set[int]]:
+        """Their ids, by chat."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for chat, output in [
+            *self.outputs.values_list("chat", "pk"),
+            *((each.chat_id, each.pk) for each in self.halves),
+        ]:
+            found[chat].add(output)
+        return dict(found)
+
+
+def meant(bank: Bank, kind: Kind, named: Named) -> Doomed:
+    """What goes by this name. Raises :class:`InvalidInput` if there is no such thing."""
+    outputs = Output.objects.filter(chat__bank=bank)
+    if kind == Kind.EVERYTHING:
+        return Doomed(kind, (kind,), outputs)
+    if kind == Kind.AUTHOR:
+        return _of_author(outputs, str(named))
+    if not isinstance(named, str | int):
+        return _of_line(bank, outputs, set(named))
+    if kind == Kind.CHAT:
+        chat = bank.chats.filter(key=named).first()
+        if chat is None:
+            raise InvalidInput(f"chat: there is none with the key “{str(named)[:200]}”.")
+        return Doomed(kind, (kind, chat.key), outputs.filter(chat=chat))
+    output = outputs.filter(pk=named).select_related("chat").first()
+    if output is None:
+        raise InvalidInput(f"output: there is none with the number {named}.")
+    return Doomed(kind, _subject(output), outputs.filter(pk=output.pk))
+
+
+def _subject(output: Output) -> Subject:
+    return (Kind.OUTPUT, output.chat.key, output.key or f"#{output.pk}")
+
+
+def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> Doomed:
+    """All turns that these facts rest on, those of digests by the leaf facts that they cite."""
+    leaf = Granularity.CONVERSATION
+    cited: dict[bool, set[int]] = {True: set(), False: set()}
+    found = bank.facts.filter(pk__in=facts)
+    for rung, citations in found.values_list("entry__granularity", "citations"):
+        cited[rung == leaf].update(citations)
+    below = bank.facts.filter(pk__in=cited[False]).values_list("citations", flat=True)
+    turns = outputs.filter(pk__in=cited[True].union(chain.from_iterable(below)))
+    along = [_subject(output) for output in turns.select_related("chat").only("key", "chat__key")]
+    if not along:
+        raise InvalidInput("line: there is none that rests on a turn.")
+    return Doomed(Kind.LINE, (Kind.LINE, *map(str, sorted(facts))), turns, along=along)
+
+
+def _of_author(outputs: OutputQuerySet, author: str) -> Doomed:
+    """All she wrote, and what she is quoted with; of talk between people, only her half of a turn."""
+    found = outputs.of_person(author)
+    if not author or not found.exists():
+        raise InvalidInput(f"author: nothing of “{author[:200]}” is recorded.")
+    halves = [each for each in found.exclude(said_by="", answered_by="") if _others_said(each, author)]
+    whole = found.exclude(pk__in=[each.pk for each in halves])
+    return Doomed(Kind.AUTHOR, (Kind.AUTHOR, author), whole, halves)
+
+
+def _others_said(output: Output, author: str) -> bool:
+    """Whether a half of it is somebody else's; if so, hers is taken out of the row, which is not saved yet."""
+    if author not in (output.author, output.said_by):
+        output.answer = output.answered_by = ""
+    elif output.answered_by not in ("", author):
+        output.question = output.said_by = output.author = ""
+    output.messages = []
+    return bool(output.question or output.answer) and author not in (output.author, output.said_by, output.answered_by)
