@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from memorybank.models import Bank, Event
+from memorybank.models import Bank, Event, Trail
 
 
 def log(bank: Bank, actor: str, action: Event.Action, now: datetime, **detail: Any) -> None:
-    """Append to the trail. ``detail`` never holds chat text."""
-    Event.objects.create(bank=bank, actor=actor[:200], action=action, detail=detail, at=now)
+    """Append to the trail; what else the transaction holds, it held before. ``detail`` never holds chat text."""
+    Trail.append(Event(bank=bank, actor=actor, action=action, detail=detail, at=now))

@@ -19,6 +19,10 @@ class NotRemembered(MemoryBankError):
     """The bank is off, or the chat is private: nothing may be summarised from it."""
 
 
+class AppendOnly(MemoryBankError):
+    """Somebody tried to change or delete a row of an audit trail."""
+
+
 class Stale(MemoryBankError):
     """The world moved while we worked (lease lost, epoch bumped, entry absorbed): write nothing."""
 

@@ -38,7 +38,7 @@ def last_sweep() -> datetime | None:
 
 
 def check(bank: Bank) -> list[Violation]:
-    """Violations of I1–I3 in a bank; [] means there is none."""
+    """Violations of I1–I3 in a bank, and what is missing or changed on its audit trail; [] means there is none."""
     return invariants.check(bank)
 
 

@@ -15,6 +15,7 @@ from django.utils.timezone import now
 from memorybank import services
 from memorybank.models import Bank, Output
 
+from . import trail
 from .importing import Projects
 from .lines import ImportLine, Reader
 from .models import Membership, Project, Role, Tenant
@@ -49,7 +50,9 @@ def people() -> None:
     if not User.objects.filter(is_superuser=True).exists():
         User.objects.create_superuser("admin", password=PASSWORD)
     for person in PEOPLE:
-        tenant, _ = Tenant.objects.get_or_create(slug=person.tenant, defaults={"name": NAMES[person.tenant]})
+        tenant, new = Tenant.objects.get_or_create(slug=person.tenant, defaults={"name": NAMES[person.tenant]})
+        if new:
+            trail.log(tenant, "demo", trail.Action.CREATE, now(), slug=tenant.slug)
         user = User.objects.filter(username=person.username).first() or User.objects.create_user(
             person.username, password=PASSWORD, is_staff=person.role == Role.OWNER
         )

@@ -5,11 +5,13 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import DatabaseError, DataError, transaction
+from django.utils import timezone
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Output
 
+from . import trail
 from .lines import BadLineError, ImportLine, bad_line
 from .models import Conversation, Project, Tenant
 from .transcripts import names_of_members, spoken
@@ -29,7 +31,9 @@ class Projects:
     def at(self, line: ImportLine) -> Project:
         """The project of ``line``."""
         if line.path not in self._found:
-            tenant, _ = Tenant.objects.get_or_create(slug=line.tenant, defaults={"name": _name(line.tenant)})
+            tenant, new = Tenant.objects.get_or_create(slug=line.tenant, defaults={"name": _name(line.tenant)})
+            if new:
+                trail.log(tenant, "import", trail.Action.CREATE, timezone.now(), slug=tenant.slug)
             self._found[line.path] = Project.objects.at(line.path).first() or Project.objects.open(
                 tenant, line.project, _name(line.project)
             )

@@ -37,7 +37,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _join(request: HttpRequest, invitation: Invitation, user: User) -> HttpResponse:
-    if not people.accept(invitation, user):
+    if not people.accept(invitation, user, now=timezone.now()):
         return render(request, "projects/invitation_over.html", status=404)
     messages.success(request, f"You belong to {invitation.tenant} now.")
     return redirect("home")

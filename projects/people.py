@@ -10,8 +10,9 @@ from django.core.mail import send_mail
 from django.db import transaction
 from django.template.loader import render_to_string
 
-from . import access
+from . import access, trail
 from .models import Invitation, Membership, Project, Role, Tenant
+from .trail import Action
 
 #: A link works for so long.
 INVITED_FOR = timedelta(days=7)
@@ -32,7 +33,17 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
         tenant.invitations.filter(email=email).delete()
         if tenant.invitations.count() >= OPEN_AT_ONCE:
             raise Refused(f"{OPEN_AT_ONCE} invitations wait for an answer. Withdraw some first.")
-        return tenant.invitations.create(email=email, role=role, invited_by=by, sent_at=now)
+        invitation = tenant.invitations.create(email=email, role=role, invited_by=by, sent_at=now)
+        trail.log(tenant, by.get_username(), Action.INVITE, now, invitation=invitation.pk, role=role)
+    return invitation
+
+
+def withdraw(tenant: Tenant, *, email: str, by: User, now: datetime) -> None:
+    """The link works no more, and the address is forgotten."""
+    with transaction.atomic():
+        for invitation in tenant.invitations.filter(email=email):
+            trail.log(tenant, by.get_username(), Action.WITHDRAW, now, invitation=invitation.pk)
+            invitation.delete()
 
 
 def token(invitation: Invitation) -> str:
@@ -58,17 +69,19 @@ def send(invitation: Invitation, link: str) -> None:
     send_mail(f"Join {tenant}", render_to_string("projects/invitation.txt", context), None, [invitation.email])
 
 
-def accept(invitation: Invitation, user: User) -> bool:
+def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
     """The person's yes; False if the link was used at the same moment. Who is a member already keeps her role."""
     with transaction.atomic():
         if not Invitation.objects.filter(pk=invitation.pk, sent_at=invitation.sent_at).delete()[0]:
             return False
-        Membership.objects.get_or_create(tenant=invitation.tenant, user=user, defaults={"role": invitation.role})
-        _open_admin(user, Role(invitation.role))
+        tenant, role = invitation.tenant, invitation.role
+        member, _ = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
+        _open_admin(user, Role(role))
+        trail.log(tenant, user.get_username(), Action.JOIN, now, invitation=invitation.pk, role=member.role)
     return True
 
 
-def change_role(member: Membership, role: Role, *, by: User) -> None:
+def change_role(member: Membership, role: Role, *, by: User, now: datetime) -> None:
     """Give a member another role; neither the old nor the new one above that of who does it."""
     _require_rank(by, member.tenant, Role(member.role))
     _require_rank(by, member.tenant, role)
@@ -78,22 +91,29 @@ def change_role(member: Membership, role: Role, *, by: User) -> None:
         Membership.objects.filter(pk=member.pk).update(role=role)
         member.tenant.invitations.filter(invited_by=member.user_id).delete()  # she may not have the rank any more
         _open_admin(member.user, role)
+        person = member.user.get_username()
+        trail.log(member.tenant, by.get_username(), Action.ROLE, now, person=person, before=member.role, after=role)
 
 
-def remove(member: Membership, *, by: User) -> None:
+def remove(member: Membership, *, by: User, now: datetime) -> None:
     """Take a member out, with the invitations she sent. What memory has of her stays; erasing is another verb."""
     _require_rank(by, member.tenant, Role(member.role))
     with transaction.atomic():
         _require_another_owner(by, member)
         member.tenant.invitations.filter(invited_by=member.user_id).delete()
+        trail.removed([member], by.get_username(), now)
         member.delete()
 
 
-def open_project(project: Project, *, members_only: bool, names: Collection[str]) -> None:
+def open_project(project: Project, *, members_only: bool, names: Collection[str], by: User, now: datetime) -> None:
     """To everybody in the tenant, or to the members with these user names, and always to owners and admins."""
     with transaction.atomic():
         Project.objects.filter(pk=project.pk).update(members_only=members_only)
-        project.named.set(project.tenant.memberships.filter(user__username__in=names) if members_only else [])
+        named = project.tenant.memberships.filter(user__username__in=names) if members_only else []
+        project.named.set(named)
+        people = sorted(member.user.get_username() for member in named)
+        told = {"project": project.slug, "members_only": members_only, "named": people}
+        trail.log(project.tenant, by.get_username(), Action.OPEN, now, **told)
 
 
 def _require_rank(by: User, tenant: Tenant, role: Role) -> None:

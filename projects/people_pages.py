@@ -50,7 +50,7 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
 def withdraw(request: MemberRequest, tenant: str) -> HttpResponse:
     """The link works no more, and the address is forgotten."""
     found = access.tenant_for(request.user, tenant)
-    found.invitations.filter(email=request.POST.get("email", "")).delete()
+    people.withdraw(found, email=request.POST.get("email", ""), by=request.user, now=timezone.now())
     messages.success(request, "The invitation is withdrawn.")
     return redirect("people", tenant=tenant)
 
@@ -63,7 +63,7 @@ def change_role(request: MemberRequest, tenant: str) -> HttpResponse:
     if role not in Role.values:
         raise Http404
     with _told(request, f"{member.user} is {Role(role).label.lower()} now."):
-        people.change_role(member, Role(role), by=request.user)
+        people.change_role(member, Role(role), by=request.user, now=timezone.now())
     return redirect("home" if member.user == request.user else reverse("people", args=[tenant]))
 
 
@@ -73,7 +73,7 @@ def remove(request: MemberRequest, tenant: str) -> HttpResponse:
     """Take a member out of the tenant."""
     member = _member(request, tenant)
     with _told(request, f"{member.user} does not belong to {member.tenant} any more."):
-        people.remove(member, by=request.user)
+        people.remove(member, by=request.user, now=timezone.now())
     return redirect("home" if member.user == request.user else reverse("people", args=[tenant]))
 
 
@@ -86,7 +86,8 @@ def open_project(request: MemberRequest, tenant: str) -> HttpResponse:
     if project is None:
         raise Http404
     only = request.POST.get("open") == "named"
-    people.open_project(project, members_only=only, names=request.POST.getlist("person"))
+    names = request.POST.getlist("person")
+    people.open_project(project, members_only=only, names=names, by=request.user, now=timezone.now())
     messages.success(request, f"{project} is open to {'those who are named' if only else 'everybody'}.")
     return redirect("people", tenant=tenant)
 

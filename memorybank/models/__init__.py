@@ -2,7 +2,7 @@
 
 from memorybank.core.periods import Granularity
 
-from .bank import Bank, Event
+from .bank import Bank
 from .block import StoredBlock
 from .chat import Chat
 from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
@@ -12,6 +12,7 @@ from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
 from .search import Embedding, SearchDocument
+from .trail import Event, Head, Sealed, Trail
 from .vitals import PromptCount, Sweep
 
 __all__ = [
@@ -29,15 +30,18 @@ __all__ = [
     "Fact",
     "FactQuerySet",
     "Granularity",
+    "Head",
     "LLMCall",
     "LLMEndpoint",
     "MaskedValue",
     "OptOut",
     "Output",
     "PromptCount",
+    "Sealed",
     "SearchDocument",
     "Standing",
     "StoredBlock",
     "Sweep",
+    "Trail",
     "ledgered",
 ]

@@ -1,4 +1,4 @@
-"""The bank: one project's memory, its settings and its audit trail."""
+"""The bank: one project's memory and its settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q, Value
@@ -186,42 +185,3 @@ class Bank(Leased):
     def tz(self) -> ZoneInfo:
         """The zone its days begin in."""
         return ZoneInfo(self.timezone)
-
-
-class Event(models.Model):
-    """Who did what to which bank. Append-only, and never a word of chat text."""
-
-    class Action(models.TextChoices):
-        ENABLE = "enable"
-        DISABLE = "disable"
-        CONFIGURE = "configure"
-        PIN = "pin"
-        UNPIN = "unpin"
-        ADD = "add"
-        EDIT = "edit"
-        HIDE = "hide"
-        SHOW = "show"
-        RELEASE = "release"
-        KEEP = "keep", "Keep back"
-        ERASE = "erase"
-        EXPORT = "export"
-        READ = "read"
-        RETRY = "retry"
-        PRIVATE = "private"
-        PUBLIC = "public"
-        ASK = "ask", "Ask to forget"
-        RESTORE = "restore"
-        OPT_OUT = "opt_out", "Opt out"
-        OPT_IN = "opt_in", "Opt in"
-
-    bank = models.ForeignKey(Bank, models.CASCADE, related_name="events")
-    actor = models.CharField(max_length=200)
-    action = models.CharField(max_length=20, choices=Action)
-    detail = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
-    at = models.DateTimeField()
-
-    class Meta:
-        ordering = ["-pk"]
-
-    def __str__(self) -> str:
-        return f"{self.actor} {self.action} bank {self.bank_id}"

@@ -1,4 +1,4 @@
-"""I1 coverage, I2 tree, I3 budget, checked on live data. Reads only."""
+"""I1 coverage, I2 tree, I3 budget, and the audit trail, checked on live data. Reads only."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from memorybank import conf
 from memorybank.language import tokens
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock, Trail
 from memorybank.reading import rendering
 
 
@@ -24,7 +24,7 @@ class Violation:
 
 def check(bank: Bank) -> list[Violation]:
     """Every violation found in a bank; [] is the proof that there is none now."""
-    return [*_coverage(bank), *_tree(bank), *_places(bank), *_citations(bank), *_budget(bank)]
+    return [*_coverage(bank), *_tree(bank), *_places(bank), *_citations(bank), *_budget(bank), *_trail(bank)]
 
 
 def _coverage(bank: Bank) -> Iterator[Violation]:
@@ -134,3 +134,10 @@ def _budget(bank: Bank) -> Iterator[Violation]:
             yield Violation("I3", f"{name} block", f"{size} tokens, the budget is {bank.max_tokens}")
     if stored and (size := tokens.count(stored.text, stored.encoding)) != stored.tokens:
         yield Violation("I3", "stored block", f"{size} tokens, but {stored.tokens} are noted")
+
+
+def _trail(bank: Bank) -> Iterator[Violation]:
+    """Every event that was written is there, and says what it said."""
+    head = Trail.objects.filter(bank=bank).first()
+    for where, what in bank.events.flaws(head):
+        yield Violation("trail", where, what)

@@ -3,15 +3,18 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from memorybank import llm, services
 from memorybank.models import Bank, Output, StoredBlock
 
+from .. import trail
 from ..forms import BANK_SETTINGS, ProjectForm
 from ..models import Project
 from ..scoping import TenantScoped, deletion
@@ -88,6 +91,15 @@ class ProjectAdmin(TenantScoped):
             obj.bank = Bank.objects.create()
         super().save_model(request, obj, form, change)
         _apply(form, obj.bank, request.user.get_username())
+
+    def delete_model(self, request: HttpRequest, obj: Project) -> None:
+        self.delete_queryset(request, Project.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Project]) -> None:
+        """With the end of each one's audit trail on its tenant's, which stays."""
+        with transaction.atomic():
+            trail.deleted(queryset.select_related("tenant"), request.user.get_username(), timezone.now())
+            queryset.delete()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a project: its memory bank, which Django would not look for on this side."""

@@ -7,12 +7,13 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
 from memorybank.models import Bank
 
-from .. import access
+from .. import access, trail
 from ..forms import MembershipForm
-from ..models import Membership, Role, Tenant
+from ..models import Membership, Role, Tenant, TenantEvent
 from ..scoping import TenantScoped, deletion
 
 
@@ -75,6 +76,12 @@ class TenantAdmin(TenantScoped):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.is_superuser)
 
+    def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        action = trail.Action.CHANGE if change else trail.Action.CREATE
+        told = {name: [form.initial.get(name), form.cleaned_data[name]] for name in form.changed_data}
+        trail.log(obj, request.user.get_username(), action, timezone.now(), **told)
+
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Tenant]) -> None:
         for tenant in queryset:
             tenant.delete()
@@ -120,6 +127,14 @@ class MembershipAdmin(TenantScoped):
             left = access.last_owners(request.user, objs)
         return deleted, counts, lacking, [*protected, *(f"the last owner of {tenant}" for tenant in left)]
 
+    def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        action, told = trail.Action.ADD, {"role": obj.role}
+        if change:
+            action, told = trail.Action.ROLE, {"before": form.initial["role"], "after": obj.role}
+        person = obj.user.get_username()
+        trail.log(obj.tenant, request.user.get_username(), action, timezone.now(), person=person, **told)
+
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
         self.delete_queryset(request, Membership.objects.filter(pk=obj.pk))
 
@@ -128,6 +143,8 @@ class MembershipAdmin(TenantScoped):
         with transaction.atomic():
             if access.last_owners(request.user, queryset):
                 raise PermissionDenied
+            members = queryset.select_related("tenant", "user")
+            trail.removed(members, request.user.get_username(), timezone.now())
             queryset.delete()
 
     def _outranked(self, request: HttpRequest, membership: Membership | None) -> bool:
@@ -135,3 +152,22 @@ class MembershipAdmin(TenantScoped):
         if membership is None or not isinstance(membership, Membership):
             return bool(request.user.is_staff)
         return access.may(request.user, membership.tenant, Role(membership.role))  # type: ignore[arg-type]
+
+
+@admin.register(TenantEvent)
+class TenantEventAdmin(TenantScoped):
+    """Who let whom into which tenant, as what; which projects were deleted. To look at only."""
+
+    list_display = ["at", "action", "actor", "tenant", "detail"]
+    list_select_related = ["tenant"]
+    list_filter = ["action", ("tenant", admin.RelatedOnlyFieldListFilter)]
+    fields = ["at", "action", "actor", "tenant", "detail", "number", "seal"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -4,6 +4,7 @@ from .conversation import Conversation, GivenWith
 from .login import LoginFailures
 from .project import APIKey, Project
 from .tenant import SLUG, Invitation, Membership, Role, Tenant
+from .trail import TenantEvent, TenantTrail
 
 __all__ = [
     "SLUG",
@@ -16,4 +17,6 @@ __all__ = [
     "Project",
     "Role",
     "Tenant",
+    "TenantEvent",
+    "TenantTrail",
 ]

@@ -1,21 +1,23 @@
 """Check the invariants of memory on live data."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from memorybank import services
-from projects.models import Project
 
+from ... import trail
+from ...models import Project, Tenant
 from ..base import FAILED, MemoryCommand, counted, find_project
 
 
 class Command(MemoryCommand):
     help = (
         "Check on live data that every turn is in exactly one summary or waits for one (I1), that the tree of entries "
-        "and citations is sound (I2), and that the block fits its budget (I3). Reads only. Exits with 1 and the list "
-        "if something is broken."
+        "and citations is sound (I2), that the block fits its budget (I3), and that the audit trails are whole. Reads "
+        "only. Exits with 1 and the list if something is broken."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,15 +28,27 @@ class Command(MemoryCommand):
 
     def handle(self, *, project: str | None, json: bool, **options: Any) -> None:
         chosen = [find_project(project)] if project else list(Project.objects.select_related("tenant", "bank"))
-        violations = [
-            {"project": each.path, **asdict(violation)} for each in chosen for violation in services.check(each.bank)
-        ]
+        tenants = [chosen[0].tenant] if project else list(Tenant.objects.all())
+        violations = [*_of_projects(chosen), *_of_tenants(tenants)]
         if json:
-            self.print_json({"ok": not violations, "violations": violations})
+            self.print_json({"ok": not violations, "violations": violations, "trails": trail.ends(chosen, tenants)})
         else:
             for row in violations:
                 self.stdout.write(f"{row['invariant']} {row['project']}, {row['where']}: {row['what']}")
         if violations:
             raise CommandError(f"{counted(len(violations), 'violation')}.", returncode=FAILED)
         if not json:
-            self.stdout.write(f"{counted(len(chosen), 'project')} checked: coverage, tree and budget hold.")
+            checked = counted(len(chosen), "project")
+            self.stdout.write(f"{checked} checked: coverage, tree, budget and audit trail hold.")
+
+
+def _of_projects(projects: Iterable[Project]) -> Iterator[dict[str, str]]:
+    for each in projects:
+        for violation in services.check(each.bank):
+            yield {"project": each.path, **asdict(violation)}
+
+
+def _of_tenants(tenants: Iterable[Tenant]) -> Iterator[dict[str, str]]:
+    for tenant in tenants:
+        for where, what in trail.flaws(tenant):
+            yield {"project": f"{tenant.slug}/", "invariant": "trail", "where": where, "what": what}

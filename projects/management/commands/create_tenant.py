@@ -6,9 +6,11 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
+from django.utils import timezone
 
+from ... import trail
 from ...models import Membership, Role, Tenant
-from ..base import USAGE, MemoryCommand
+from ..base import ACTOR, USAGE, MemoryCommand
 
 
 class Command(MemoryCommand):
@@ -32,4 +34,5 @@ class Command(MemoryCommand):
         with transaction.atomic():
             tenant.save()
             Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)
+            trail.log(tenant, ACTOR, trail.Action.CREATE, timezone.now(), slug=slug, owner=owner)
         self.stdout.write(f"{owner} owns {tenant}. Its people: /t/{slug}/people/")
