@@ -35,12 +35,12 @@ DROP FUNCTION memorybank_append_only;
 
 def refuse(apps, schema_editor):
     if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute(POSTGRESQL)
+        schema_editor.execute(POSTGRESQL, params=None)
 
 
 def allow(apps, schema_editor):
     if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute(POSTGRESQL_BACK)
+        schema_editor.execute(POSTGRESQL_BACK, params=None)
 
 
 class Migration(migrations.Migration):
