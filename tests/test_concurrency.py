@@ -17,6 +17,7 @@ from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat
+from memorybank.writing import queueing
 from projects.importing import BATCH
 
 from .commands import PATIENCE
@@ -264,6 +265,17 @@ def test_it_renders_while_a_summary_is_written(number: int, settings: Any) -> No
     assert "harbour crane" in block.text
     run_memory(now + timedelta(hours=4))
     assert "invoice importer" in services.render(bank).text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("number", range(8))
+def test_workers_that_begin_at_the_same_moment_all_find_work(number: int) -> None:
+    now = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    say(make_bank(now=now), "c", "The harbour crane must be replaced before the winter storms begin.", at=now)
+    later = now + timedelta(hours=1)
+
+    with connection.execute_wrapper(at_query(number, lambda: queueing.next_chat(later))):
+        assert queueing.next_chat(later) is not None
 
 
 @pytest.mark.django_db

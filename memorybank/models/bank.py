@@ -38,9 +38,9 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         """Banks that were not settled a moment before ``now``; a time ahead of ``now`` is no rest to keep."""
         return self.exclude(settled_at__gt=now - timedelta(seconds=conf.current().refresh_seconds), settled_at__lte=now)
 
-    def line_up(self) -> int:
-        """Put those of these banks that are not in line for the workers at its end; how many."""
-        return self.filter(turn=None).update(turn=_end_of_line())
+    def line_up(self) -> None:
+        """Put those of these banks that are not in line for the workers at its end."""
+        self.filter(turn=None).update(turn=_end_of_line())
 
     def serve(self) -> int | None:
         """The bank whose turn it is, which then goes to the end of the line; None if nobody stands in it."""

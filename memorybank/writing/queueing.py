@@ -44,9 +44,10 @@ def _next_in_line(due: ChatQuerySet) -> int | None:
             if chat_id := _first(due.filter(bank=bank)):
                 return chat_id
             Bank.objects.leave(bank)
-        # An empty line may be one that nobody has filled since chats fell due.
-        if not _line_up(due):
+        # An empty line may be one that nobody has filled since chats fell due, or that somebody is filling just now.
+        if not due.exists():
             return None
+        _line_up(due)
 
 
 def _first(chats: ChatQuerySet) -> int | None:
@@ -83,6 +84,6 @@ def until_rested(now: datetime) -> float | None:
     return max(timedelta(), min(last + rest - now, rest)).total_seconds()
 
 
-def _line_up(due: ChatQuerySet) -> int:
-    """How many banks came to the line because they have such chats."""
-    return Bank.objects.filter(pk__in=due.filter(bank__turn=None).order_by().values("bank")).line_up()
+def _line_up(due: ChatQuerySet) -> None:
+    """Have the banks come to the line that have such chats and do not stand in it."""
+    Bank.objects.filter(pk__in=due.filter(bank__turn=None).order_by().values("bank")).line_up()
