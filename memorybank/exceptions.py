@@ -59,6 +59,14 @@ class LLMRejected(LLMError):
     """This request is at fault (400, an unusable answer): the same request will fail again."""
 
 
+class LLMTooLong(LLMRejected):
+    """The prompt is longer than the model reads: a shorter one may be answered."""
+
+
+class NotCompacted(MemoryBankError):
+    """A chat was not shortened and is as it was; the message says why, with its tokens."""
+
+
 def blurred(error: Exception) -> str:
     """For people and for the database: that something is wrong which is nobody's to read here."""
     return f"Unexpected {type(error).__name__}: see the log."

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMTooLong, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message, fingerprint
 from memorybank.llm.echoes import discreet
@@ -20,6 +20,14 @@ MAX_WORDS_KEPT = 500
 
 # Reasoning models behind plain servers put their thoughts in front of the answer.
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
+
+# How OpenAI, vLLM, llama.cpp, Ollama, Mistral, Anthropic, Google and their gateways say that a prompt is too long.
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|size|window)|maximum context|max_model_len|prompt (?:is )?too (?:long|large)"
+    r"|(?:input|prompt|request|token count|tokens)\b[^.]{0,60}\b(?:exceeds?|too (?:long|large))\b"
+    r"|too many (?:input )?tokens",
+    re.I,
+)
 
 
 class OpenAICompatibleLLM(LLM):
@@ -154,7 +162,7 @@ class OpenAICompatibleLLM(LLM):
             return LLMMisconfigured(message)
         if status in (408, 409, 429) or status >= 500:
             return LLMUnavailable(message, retry_after=retry_after)
-        return LLMRejected(message)
+        return LLMTooLong(message) if status == 413 or _TOO_LONG.search(words) else LLMRejected(message)
 
     def _bounded(self, message: str) -> str:
         """The provider's own words, short, and without the key should the provider echo it."""

@@ -16,7 +16,7 @@ import pytest
 from django.test import override_settings
 
 from memorybank import llm
-from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMTooLong, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
@@ -82,7 +82,7 @@ def test_it_sends_text_that_is_not_valid_unicode(server: OpenAIServer) -> None:
     ("mode", "error", "words"),
     [
         ("401", LLMMisconfigured, "HTTP 401: Incorrect API key provided"),
-        ("400", LLMRejected, "HTTP 400: This model's maximum context length is exceeded"),
+        ("400", LLMTooLong, "HTTP 400: This model's maximum context length is exceeded"),
         ("429", LLMUnavailable, "HTTP 429: Rate limit reached"),
         ("500", LLMUnavailable, "HTTP 500: The server had an error"),
         ("badjson", LLMUnavailable, "Unreadable answer"),
@@ -95,6 +95,23 @@ def test_it_says_whether_to_try_again(server: OpenAIServer, mode: str, error: ty
         model(server).complete(ASK)
     assert words in str(raised.value)
     assert server.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000", LLMTooLong),
+        ("the request exceeds the available context size, try increasing it", LLMTooLong),
+        ("prompt is too long: 210000 tokens > 200000 maximum", LLMTooLong),
+        ("The input token count (40000) exceeds the maximum number of tokens allowed (32768).", LLMTooLong),
+        ("Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context", LLMTooLong),
+        ("Unknown parameter: top_k", LLMRejected),
+        ("max_tokens is too small", LLMRejected),
+    ],
+)
+def test_it_tells_a_prompt_that_is_too_long_from_a_wrong_one(words: str, error: type[LLMError]) -> None:
+    built = OpenAICompatibleLLM(model="m", api_key=KEY)
+    assert type(built._status_error(400, words)) is error
 
 
 def test_it_tells_an_unknown_path_from_an_outage(server: OpenAIServer) -> None:
@@ -233,7 +250,8 @@ def test_it_translates_every_unusable_success(canned: OpenAICompatibleLLM, body:
     ("status", "error"),
     [
         *((status, LLMMisconfigured) for status in (401, 403, 404)),
-        *((status, LLMRejected) for status in (400, 413, 422)),
+        *((status, LLMRejected) for status in (400, 422)),
+        (413, LLMTooLong),
         *((status, LLMUnavailable) for status in (408, 409, 429, 500, 502, 503, 529)),
     ],
 )
