@@ -3,22 +3,17 @@
 Calls may come from several threads; rows are written only by the thread that opened the session.
 """
 
-import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
-from pathlib import Path
-
-from django.db import transaction
-from django.template.loader import get_template
 
 from memorybank import conf, llm
 from memorybank.core.transcript import SourceItem, fence
 from memorybank.core.validation import Line, accept
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.llm import prompt_files
 from memorybank.llm.base import LLM, Completion, Message
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
 from memorybank.writing import slot, spending
@@ -40,7 +35,7 @@ class Prompt:
         """The system message, and the data between fences of a fresh nonce with the caps said again."""
         nonce = secrets.token_hex(8)
         caps = {"lines": self.lines, "words": self.words}
-        system = get_template(_path(self.name)).render({**self.context, **caps, "nonce": nonce})
+        system = prompt_files.render(self.name, {**self.context, **caps, "nonce": nonce})
         reminder = (
             f"Answer with at most {self.lines} lines, {self.words} words in all, in the form “- KIND: text [1,3]”."
         )
@@ -48,17 +43,6 @@ class Prompt:
             Message(role="system", content=system),
             Message(role="user", content=f"{fence(shown, nonce)}\n\n{reminder}"),
         ]
-
-
-def _path(name: str) -> str:
-    return f"memorybank/prompts/{name}.txt"
-
-
-@cache
-def version(name: str) -> str:
-    """Names a prompt file by what is in it, so that every edit is a new version."""
-    source = Path(get_template(_path(name)).origin.name).read_bytes()  # type: ignore[attr-defined]
-    return f"{name}@{hashlib.sha256(source).hexdigest()[:8]}"
 
 
 @dataclass(slots=True)
@@ -89,7 +73,7 @@ class Session:
 
     def method(self, prompt: str) -> str:
         """What an entry says it was made with."""
-        return f"{self.model.model} {version(prompt)}"[:200]
+        return f"{self.model.model} {prompt_files.version(prompt)}"[:200]
 
 
 class BackingOff(LLMUnavailable):
@@ -148,7 +132,7 @@ def session(bank: Bank, now: datetime) -> Iterator[Session | None]:
         _learn(endpoint, error, now)
         raise
     finally:
-        _enter(opened.calls, bank)
+        LLMCall.objects.enter(opened.calls, bank)
     if any(call.outcome == LLMCall.Outcome.OK for call in opened.calls):
         since, outage = endpoint.recovered(now)
         if since:
@@ -163,10 +147,3 @@ def _learn(endpoint: LLMEndpoint, error: LLMError, now: datetime) -> None:
         endpoint.failed(str(error), now, conf.current().backoff_max_seconds)
     else:
         endpoint.answered_unusably(now)
-
-
-def _enter(calls: list[LLMCall], bank: Bank) -> None:
-    """On the ledger, unless the bank has been deleted meanwhile."""
-    with transaction.atomic():
-        if calls and Bank.objects.select_for_update().filter(pk=bank.pk).exists():
-            LLMCall.objects.bulk_create(calls)
