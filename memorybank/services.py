@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from memorybank import audit, conf
+from memorybank.compaction import compact_chat
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.erasure import clear, forget, forget_asked, opt_out, restore_asked, set_private
 from memorybank.facts import (
@@ -65,6 +66,7 @@ __all__ = [
     "browse",
     "check",
     "clear",
+    "compact_chat",
     "complete",
     "configure",
     "count_tokens",

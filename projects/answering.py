@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, blurred
-from memorybank.models import Bank, Chat, LLMCall, Output, ledgered
+from memorybank.models import Bank, Chat, Checkpoint, LLMCall, Output, ledgered
 
 from .chat import Exchange, Prompt, assemble
 from .models import Conversation, GivenWith, Project
@@ -92,18 +92,20 @@ def prompt_for(
 ) -> Prompt:
     """The exact prompt ``message`` is (or, standing at ``before``, would be) answered with; ``keep`` if it is sent."""
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, keep=keep)
+    checkpoint = Checkpoint.objects.newest(chat.pk, before.pk if before else None)
     return assemble(
         system=project.system_prompt,
         memory=memory,
-        newest_first=_earlier(chat, before),
+        checkpoint=checkpoint.text if checkpoint else "",
+        newest_first=_earlier(chat, before, after=checkpoint.through if checkpoint else 0),
         message=message,
         context_tokens=settings.LLM_CONTEXT_TOKENS,
     )
 
 
-def _earlier(chat: Chat, before: Output | None) -> Iterator[Exchange]:
-    """Answered turns, newest first, read lazily: a long chat is not loaded to drop most of it."""
-    outputs = Output.objects.filter(chat=chat, status=Output.Status.OK).order_by("-pk")
+def _earlier(chat: Chat, before: Output | None, after: int) -> Iterator[Exchange]:
+    """Answered turns after a checkpoint, newest first, read lazily: a long chat is not loaded to drop most of it."""
+    outputs = Output.objects.filter(chat=chat, status=Output.Status.OK, pk__gt=after).order_by("-pk")
     if before is not None:
         outputs = outputs.filter(pk__lt=before.pk)
     for output in outputs.exclude(question="", answer="").only("question", "answer").iterator(chunk_size=50):

@@ -25,12 +25,16 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages ready to send, and what they cost in tokens. ``turns`` is how many earlier ones fitted."""
+    """Messages ready to send, and what they cost in tokens. ``turns`` is how many earlier ones fitted.
+
+    ``cut`` says that there are turns that did not.
+    """
 
     messages: list[Message]
     memory: PromptMemory
     tokens: int
     turns: int
+    cut: bool = False
 
 
 def assemble(
@@ -40,28 +44,30 @@ def assemble(
     newest_first: Iterable[Exchange],
     message: str,
     context_tokens: int,
+    checkpoint: str = "",
     count: Callable[[str], int] | None = None,
 ) -> Prompt:
     """Everything in the order that provider prompt caches like best: what changes least comes first.
 
     The block stands in the system prompt; notes follow the new message and are not sent again with the next one,
-    so that every prompt begins with all that the one before it had, up to its notes. Of the earlier turns the
-    newest ones are kept, whole, as many as fit ``context_tokens`` beside an :func:`answer_reserve`; reading
-    ``newest_first`` stops at the first that does not. Raises :class:`InvalidInput` when the message does not fit
-    even without them and without notes.
+    so that every prompt begins with all that the one before it had, up to its notes. A ``checkpoint`` stands where
+    the turns stood that it was made of. Of the turns after it the newest ones are kept, whole, as many as fit
+    ``context_tokens`` beside an :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not.
+    Raises :class:`InvalidInput` when the message does not fit even without them and without notes.
     """
     count = count or services.count_tokens
     head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.block.text)
-    last, before = _paragraphs(message, memory.recalled.text), count(head) + 2 * MESSAGE_TOKENS
+    standing = list(_spoken(Exchange(checkpoint, "")))
+    last, before = _paragraphs(message, memory.recalled.text), count(head) + 2 * MESSAGE_TOKENS + _cost(standing, count)
     room = context_tokens - answer_reserve(context_tokens) - before - count(last)
     if room < 0 and memory.recalled.text:  # a message comes before what is recalled for it
         memory, room, last = replace(memory, recalled=Text()), room + count(last) - count(message), message
     if room < 0:
         raise InvalidInput(_too_long(count(message), count(message) + room))
-    kept, used = _that_fit(newest_first, room, count)
-    said = chain.from_iterable(map(_spoken, reversed(kept)))
+    kept, used, cut = _that_fit(newest_first, room, count)
+    said = chain(standing, chain.from_iterable(map(_spoken, reversed(kept))))
     messages = _alternating([Message(role="system", content=head), *said, Message(role="user", content=last)])
-    return Prompt(messages, memory, before + count(last) + used, len(kept))
+    return Prompt(messages, memory, before + count(last) + used, len(kept), cut)
 
 
 def _paragraphs(*parts: str) -> str:
@@ -73,16 +79,23 @@ def answer_reserve(context_tokens: int) -> int:
     return min(4096, context_tokens // 4)
 
 
-def _that_fit(newest_first: Iterable[Exchange], room: int, count: Callable[[str], int]) -> tuple[list[Exchange], int]:
+def _that_fit(
+    newest_first: Iterable[Exchange], room: int, count: Callable[[str], int]
+) -> tuple[list[Exchange], int, bool]:
+    """The newest turns, their tokens, and whether there is one that did not fit."""
     kept: list[Exchange] = []
     used = 0
     for turn in newest_first:
-        cost = sum(count(said["content"]) + MESSAGE_TOKENS for said in _spoken(turn))
+        cost = _cost(_spoken(turn), count)
         if used + cost > room:
-            break
+            return kept, used, True
         kept.append(turn)
         used += cost
-    return kept, used
+    return kept, used, False
+
+
+def _cost(said: Iterable[Message], count: Callable[[str], int]) -> int:
+    return sum(count(message["content"]) + MESSAGE_TOKENS for message in said)
 
 
 def _spoken(turn: Exchange) -> Iterator[Message]:

@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -66,7 +66,9 @@ def embedding(text: str) -> list[float]:
 
 
 class OpenAIServer:
-    """Listens on 127.0.0.1; ``mode``, ``delay`` (seconds) and ``retry_after`` may change at any time.
+    """Listens on 127.0.0.1; ``mode``, ``delay`` (seconds), ``retry_after`` and ``answer`` may change at any time.
+
+    With a ``context`` (tokens, about) it refuses what is longer, as endpoints do.
 
     ``calls`` counts requests for answers and embeddings; ``requests`` keeps the last bodies.
     """
@@ -75,6 +77,8 @@ class OpenAIServer:
         self.mode = mode
         self.delay = delay
         self.retry_after = ""
+        self.answer: Callable[[list[dict[str, Any]]], str] = answer
+        self.context = 0
         self.usage = True
         self.calls = 0
         self.requests: deque[dict[str, Any]] = deque(maxlen=keep)
@@ -159,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         text = {"empty": "", "garbage": "I would rather talk about the weather today."}.get(self.server.owner.mode)
         messages = body.get("messages", [])
-        text = answer(messages) if text is None else text
+        text = self.server.owner.answer(messages) if text is None else text
         usage = {
             "prompt_tokens": sum(len(str(message.get("content"))) for message in messages) // 4 + 1,
             "completion_tokens": len(text) // 4 + 1,
@@ -194,8 +198,12 @@ class _Handler(BaseHTTPRequestHandler):
         owner.record(body, (self.headers.get("Authorization") or "").removeprefix("Bearer "))
         mode = owner.mode
         owner.stopping.wait(HANG_SECONDS if mode == "hang" else owner.delay)
+        size = sum(len(str(message.get("content"))) for message in body.get("messages", [])) // 4
         if mode in _ERRORS:
             self._error(*_ERRORS[mode])
+        elif owner.context and size > owner.context:
+            self._error(400, f"This model's maximum context length is {owner.context} tokens; you sent {size}.")
+            return True
         elif mode == "echo":
             self._error(400, f"Invalid request: cannot read {json.dumps(body.get('messages') or body.get('input'))}")
         elif mode == "badjson":

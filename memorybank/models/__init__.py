@@ -5,6 +5,7 @@ from memorybank.core.periods import Granularity
 from .bank import Bank
 from .block import StoredBlock
 from .chat import Chat
+from .checkpoint import Checkpoint, Compaction
 from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
 from .erasure import Erasure, ErasureRequest, OptOut
 from .fact import Fact, FactQuerySet, Standing
@@ -22,6 +23,8 @@ __all__ = [
     "EXTRACTIVE",
     "Bank",
     "Chat",
+    "Checkpoint",
+    "Compaction",
     "Embedding",
     "Entry",
     "Erasure",

@@ -10,7 +10,7 @@ from decimal import Decimal
 from time import monotonic
 from typing import ClassVar, Protocol
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 
 from memorybank import conf
@@ -92,9 +92,15 @@ class LLMCallQuerySet(models.QuerySet["LLMCall"]):
     """Sets of calls."""
 
     def of_memory(self, banks: Iterable[Bank], since: datetime) -> Decimal:
-        """What memory of these banks has cost since then; answers to people are not memory's."""
-        calls = self.filter(bank__in=banks, at__gte=since).exclude(purpose=LLMCall.Purpose.CHAT)
+        """What memory of these banks has cost since then; answers to people, and shortening chats, are not memory's."""
+        calls = self.filter(bank__in=banks, at__gte=since).exclude(purpose__in=OF_CHATS)
         return calls.aggregate(cost=models.Sum("cost"))["cost"] or Decimal()
+
+    def enter(self, calls: list[LLMCall], bank: Bank) -> None:
+        """Write them down, unless the bank has been deleted meanwhile."""
+        with transaction.atomic():
+            if calls and Bank.objects.select_for_update().filter(pk=bank.pk).exists():
+                self.bulk_create(calls)
 
 
 class LLMCall(models.Model):
@@ -106,6 +112,7 @@ class LLMCall(models.Model):
         MERGE = "merge"
         DIGEST = "digest"
         CHAT = "chat"
+        COMPACT = "compact"
         EMBEDDING = "embedding"
 
     class Outcome(models.TextChoices):
@@ -149,10 +156,14 @@ class LLMCall(models.Model):
 
     def price(self) -> None:
         """Note what it cost, at the prices of now: a later change leaves what is in the ledger as it was."""
-        own = {self.Purpose.CHAT: "chat", self.Purpose.EMBEDDING: "embedding"}
+        own = {self.Purpose.EMBEDDING: "embedding", **dict.fromkeys(OF_CHATS, "chat")}
         prompt, completion = conf.current().prices.get(own.get(self.Purpose(self.purpose), "summary"), (0, 0))
         millionths = self.prompt_tokens * Decimal(str(prompt)) + self.completion_tokens * Decimal(str(completion))
         self.cost = (millionths / 1_000_000).quantize(Decimal("0.000001"))
+
+
+#: What the model of chats is asked, at its prices; the rest is memory's.
+OF_CHATS = (LLMCall.Purpose.CHAT, LLMCall.Purpose.COMPACT)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from memorybank.language import tokens
 from memorybank.models import (
     CARRIED,
     Bank,
+    Checkpoint,
     Embedding,
     Entry,
     Erasure,
@@ -95,6 +96,7 @@ def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: 
     counts["blocks"] = bank.blocks.count()
     counts["turns"], counts["halves_of_turns"] = doomed.outputs.count(), len(doomed.halves)
     touched = doomed.touched()
+    counts["checkpoints"] = Checkpoint.objects.forget(touched)
     counts["vectors"] = Embedding.objects.filter(document__chat__in=touched).count()
     gone: set[int] = set()
     if doomed.kind in (Kind.CHAT, Kind.EVERYTHING):

@@ -7,10 +7,10 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 
 from memorybank.audit import log
-from memorybank.models import Bank, Chat, Entry, Event, Fact, Output, SearchDocument, StoredBlock
+from memorybank.models import Bank, Chat, Checkpoint, Entry, Event, Fact, Output, SearchDocument, StoredBlock
 from memorybank.reading import rendering
 
 #: How often a bank is looked at that does not keep everything.
@@ -44,7 +44,17 @@ def _expire_turns(bank: Bank, limit: datetime, counts: Counter[str]) -> None:
     outputs = Output.objects.filter(chat__bank=bank, created_at__lt=limit)
     SearchDocument.objects.filter(output__in=outputs).delete()
     Chat.objects.filter(bank=bank, last_output_at__lt=limit).update(title="")
+    _expire_checkpoints(bank, limit, counts)
     counts["turns"] = outputs.with_words().update(question="", answer="", messages=[], error="")
+
+
+def _expire_checkpoints(bank: Bank, limit: datetime, counts: Counter[str], since: datetime | None = None) -> None:
+    """Those made of a turn that is too old now; one from before ``since`` was in none. The chat is shortened again."""
+    own = Output.objects.filter(chat=OuterRef("chat"), pk__lte=OuterRef("through"), created_at__lt=limit).with_words()
+    told = own.filter(created_at__gte=since) if since else own
+    old = Checkpoint.objects.filter(Exists(told), chat__bank=bank)
+    counts["checkpoints"] += old.count()
+    old.delete()
 
 
 def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int]:
@@ -56,6 +66,7 @@ def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int
     documents = SearchDocument.objects.filter(bank=bank, said_at__lt=limit)
     counts["documents"] = documents.count()
     documents.delete()
+    _expire_checkpoints(bank, limit, counts, since=bank.remembers_since)
     old = bank.facts.filter(entry__in=bank.entries.leaves(), said_on__lt=limit.astimezone(bank.tz).date())
     gone, leaves = set(old.values_list("pk", flat=True)), set(old.values_list("entry", flat=True))
     if not gone:

@@ -19,6 +19,7 @@ from memorybank.models import (
     EXTRACTIVE,
     Bank,
     Chat,
+    Checkpoint,
     Entry,
     Fact,
     MaskedValue,
@@ -99,6 +100,7 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str]) -> No
     for chat, output in Output.objects.filter(chat__bank=bank).of_person(author).values_list("chat", "pk"):
         touched[chat].add(output)
     gone = unlearn(bank, touched, shown, counts)
+    Checkpoint.objects.forget(touched)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
     StoredBlock.objects.withdraw(bank, facts=gone)
 

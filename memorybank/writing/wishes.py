@@ -3,6 +3,7 @@
 Nothing is erased yet, so that a misunderstanding costs a click. The wish is heard as the turn is recorded.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
@@ -12,7 +13,18 @@ from django.db.models import F
 from memorybank.audit import log
 from memorybank.core import wishes
 from memorybank.language.terms import terms
-from memorybank.models import Bank, Chat, Entry, ErasureRequest, Event, Fact, Output, SearchDocument, StoredBlock
+from memorybank.models import (
+    Bank,
+    Chat,
+    Checkpoint,
+    Entry,
+    ErasureRequest,
+    Event,
+    Fact,
+    Output,
+    SearchDocument,
+    StoredBlock,
+)
 from memorybank.reading import recall
 
 #: Chats looked through for what a wish is about, beside its own.
@@ -32,6 +44,7 @@ def hear(bank: Bank, output: Output, now: datetime) -> ErasureRequest | None:
     facts = [fact.pk for fact in _resting_on(meant) if not fact.hidden]
     Fact.objects.filter(pk__in=facts).update(hidden=True)
     SearchDocument.objects.filter(output__in=ids).delete()
+    _make_checkpoints_anew(meant)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)  # who is at work on these turns writes nothing
     StoredBlock.objects.withdraw(bank, facts=facts)
     told = {"asked_in": output.pk, "author": output.author, "outputs": ids, "facts": facts, "asked_at": now}
@@ -88,11 +101,20 @@ def restore(bank: Bank, request_id: int, *, actor: str, now: datetime) -> bool:
         outputs.update(withheld=False)
         row.facts.filter(pk__in=request.facts).update(hidden=False)
         chats = {output.chat_id for output in outputs}
+        _make_checkpoints_anew(outputs)
         _read_again(outputs, request.facts)
         row.chats.filter(pk__in=chats, private=False).update(indexed_through=0, index_due=row.enabled)
         StoredBlock.objects.withdraw(row)
         log(row, actor, Event.Action.RESTORE, now, request=request.pk)
     return True
+
+
+def _make_checkpoints_anew(outputs: Iterable[Output]) -> None:
+    """Those that stand for one of these turns go: with it, or now again without it, they would say another thing."""
+    touched: dict[int, set[int]] = defaultdict(set)
+    for output in outputs:
+        touched[output.chat_id].add(output.pk)
+    Checkpoint.objects.forget(touched)
 
 
 def _read_again(outputs: Iterable[Output], facts: Collection[int]) -> None:

@@ -14,7 +14,7 @@ register = template.Library()
 #: The chart, in units of its own; it is drawn as wide as there is room.
 HEIGHT, STEP = 64, 24
 #: Beside its colour each purpose has a place: from the bottom in this order.
-PURPOSES = ("chat", "summary", "chunk", "merge", "digest", "embedding")
+PURPOSES = ("chat", "compact", "summary", "chunk", "merge", "digest", "embedding")
 
 
 @register.inclusion_tag("projects/board.html")

@@ -23,6 +23,7 @@ def prompt(
     recalled: str = "",
     message: str = "Hello",
     context: int = 1000,
+    checkpoint: str = "",
 ) -> Prompt:
     """``turns`` in the order they happened."""
     return assemble(
@@ -31,6 +32,7 @@ def prompt(
         newest_first=reversed(turns),
         message=message,
         context_tokens=context,
+        checkpoint=checkpoint,
         count=words,
     )
 
@@ -94,6 +96,27 @@ class AssemblyTest(TestCase):
         self.assertEqual(made.turns, 1)
         self.assertEqual(made.messages[1]["content"], new.question)
 
+    def test_a_checkpoint_stands_where_the_turns_stood_that_it_was_made_of(self) -> None:
+        made = prompt(Exchange("two?", "two."), memory="We use Postgres.", checkpoint="Goal: ship.", message="three?")
+
+        self.assertEqual(
+            [(m["role"], m["content"]) for m in made.messages],
+            [
+                ("system", "Be kind.\n\nWe use Postgres."),
+                ("user", "Goal: ship.\n\ntwo?"),
+                ("assistant", "two."),
+                ("user", "three?"),
+            ],
+        )
+
+    def test_a_checkpoint_is_sent_before_any_turn_is_and_the_prompt_says_when_a_turn_is_not(self) -> None:
+        turns = [Exchange("word " * 30, "word " * 30), Exchange("two?", "two.")]
+        made = prompt(*turns, checkpoint="word " * 60, context=140)
+
+        self.assertTrue(made.messages[1]["content"].startswith("word"))
+        self.assertEqual((made.turns, made.cut), (1, True))
+        self.assertFalse(prompt(*turns).cut)
+
     def test_it_leaves_no_gap_when_an_old_turn_would_still_fit(self) -> None:
         made = prompt(Exchange("tiny", "tiny"), Exchange("big " * 500, "big"), Exchange("new", "new"), context=120)
 
@@ -133,11 +156,12 @@ class AssemblyTest(TestCase):
         st.text(max_size=200),
         st.text(min_size=1, max_size=50),
         st.integers(min_value=300, max_value=2000),
+        st.text(max_size=80),
     )
     def test_it_never_exceeds_the_window_less_the_reserve(
-        self, turns: list[Exchange], memory: str, message: str, context: int
+        self, turns: list[Exchange], memory: str, message: str, context: int, checkpoint: str
     ) -> None:
-        made = prompt(*turns, memory=memory, message=message, context=context)
+        made = prompt(*turns, memory=memory, message=message, context=context, checkpoint=checkpoint)
 
         sent = sum(words(m["content"]) + MESSAGE_TOKENS for m in made.messages)
         self.assertLessEqual(sent, made.tokens)

@@ -11,10 +11,11 @@ from django.core.management import get_commands
 from django.db import connection, transaction
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Entry, Event, Output
+from memorybank.models import Bank, Chat, Checkpoint, Entry, Event, Output
 from memorybank.services import Report
 from tests.base import NOON, Cast, without_models
 from tests.commands import PATIENCE, Ran, run, shell
+from tests.long_chats import turns
 from tests.openai_server import OpenAIServer
 
 OURS = sorted(name for name, app in get_commands().items() if app in ("projects", "memorybank"))
@@ -41,6 +42,27 @@ class CommandCase(Cast):
         self.assertEqual(ran.code, code, ran.err)
         self.assertIn(words, ran.err)
         self.assertEqual(len(ran.err.strip().splitlines()), 1, ran.err)
+
+
+class TestCompactChat(CommandCase):
+    def test_it_shortens_a_chat_and_prints_what_its_model_is_sent(self) -> None:
+        services.record_many(self.apollo.bank, turns(2_000, chat="c1", author="bob"))
+        ran = run("compact_chat", "acme/apollo", "--chat", "c1", "--focus", "Postgres")
+        self.assertEqual(ran.code, 0, ran.err)
+        made = Checkpoint.objects.get()
+        self.assertEqual(ran.out.strip(), made.text)
+        self.assertIn(f"{made.tokens_before:,} → {made.tokens_after:,} tokens (extractive", ran.err)
+
+    def test_it_says_in_one_line_why_not(self) -> None:
+        self.tell()
+        self.assert_refused(run("compact_chat", "acme/apollo", "--chat", "c1"), "Nothing to shorten: the chat has", 1)
+        self.assert_refused(run("compact_chat", "acme/apollo", "--chat", "c2"), "chat: there is none")
+        self.assert_refused(run("compact_chat", "globex/zeus", "--chat", "c1"), "chat: there is none")
+
+    def test_its_json_has_the_tokens_and_the_text(self) -> None:
+        services.record_many(self.apollo.bank, turns(2_000, chat="c1", author="bob"))
+        told = json.loads(run("compact_chat", "acme/apollo", "--chat", "c1", "--harder", "--json").out)
+        self.assertEqual(set(told), {"tokens_before", "tokens_after", "method", "through", "text"})
 
 
 class TestAnyCommand(CommandCase):

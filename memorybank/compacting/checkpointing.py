@@ -1,0 +1,222 @@
+"""A chat's earlier turns → a checkpoint: claim, read, take notes, commit. Any failure leaves the chat as it was.
+
+The model is called outside any transaction. The commit is one short write that checks the lease, the epoch and that the
+chat is still there. What is said meanwhile follows the checkpoint, because it stands for turns that were there before.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, islice
+
+from django.db import transaction
+
+from memorybank import conf, llm
+from memorybank.compacting.asking import Shown, asking, method
+from memorybank.compacting.progress import Progress, Reporter, Stage
+from memorybank.core import transcript
+from memorybank.core.compaction import extracts
+from memorybank.core.compaction.notes import Note, by_section, fitted
+from memorybank.core.compaction.planning import Budget, own_words, tail, thinned
+from memorybank.core.transcript import SourceItem
+from memorybank.core.turns import Turn
+from memorybank.exceptions import InvalidInput, LLMError, NotCompacted, blurred
+from memorybank.language import tokens
+from memorybank.llm import prompt_files
+from memorybank.models import EXTRACTIVE, Bank, Chat, Checkpoint, Compaction, OptOut, Output
+from memorybank.safety.redaction import Masker
+
+logger = logging.getLogger(__name__)
+
+MAX_FOCUS = 1_000
+#: Older turns that are looked through for people's own words.
+MOST_OLDER = 500
+#: What a message costs beside its text.
+MESSAGE_TOKENS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be shortened: the turns that a checkpoint is made of, and those that are kept. ``size`` in tokens."""
+
+    chat: Chat
+    bank: Bank
+    previous: Checkpoint | None
+    old: list[Output]
+    kept: list[Output]
+    size: int
+    kept_size: int
+
+    @property
+    def known(self) -> list[Note]:
+        """The notes of the checkpoint before."""
+        return [Note(*note) for note in self.previous.notes] if self.previous else []
+
+
+def compact(
+    bank: Bank,
+    *,
+    chat_key: str,
+    window: int,
+    focus: str,
+    harder: bool,
+    tell: Callable[[Progress], None] | None,
+    now: datetime,
+) -> Checkpoint:
+    """See :func:`memorybank.compaction.compact_chat`."""
+    if len(focus) > MAX_FOCUS:
+        raise InvalidInput(f"focus: {len(focus):,} characters, at most {MAX_FOCUS:,} are allowed.")
+    chat = Chat.objects.filter(bank=bank, key=chat_key).select_related("bank").first()
+    if chat is None:
+        raise InvalidInput(f"chat: there is none with the key “{chat_key[:200]}”.")
+    held = Compaction.objects.begin(chat, now)
+    if held is None:
+        raise NotCompacted("The chat is being shortened already.")
+    try:
+        made = _compact(
+            chat, Budget.of(window, conf.current().input_tokens, harder=harder), focus, Reporter(held, tell), now
+        )
+    except NotCompacted as why:
+        held.failed(str(why), now)
+        raise
+    except Exception as error:
+        held.failed(blurred(error), now)
+        raise
+    finally:
+        held.release()  # of no effect where it has been given back already
+    return made
+
+
+def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: datetime) -> Checkpoint:
+    work = _load(chat, budget)
+    budget = budget.for_turns_of(work.size - work.kept_size)
+    report.reached(Stage.LOAD)
+    turns = _turns(work.bank, work.old)
+    if not turns:
+        raise NotCompacted(f"Nothing to shorten: of what was said before, nothing may be noted ({work.size:,} tokens).")
+    try:
+        notes, made_with = _notes(work, turns, budget, focus, report, now)
+    except LLMError as error:
+        raise NotCompacted(f"The model failed, so the chat stays as it was, {work.size:,} tokens: {error}") from error
+    report.reached(Stage.MERGED)
+    words = own_words(chain(reversed(turns), _older(work)), budget.words, conf.current().encoding)
+    text = prompt_files.render("checkpoint", {**by_section(notes), "words": words})
+    after = _count(text) + MESSAGE_TOKENS + work.kept_size
+    if after >= work.size:
+        raise NotCompacted(f"Nothing gained: {work.size:,} tokens before, {after:,} after. The chat stays as it was.")
+    made = Checkpoint(
+        chat=chat,
+        through=work.old[-1].pk,
+        notes=[[note.section, note.text] for note in notes],
+        text=text,
+        tokens_before=work.size,
+        tokens_after=after,
+        method=made_with,
+        made_at=now,
+    )
+    _commit(work, made, report.compaction)
+    report.reached(Stage.WRITTEN)
+    return made
+
+
+# --- reading ------------------------------------------------------------------------------------------
+
+
+def _load(chat: Chat, budget: Budget) -> Work:
+    """The turns after the last checkpoint, parted; :class:`NotCompacted` if all of them are kept."""
+    previous = Checkpoint.objects.newest(chat.pk)
+    outputs = chat.outputs.remembered().with_words().filter(pk__gt=previous.through if previous else 0)
+    every = list(outputs.order_by("pk"))
+    sizes = [_size(output) for output in every]
+    kept = tail(sizes, budget)
+    start = len(every) - kept
+    size = sum(sizes) + (_count(previous.text) + MESSAGE_TOKENS if previous else 0)
+    if not start:
+        since = " since it was shortened last" if previous else ""
+        raise NotCompacted(
+            f"Nothing to shorten: the chat has {size:,} tokens, and its newest {kept} turns{since} are kept."
+        )
+    return Work(chat, chat.bank, previous, every[:start], every[start:], size, sum(sizes[start:]))
+
+
+def _size(output: Output) -> int:
+    """What a turn costs in a prompt."""
+    return sum(_count(text) + MESSAGE_TOKENS for text in (output.question, output.answer) if text)
+
+
+def _count(text: str) -> int:
+    return tokens.count(text, conf.current().encoding)
+
+
+def _turns(bank: Bank, outputs: Sequence[Output]) -> list[Turn]:
+    """Those that may be told, with secrets masked: a second text of a password is one too many."""
+    told = OptOut.objects.tellable(bank, outputs)
+    turns = transcript.read(told, tz=bank.tz, masker=Masker(personal=False))
+    return [turn for turn in turns if turn.utterances]
+
+
+def _older(work: Work) -> Iterator[Turn]:
+    """What the checkpoint before stands for, newest first, a piece at a time: people's own words may still fit."""
+    if work.previous:
+        before = work.chat.outputs.remembered().with_words().filter(pk__lte=work.previous.through)
+        outputs = islice(before.order_by("-pk").iterator(chunk_size=50), MOST_OLDER)
+        yield from (turn for output in outputs for turn in _turns(work.bank, [output]))
+
+
+# --- taking notes ---------------------------------------------------------------------------------------
+
+
+def _notes(
+    work: Work, turns: Sequence[Turn], budget: Budget, focus: str, report: Reporter, now: datetime
+) -> tuple[list[Note], str]:
+    """The notes that take the place of those before, and what they were made with."""
+    model, encoding = llm.get("chat"), conf.current().encoding
+    if model is None:
+        report.reached(Stage.STRATEGY)
+        found = extracts.notes(turns, budget.notes, encoding)
+        report.part(1, 1)
+        known = work.known or extracts.goal(turns)
+        return fitted([*known, *found], budget.notes, encoding), EXTRACTIVE
+    thin = thinned(turns, budget.read, encoding)
+    data = transcript.items(thin, encoding=encoding)
+    beside = Shown(work.known, _tail(work, budget))
+    report.reached(Stage.STRATEGY)
+    with asking(work.bank, model, budget, focus, now) as ask:
+        if sum(item.tokens for item in data) <= budget.read:
+            notes = ask.whole(data, beside)
+            report.part(1, 1)
+        else:
+            notes = ask.joined(ask.in_parts(thin, data, report.part), beside)
+    return notes, method(model)
+
+
+def _tail(work: Work, budget: Budget) -> list[SourceItem]:
+    """The turns that are kept, as a summariser is shown them: the newest that fit what it may read of them."""
+    encoding = conf.current().encoding
+    room = budget.kept // 2
+    items = transcript.items(thinned(_turns(work.bank, work.kept), room, encoding), encoding=encoding)
+    shown: list[SourceItem] = []
+    for item in reversed(items):
+        room -= item.tokens
+        if room < 0:
+            break
+        shown.insert(0, item)
+    return shown
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+def _commit(work: Work, made: Checkpoint, held: Compaction) -> None:
+    """One short write, or :class:`NotCompacted` if anything it rests on has moved."""
+    with transaction.atomic():
+        bank = Bank.objects.select_for_update().filter(pk=work.bank.pk).first()
+        mine = Compaction.objects.filter(pk=held.pk, lease_token=held.lease_token)
+        if bank is None or bank.epoch != work.bank.epoch or not mine.exists():
+            raise NotCompacted(
+                f"Something was erased meanwhile, or it took too long. The chat stays as it was, {work.size:,} tokens."
+            )
+        made.save()
+        mine.update(failures=0, retry_at=None)
+    logger.info("chat %s: %s tokens, now %s", work.chat.pk, made.tokens_before, made.tokens_after)

@@ -1,0 +1,41 @@
+"""The part of the public face that shortens a chat for its own prompt."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+from memorybank.models import Bank, Checkpoint
+
+if TYPE_CHECKING:
+    from memorybank.compacting.progress import Progress
+
+# What makes a checkpoint is imported where it is called, as in ``services``.
+
+
+def compact_chat(
+    bank: Bank,
+    *,
+    chat_key: str,
+    window: int,
+    focus: str = "",
+    harder: bool = False,
+    progress: "Callable[[Progress], None] | None" = None,
+    now: datetime | None = None,
+) -> Checkpoint:
+    """Put a checkpoint in the place of a chat's earlier turns, for the prompts of this chat and nothing else.
+
+    ``window`` is what the chat's model reads, in tokens; ``focus`` what matters most (at most 1,000 characters);
+    ``harder`` keeps half as much. By the chat's own model, in parts at the same time where one call cannot read it;
+    without a model, of sentences that were said. ``progress`` is told each step, with a percentage that never goes
+    back. Turns stay stored, and what is said meanwhile follows the checkpoint.
+
+    Raises :class:`NotCompacted`, which says why and how many tokens, for whatever fails: the chat is then as it was.
+    """
+    from memorybank.compacting import checkpointing
+
+    now = now or timezone.now()
+    return checkpointing.compact(
+        bank, chat_key=chat_key, window=window, focus=focus, harder=harder, tell=progress, now=now
+    )

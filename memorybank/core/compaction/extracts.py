@@ -1,0 +1,23 @@
+"""Notes of a chat without a model: sentences as they were said, in the sections that their signs tell."""
+
+from collections.abc import Sequence
+
+from memorybank.core import extraction
+from memorybank.core.compaction.notes import Note
+from memorybank.core.turns import Turn
+
+#: Of what extraction tells apart. Progress and what is next it cannot tell.
+SECTION_OF = {"decision": "decision", "preference": "preference", "question": "context", "fact": "context"}
+
+
+def notes(turns: Sequence[Turn], room: int, encoding: str) -> list[Note]:
+    """The sentences worth keeping, at most ``room`` tokens of them; what was asked first is the goal."""
+    drafts = extraction.extract(turns, encoding=encoding, share=0.4, most=room)
+    return [Note(SECTION_OF[draft.kind], f"{draft.speaker}: {draft.text}") for draft in drafts]
+
+
+def goal(turns: Sequence[Turn]) -> list[Note]:
+    """What the chat was begun with, in its first line."""
+    said = (u.text for turn in turns for u in turn.utterances if u.role == "user")
+    first = next(iter(next(said, "").strip().splitlines()), "")
+    return [Note("goal", first[:300])] if first else []

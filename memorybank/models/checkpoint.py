@@ -1,0 +1,123 @@
+"""Checkpoints: what stands in a prompt for the earlier turns of a chat; and how far somebody is with making one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from .chat import Chat
+from .leasing import Leased, LeasedQuerySet
+from .ledger import backoff
+
+
+class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
+    """Sets of checkpoints."""
+
+    def newest(self, chat_id: int, before: int | None = None) -> Checkpoint | None:
+        """The one that stands in a chat's prompt; with ``before`` (an output's id) as it would for that turn."""
+        made = self.filter(chat=chat_id) if before is None else self.filter(chat=chat_id, through__lt=before)
+        return made.order_by("-through", "-pk").first()
+
+    def forget(self, touched: Mapping[int, Collection[int]]) -> int:
+        """Delete those that cover one of these outputs, given by chat; how many. The turns themselves are told again.
+
+        A checkpoint is made of all that was before it, so there is no telling what of it rests on which turn.
+        """
+        first = {chat: min(outputs) for chat, outputs in touched.items() if outputs}
+        rows = self.filter(chat__in=first).values_list("pk", "chat", "through")
+        return self.filter(pk__in=[pk for pk, chat, through in rows if through >= first[chat]]).delete()[0]
+
+
+class Checkpoint(models.Model):
+    """What stands in a chat's prompt for its turns up to ``through``. The turns stay where they are.
+
+    ``text`` is what a model is sent, to the letter; ``notes`` are [section, text] for the next one to go on from.
+    """
+
+    # Its index is the one below, which begins with it.
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="checkpoints", db_index=False)
+    through = models.PositiveBigIntegerField(help_text="The last output that it stands for.")
+    notes = models.JSONField(default=list)
+    text = models.TextField()
+    tokens_before = models.PositiveIntegerField(help_text="What the chat was in a prompt, without system and memory.")
+    tokens_after = models.PositiveIntegerField(help_text="What it was then, with the turns that were kept.")
+    method = models.CharField(max_length=200)
+    made_at = models.DateTimeField()
+
+    objects: ClassVar[CheckpointQuerySet] = CheckpointQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            # A checkpoint that is longer than what it stands for would be made again for every message.
+            models.CheckConstraint(name="checkpoint_gains", condition=Q(tokens_after__lt=models.F("tokens_before"))),
+        ]
+        indexes = [
+            # Read before every prompt: a chat's newest.
+            models.Index(name="checkpoint_by_chat", fields=["chat", "through"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.pk}"
+
+
+class CompactionQuerySet(LeasedQuerySet["Compaction"]):
+    """Sets of compactions."""
+
+    def begin(self, chat: Chat, now: datetime) -> Compaction | None:
+        """The compaction of ``chat``, held by the caller; None while somebody else is at it."""
+        row, _ = self.get_or_create(chat=chat)
+        held = self.claim(row.pk, now)
+        if held:
+            self.filter(pk=held.pk).update(percent=0, stage=Compaction.Stage.LOAD, done=0, of=0, error="")
+        return held
+
+    def running(self, chat_id: int, now: datetime) -> Compaction | None:
+        """How far somebody is with it at ``now``; None if nobody is at it."""
+        return self.filter(chat=chat_id, leased_until__gt=now).first()
+
+    def may_begin(self, chat_id: int, now: datetime) -> bool:
+        """Whether it is worth trying unasked: not for a while after it has failed."""
+        return not self.filter(chat=chat_id, retry_at__gt=now).exists()
+
+
+class Compaction(Leased):
+    """Making a checkpoint of a chat: one at a time, how far it is, and why the last one came to nothing."""
+
+    class Stage(models.TextChoices):
+        LOAD = "load", "reading the chat"
+        STRATEGY = "strategy", "planning"
+        PARTS = "parts", "taking notes"
+        MERGED = "merged", "putting the notes together"
+        WRITTEN = "written", "written"
+
+    chat = models.OneToOneField(Chat, models.CASCADE, related_name="compaction")
+    percent = models.PositiveSmallIntegerField(default=0)
+    stage = models.CharField(max_length=10, choices=Stage, default=Stage.LOAD)
+    done = models.PositiveIntegerField(default=0, help_text="Parts that are read.")
+    of = models.PositiveIntegerField(default=0, help_text="Parts that there are.")
+    failures = models.PositiveIntegerField(default=0)
+    retry_at = models.DateTimeField(null=True, blank=True, help_text="Not tried again unasked before.")
+    error = models.CharField(max_length=500, blank=True)
+
+    objects: ClassVar[CompactionQuerySet] = CompactionQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="compaction_percent", condition=Q(percent__lte=100)),
+        ]
+
+    def __str__(self) -> str:
+        return f"compaction {self.pk}"
+
+    def note(self, **how_far: Any) -> None:
+        """Say how far it is, for whoever looks; of no effect once the lease is lost."""
+        Compaction.objects.filter(pk=self.pk, lease_token=self.lease_token).update(**how_far)
+
+    def failed(self, why: str, now: datetime) -> None:
+        """Give it back with the reason; it is not tried again unasked for a while."""
+        failures = self.failures + 1
+        self.release(error=why[:500], failures=failures, retry_at=now + backoff(failures))
