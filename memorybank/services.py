@@ -1,12 +1,13 @@
 """The public face of the app: what another app may call. What concerns one bank takes it first."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
 
 from memorybank import audit, conf
+from memorybank.asking import ask, retry_parked, run, summarise_now
 from memorybank.compaction import compact_chat
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.erasure import clear, forget, forget_asked, opt_out, restore_asked, set_private
@@ -26,7 +27,7 @@ from memorybank.facts import (
     unpin,
 )
 from memorybank.language import tokens
-from memorybank.models import Bank, Event, Output, Sweep
+from memorybank.models import Bank, Event, Output
 from memorybank.reading import exporting, prompting
 from memorybank.reading import recall as recalling
 from memorybank.reading.board import Board
@@ -61,6 +62,7 @@ __all__ = [
     "Violation",
     "Vitals",
     "add",
+    "ask",
     "ask_again",
     "board",
     "browse",
@@ -200,33 +202,6 @@ def disable(bank: Bank, *, actor: str, now: datetime | None = None) -> None:
 def configure(bank: Bank, *, actor: str, now: datetime | None = None, **changes: Any) -> None:
     """Change settings: budgets, idle_minutes, timezone, focus, redact_personal, keep_turns_days, keep_memory_days."""
     bank_settings.configure(bank, actor=actor, now=now or timezone.now(), **changes)
-
-
-def summarise_now(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Report:
-    """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
-    from memorybank import sweeping
-
-    return sweeping.summarise_now(bank, chat_key=chat_key, now=now or timezone.now())
-
-
-def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | None = None) -> int:
-    """Give parked chats (or the one named) another chance; how many there were."""
-    return bank_settings.retry_parked(bank, actor=actor, chat_key=chat_key, now=now or timezone.now())
-
-
-def run(
-    *,
-    bank: Bank | None = None,
-    until_idle: bool = False,
-    now: datetime | None = None,
-    progress: Callable[[Report], None] | None = None,
-) -> Report:
-    """What beat and worker do, in the foreground, for one bank or all."""
-    from memorybank import sweeping
-
-    if now is None and bank is None:  # a sweep like beat's, not one of a pretended time
-        Sweep.objects.note(timezone.now())
-    return sweeping.run(now=now or timezone.now(), bank=bank, until_idle=until_idle, progress=progress)
 
 
 def export(bank: Bank, *, actor: str, now: datetime | None = None) -> Iterator[dict[str, Any]]:

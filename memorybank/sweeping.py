@@ -12,10 +12,10 @@ from django.db.models import Sum
 
 from memorybank.core.reports import Report
 from memorybank.exceptions import LLMError, LLMRejected, unexpected
-from memorybank.models import Bank, Chat, LLMCall
+from memorybank.models import Bank, Chat, Job, LLMCall
 from memorybank.reading import recall, rendering
 from memorybank.reading.recall import indexing
-from memorybank.writing import queueing, retention, rollup, slot, spending, summarising
+from memorybank.writing import jobs, queueing, retention, rollup, slot, spending, summarising
 from memorybank.writing.slot import Slot
 
 logger = logging.getLogger(__name__)
@@ -34,9 +34,11 @@ def settle(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
     if not due.filter(pk=bank_id).update(settled_at=now):
         return 0
     try:
-        return rollup.compress(bank_id, now=now)
+        rolled_up = rollup.compress(bank_id, now=now)
     finally:
         rendering.refresh(bank_id, now=now)
+    jobs.note(Job.objects.filter(bank=bank_id), now, settled=True)
+    return rolled_up
 
 
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime) -> Report:
@@ -162,6 +164,7 @@ def _summarise(report: Report, chat_id: int, now: datetime, futile: set[int]) ->
         report.failed += 1
         futile.add(chat_id)
         logger.error("chat %s: %s", chat_id, unexpected(error))
+    jobs.note(Job.objects.filter(bank__chats=chat_id), now)
 
 
 def _settle(report: Report, bank_id: int, now: datetime, *, at_once: bool = True) -> None:

@@ -12,19 +12,20 @@ from django.utils.safestring import SafeString
 from memorybank import services
 from memorybank.models import Bank, Entry, Fact, StoredBlock
 
+from .asking import Asking
 from .lineage import WITHHELD, explained, link, links, marked, shown
 from .records import author_records
 from .scoping import BankFilter, BankScoped, SetFilter, banks_for
 
 
 @admin.register(Bank)
-class BankAdmin(BankScoped):
+class BankAdmin(Asking, BankScoped):
     """What the model is told, exactly. Settings are changed where the outer application shows them."""
 
     bank_lookup = "pk"
     list_display = ["of_bank", "enabled", "size", "timezone"]
     list_filter = ["enabled"]
-    fields = ["of_bank", "enabled", "size", "told", "origins", "figures", "trouble"]
+    fields = ["of_bank", "enabled", "trouble", "work", "size", "told", "origins", "figures"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Bank]:
         """The labelled banks themselves; there is nothing to join them from."""

@@ -9,6 +9,7 @@ from .checkpoint import Checkpoint, Compaction
 from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
 from .erasure import Erasure, ErasureRequest, OptOut
 from .fact import Fact, FactQuerySet, Standing
+from .job import Job
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
@@ -34,6 +35,7 @@ __all__ = [
     "FactQuerySet",
     "Granularity",
     "Head",
+    "Job",
     "LLMCall",
     "LLMEndpoint",
     "MaskedValue",

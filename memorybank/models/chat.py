@@ -40,6 +40,10 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         """Chats given up on until somebody asks for a retry."""
         return self.filter(parked_at__isnull=False)
 
+    def retry(self, now: datetime) -> int:
+        """Give parked chats another chance, at once; how many."""
+        return self.update(parked_at=None, attempts=0, due_at=now)
+
     def failing(self) -> ChatQuerySet:
         """Chats that failed when last tried and wait for their next try."""
         return self.waiting().filter(attempts__gt=0, parked_at=None, private=False, bank__enabled=True)

@@ -124,7 +124,7 @@ def retry_parked(bank: Bank, *, actor: str, chat_key: str, now: datetime) -> int
     parked = parked.filter(key=chat_key) if chat_key else parked
     with transaction.atomic():
         Bank.objects.lock(bank.pk)
-        count = parked.update(parked_at=None, attempts=0, due_at=now)
+        count = parked.retry(now)
         if count:
             log(bank, actor, Event.Action.RETRY, now, chats=count)
     return count

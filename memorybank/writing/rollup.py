@@ -25,7 +25,7 @@ from memorybank.language import dates, tokens
 from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_candidate
-from memorybank.writing import spending
+from memorybank.writing import jobs, spending
 from memorybank.writing.entries import kept_facts, write_facts
 from memorybank.writing.model_session import Prompt, Purpose, Session, session
 
@@ -51,6 +51,7 @@ def compress(bank_id: int, *, now: datetime) -> int:
         while step := _next_step(bank, now):
             _digest(bank, step, now)
             done += 1
+            jobs.note(bank.jobs.all(), now)
     except Stale as reason:
         logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
         bank.release(attempts=0, last_error="", compress_at=now)
@@ -91,8 +92,7 @@ def _is_pressed(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
 def _next_look(bank: Bank, now: datetime) -> Case | None:
     """When time alone may make something ripe; None while the bank fits its budget. As it is if something new came."""
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
-    frontier = _frontier(bank)
-    pressed = _is_pressed(bank, frontier, now)
+    pressed = _is_pressed(bank, frontier := _frontier(bank), now)
     look = ladder.next_ripe(frontier, now, bank.tz) if pressed else None
     if pressed and _waiting(bank, now):  # a period may have been left for it
         look = min(look or now + LEFT, now + LEFT)

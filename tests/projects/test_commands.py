@@ -388,8 +388,11 @@ class TestCheckMemory(CommandCase):
         self.switch_on(self.apollo)
         self.remember(self.apollo, "bob", "We chose Postgres 16 for billing.")
         ran = run("check_memory")
-        self.assertEqual((ran.code, ran.out), (0, "2 projects checked: coverage, tree and budget hold.\n"))
-        self.assertEqual(run("check_memory", "acme/apollo", "--json").json, {"ok": True, "violations": []})
+        self.assertEqual((ran.code, ran.out), (0, "2 projects checked: coverage, tree, budget and audit trail hold.\n"))
+        head = self.apollo.bank.trail
+        trails = {"acme/apollo": {"events": head.length, "seal": head.seal}}
+        expected = {"ok": True, "violations": [], "trails": trails}
+        self.assertEqual(run("check_memory", "acme/apollo", "--json").json, expected)
 
     def test_it_fails_and_says_where_something_is_broken(self) -> None:
         self.tell("a secret plan")

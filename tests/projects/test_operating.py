@@ -12,7 +12,7 @@ from django.utils import timezone
 from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Chat, Entry, LLMCall
+from memorybank.models import Bank, Chat, Entry, Job, LLMCall
 from projects import access, spending
 from projects.models import Role
 from tests.base import NOON, Cast, without_models
@@ -44,6 +44,17 @@ class ForceTest(Cast):
         self.assertEqual(again.code, 1)
         self.assertIn("due when somebody writes in it; nothing waits.", again.out)
 
+    def test_without_a_chat_it_takes_all_that_wait_and_parked_ones_if_told_so(self) -> None:
+        say(self.apollo.bank, "c2", "We parked the Helsinki rollout.", at=NOON)
+        Chat.objects.filter(key="c2").update(parked_at=NOON, due_at=None, attempts=5, last_error="HTTP 400")
+        ran = run("run_memory", "--force", "acme/apollo", "--now", "2026-03-02T12:01:00Z", "--json")
+        self.assertEqual((ran.code, ran.json["summarised"], ran.json["parked"]), (0, 1, 1))
+        ran = run("run_memory", "acme/apollo", "--retry-parked", "--rebuild", "--now", "2026-03-02T12:01:00Z", "--json")
+        self.assertEqual((ran.code, ran.json["summarised"], ran.json["parked"]), (0, 1, 0))
+        self.assertEqual(set(Job.objects.values_list("kind", "percent", "asked_by")), {
+            (kind, 100, "command line") for kind in ("summarise", "retry", "rebuild")
+        })  # fmt: skip
+
     def test_it_takes_a_parked_chat_and_leaves_a_private_one_and_a_bank_that_is_off(self) -> None:
         Chat.objects.update(parked_at=NOON, due_at=None, attempts=5, last_error="HTTP 400")
         self.assertIn("parked after 5 attempts", run("run_memory", "acme/apollo", "--chat", "c1").out)
@@ -56,8 +67,9 @@ class ForceTest(Cast):
 
     def test_what_is_wrong_is_one_line(self) -> None:
         for args in (
-            ("--chat", "c1"), ("--force",), ("acme/apollo", "--force"), ("acme/apollo", "--project", "acme/apollo"),
-            ("acme/apollo", "--chat", "c9"), ("acme/none", "--chat", "c1"),
+            ("--chat", "c1"), ("--force",), ("--rebuild",), ("acme/apollo", "--project", "acme/apollo"),
+            ("acme/apollo", "--chat", "c9"), ("acme/none", "--chat", "c1"), ("acme/none", "--force"),
+            ("acme/apollo", "--chat", "c1", "--rebuild"),
         ):  # fmt: skip
             ran = run("run_memory", *args)
             self.assertEqual((ran.code, ran.err.count("\n")), (2, 0), args)

@@ -8,24 +8,31 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.models import Bank, Chat, LLMEndpoint
+from memorybank.models import Bank, Chat, Job, LLMEndpoint
 from memorybank.services import Report
 
-from ..base import FAILED, USAGE, MemoryCommand, counted, find_project, moment
+from ..base import ACTOR, FAILED, USAGE, MemoryCommand, counted, find_project, moment
 
 
 class Command(MemoryCommand):
     help = (
         "Summarise idle chats and roll up closed periods once, in the foreground, as beat and worker would. "
         "Prints what was done and what it cost. Exits with 1 if something failed, or waits for a model that is down. "
-        "With --chat it says when that chat will be due, and with --force it summarises that chat now."
+        "With --chat it says when that chat will be due. In one project, --force, --rebuild and --retry-parked do now "
+        "what waits or would stay as it is."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", metavar="T/P", nargs="?", help="only this project (tenant-slug/project-slug)")
         parser.add_argument("--project", metavar="T/P", help="the same")
         parser.add_argument("--chat", metavar="K", help="only this chat of the project: when will it be due?")
-        parser.add_argument("--force", action="store_true", help="summarise the chat now, idle, parked or not")
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="summarise the chat now, idle, parked or not; without --chat, all that wait",
+        )
+        parser.add_argument("--rebuild", action="store_true", help="make its digests anew; what people wrote stays")
+        parser.add_argument("--retry-parked", action="store_true", help="try its parked chats again")
         parser.add_argument("--until-idle", action="store_true", help="go on until nothing more can be done now")
         parser.add_argument(
             "--now",
@@ -36,14 +43,17 @@ class Command(MemoryCommand):
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *, path: str | None, project: str | None, chat: str | None, force: bool, **options: Any) -> None:
-        where = path or project
-        if (path and project) or (chat and not where) or (force and not chat):
-            raise CommandError("Name one project, and --chat with it, and --force with that.", returncode=USAGE)
+        where, now, wanted = path or project, options["now"], _wanted(force=force and not chat, **options)
+        if (path and project) or ((chat or force or wanted) and not where) or (chat and wanted):
+            alone = "Name one project, with --chat or with what is to be done in it."
+            raise CommandError(alone, returncode=USAGE)
         bank = find_project(where).bank if where else None
         if bank and chat:
-            self._of_one(_find_chat(bank, chat), force=force, now=options["now"], json=options["json"])
-        else:
-            self._of_all(bank, until_idle=options["until_idle"], now=options["now"], json=options["json"])
+            self._of_one(_find_chat(bank, chat), force=force, now=now, json=options["json"])
+            return
+        for kind in wanted:
+            services.ask(find_project(str(where)).bank, kind, actor=ACTOR, now=now)
+        self._of_all(bank, until_idle=options["until_idle"] or bool(wanted), now=now, json=options["json"])
 
     def _of_all(self, bank: Bank | None, *, until_idle: bool, now: datetime | None, json: bool) -> None:
         with tqdm(unit=" entries", disable=None, leave=False) as bar:
@@ -66,6 +76,12 @@ class Command(MemoryCommand):
         self.print_json(said) if json else self.stdout.write(f"Chat {chat.key}: {why}")
         if force:
             raise CommandError("Nothing was summarised.", returncode=FAILED)
+
+
+def _wanted(*, force: bool, rebuild: bool, retry_parked: bool, **_: Any) -> list[Job.Kind]:
+    """What is to be done at once in a whole project, in this order."""
+    asked = {Job.Kind.RETRY: retry_parked, Job.Kind.SUMMARISE: force, Job.Kind.REBUILD: rebuild}
+    return [kind for kind, wanted in asked.items() if wanted]
 
 
 def _find_chat(bank: Bank, key: str) -> Chat:
