@@ -65,6 +65,8 @@ class Conf:
 
     #: Minutes after its last turn for which a chat keeps the block it was given.
     block_keep_minutes: int = 10
+    #: Days for which lines that have left the block are kept, to say what it said then.
+    history_days: int = 90
 
     #: "chat", "summary", "embedding" → what a million tokens cost: (read, written). Unnamed ones cost nothing.
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -26,6 +26,7 @@ NEEDED = {
     "memory": Role.VIEWER,
     "memory-facts": Role.VIEWER,
     "memory-timeline": Role.VIEWER,
+    "memory-past": Role.VIEWER,
     "memory-activity": Role.VIEWER,
     "memory-review": Role.ADMIN,  # what is held back was written to be read; not everybody should
     "memory-why": Role.ADMIN,  # the turns that a line rests on, in people's own words

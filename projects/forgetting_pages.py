@@ -34,6 +34,7 @@ GONE = {
     "documents": ("entry of the index", "entries of the index"),
     "vectors": ("vector", "vectors"),
     "masked_values": ("masked value, known by a hash", "masked values, known by hashes"),
+    "past_lines": ("line of an earlier block", "lines of earlier blocks"),
     "blocks": ("stored block, stored again without it", "stored blocks, stored again without it"),
 }
 ANEW = {

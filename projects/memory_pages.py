@@ -1,8 +1,9 @@
 """The memory page of a project: what chats are told and why, every fact, what is held back, who changed what."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
 
 from django.contrib.auth.decorators import login_required
@@ -13,9 +14,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.models import Bank, Fact, FactQuerySet, Granularity
+from memorybank.models import Bank, Event, Fact, FactQuerySet, Granularity
 
-from . import access, memory_rows, timeline
+from . import access, memory_rows, past, timeline
 from .fact_filter import FactFilter
 from .models import Project, Role
 from .turn_numbers import TurnNumber
@@ -95,7 +96,7 @@ def timeline_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
     told = _told(opened.bank)
     skip = request.GET.get("skip", "")
     start = int(skip) if skip.isascii() and skip.isdigit() and len(skip) < 7 else 0
-    picture = timeline.drawn(opened.bank, told, skip=start, hidden_too=opened.may_act)
+    picture = timeline.drawn(opened.bank, opened.readable(), told, skip=start, hidden_too=opened.may_act)
     more = {"picture": picture, "skip": start, **_under(opened, request.GET.get("open", ""), told)}
     return opened.shown("timeline", more)
 
@@ -147,4 +148,11 @@ def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
     page = Paginator(opened.bank.events.all(), EVENTS_ON_A_PAGE).get_page(request.GET.get("page"))
     members = opened.project.tenant.memberships.order_by("user__username")[:MOST_NAMED]
     people = members.values_list("user__username", flat=True) if opened.may_act else ()
-    return opened.shown("activity", {"page": page, "people": people, "rows": [memory_rows.told(each) for each in page]})
+    changes = past.counted(opened.bank, [event.at for event in page], all_of_it=opened.may_act)
+    rows = [{**memory_rows.told(event), "change": _change_of(event, changes)} for event in page]
+    return opened.shown("activity", {"page": page, "people": people, "rows": rows})
+
+
+def _change_of(event: Event, changes: Mapping[datetime, past.Change]) -> past.Change | None:
+    """What it changed in the block; of an erasure nothing is told."""
+    return None if event.action in past.ERASING else changes.get(event.at)

@@ -180,9 +180,15 @@ def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterabl
     if fact.entry.parent:
         *_, live = fact.entry.upwards()
         yield "", f"rolled up into {label_of(live)}"
-    newer = fact.superseded_by
-    if newer and not (newer.hidden or newer.quarantine or (newer.entry.chat and newer.entry.chat.private)):
+    if newer := replaced_by(fact):
         yield "off", f"replaced by “{newer.text if len(newer.text) <= 80 else newer.text[:79] + '…'}”"
+
+
+def replaced_by(fact: Fact) -> Fact | None:
+    """What says that it is over, if that may be shown."""
+    newer = fact.superseded_by
+    withheld = newer and (newer.hidden or newer.quarantine or (newer.entry.chat and newer.entry.chat.private))
+    return None if withheld else newer
 
 
 def _by_hand(fact: Fact) -> list[tuple[str, str]]:

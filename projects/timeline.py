@@ -1,12 +1,15 @@
 """The timeline of a memory: each entry spans what lies under it, as wide as that has tokens, a lane for each rung."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from memorybank.models import Bank, Entry, Granularity
+from django.db.models import Q
 
-from .memory_rows import label_of
+from memorybank.models import Bank, Entry, Fact, FactQuerySet, Granularity
+
+from .memory_rows import label_of, replaced_by
 
 #: Leaves on one picture.
 MOST = 150
@@ -15,6 +18,8 @@ LANES = tuple(reversed(Granularity))
 HEIGHT, WIDTH, GAP = 44, 1000, 8
 #: A span is at least this wide, so that it can be met. A letter of its name takes so much, and its margins.
 LEAST, LETTER, MARGINS = 3.0, 7.6, 14.0
+#: Decisions and replaced values that are listed beneath it.
+LISTED = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,13 @@ class Span:
     width: float
     states: tuple[str, ...]
     is_readable: bool
+    decisions: int = 0
+    replaced: int = 0
+
+    @property
+    def middle(self) -> float:
+        """Where its marks stand."""
+        return round(self.x + self.width / 2, 2)
 
     @property
     def words(self) -> str:
@@ -36,22 +48,49 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A decision, or (with ``new``) a value that something newer replaced; ``entry`` is the leaf that has it."""
+
+    old: Fact
+    new: Fact | None
+
+    @property
+    def label(self) -> str:
+        return label_of(self.old.entry)
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
-    """The spans, and the place of the first leaf before these (None: there is none)."""
+    """The spans, and the place of the first leaf before these (None: there is none). ``turns`` are the newest."""
 
     spans: list[Span]
     earlier: int | None
+    turns: list[Turn]
     height: int = len(LANES) * (HEIGHT + GAP)
 
 
-def drawn(bank: Bank, told: Collection[int], *, skip: int, hidden_too: bool) -> Timeline:
-    """The newest leaves but for ``skip``, and all digests above. ``told`` are the facts in the block. Three queries."""
+def drawn(bank: Bank, facts: FactQuerySet, told: Collection[int], *, skip: int, hidden_too: bool) -> Timeline:
+    """The newest leaves but for ``skip``, and all digests above.
+
+    ``facts`` are those that may be read, ``told`` those in the block. Four queries.
+    """
     shared = bank.entries.leaves().exclude(chat__private=True).select_related("chat", "parent__parent__parent")
     newest = list(shared.order_by("-period_start", "-first_at", "-pk")[skip : skip + MOST + 1])
     leaves = sorted(newest[:MOST], key=_place)
     shown = set(bank.facts.filter(pk__in=told).values_list("entry", flat=True))
     hidden = set(bank.facts.filter(hidden=True).values_list("entry", flat=True)) if hidden_too else set()
-    return Timeline(list(_spans(leaves, shown, hidden)), skip + MOST if len(newest) > MOST else None)
+    turns = list(_turns(facts, leaves))
+    spans = list(_spans(leaves, _States(shown, hidden, turns)))
+    return Timeline(spans, skip + MOST if len(newest) > MOST else None, turns[:LISTED])
+
+
+def _turns(facts: FactQuerySet, leaves: Sequence[Entry]) -> Iterator[Turn]:
+    """Decisions and replaced values of these leaves, the newest first."""
+    turning = facts.filter(Q(kind=Fact.Kind.DECISION) | Q(superseded_by__isnull=False), entry__in=leaves)
+    for fact in turning.with_places().order_by("-said_on", "-pk"):
+        newer = replaced_by(fact)
+        if newer or fact.kind == Fact.Kind.DECISION:
+            yield Turn(fact, newer)
 
 
 def _place(leaf: Entry) -> tuple[tuple[date, int], ...]:
@@ -65,7 +104,28 @@ def _end(leaf: Entry) -> tuple[date, int]:
     return leaf.last_at.date(), leaf.pk
 
 
-def _spans(leaves: Sequence[Entry], shown: Collection[int], hidden: Collection[int]) -> Iterator[Span]:
+class _States:
+    """What became of entries: told in the block, hidden, decided in, replaced in."""
+
+    def __init__(self, shown: Collection[int], hidden: Collection[int], turns: Sequence[Turn]) -> None:
+        self.shown, self.hidden = shown, hidden
+        self.decisions = Counter(turn.old.entry_id for turn in turns if turn.old.kind == Fact.Kind.DECISION)
+        self.replaced = Counter(turn.old.entry_id for turn in turns if turn.new)
+
+    def of(self, entry: Entry) -> Iterator[str]:
+        """In words."""
+        yield "rolled up" if entry.parent_id else "live"
+        if entry.pk in self.shown:
+            yield "shown in the block"
+        if entry.pk in self.hidden:
+            yield "has hidden lines"
+        if count := self.decisions[entry.pk]:
+            yield "1 decision" if count == 1 else f"{count} decisions"
+        if count := self.replaced[entry.pk]:
+            yield "1 value replaced since" if count == 1 else f"{count} values replaced since"
+
+
+def _spans(leaves: Sequence[Entry], states: _States) -> Iterator[Span]:
     total = sum(max(leaf.tokens, 1) for leaf in leaves) or 1
     least = min(LEAST, WIDTH / max(1, len(leaves)))
     free = WIDTH - least * len(leaves)
@@ -78,13 +138,10 @@ def _spans(leaves: Sequence[Entry], shown: Collection[int], hidden: Collection[i
             reach[entry.pk] = (entry, start, at + width)
         at += width
     for entry, start, end in reach.values():
-        yield _span(entry, start, end - start, shown, hidden)
+        yield _span(entry, start, end - start, states)
 
 
-def _span(entry: Entry, x: float, width: float, shown: Collection[int], hidden: Collection[int]) -> Span:
-    states = ["rolled up" if entry.parent_id else "live"]
-    states += ["shown in the block"] if entry.pk in shown else []
-    states += ["has hidden lines"] if entry.pk in hidden else []
+def _span(entry: Entry, x: float, width: float, states: _States) -> Span:
     lane, label = LANES.index(Granularity(entry.granularity)), label_of(entry)
     return Span(
         entry,
@@ -92,6 +149,8 @@ def _span(entry: Entry, x: float, width: float, shown: Collection[int], hidden: 
         round(x, 2),
         lane * (HEIGHT + GAP),
         round(max(width - 1, 1), 2),
-        tuple(states),
+        tuple(states.of(entry)),
         width >= LETTER * len(label) + MARGINS,
+        states.decisions[entry.pk],
+        states.replaced[entry.pk],
     )

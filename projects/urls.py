@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 
-from . import endpoint, forgetting_pages, joining, memory_actions, memory_pages, people_pages, views
+from . import endpoint, forgetting_pages, joining, memory_actions, memory_pages, past_pages, people_pages, views
 from .addresses import ChatKey
 from .throttling import LoginForm
 from .turn_numbers import TurnNumber
@@ -45,6 +45,7 @@ urlpatterns = [
     path(f"{MEMORY}facts", memory_pages.facts_page, name="memory-facts"),
     path(f"{MEMORY}facts/<turn:fact>", memory_pages.why_page, name="memory-why"),
     path(f"{MEMORY}timeline", memory_pages.timeline_page, name="memory-timeline"),
+    path(f"{MEMORY}timeline/then", past_pages.past_page, name="memory-past"),
     path(f"{MEMORY}review", memory_pages.review_page, name="memory-review"),
     path(f"{MEMORY}activity", memory_pages.activity_page, name="memory-activity"),
     path(f"{MEMORY}decide", memory_actions.decide, name="memory-decide"),

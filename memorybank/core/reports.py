@@ -10,7 +10,7 @@ from typing import Any
 #: What a receipt counts, in the order of the work: what goes, then what is made anew.
 COUNTED = (
     *("chats", "turns", "halves_of_turns", "summaries", "facts", "digests", "digest_lines", "documents", "vectors"),
-    *("masked_values", "blocks", "checkpoints", "summaries_to_mend", "digests_to_mend", "calls"),
+    *("masked_values", "blocks", "past_lines", "checkpoints", "summaries_to_mend", "digests_to_mend", "calls"),
 )
 
 

@@ -14,6 +14,7 @@ from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
 from .search import Embedding, SearchDocument
+from .told import ToldLine
 from .trail import Event, Head, Sealed, Trail
 from .vitals import PromptCount, Sweep
 
@@ -47,6 +48,7 @@ __all__ = [
     "Standing",
     "StoredBlock",
     "Sweep",
+    "ToldLine",
     "Trail",
     "ledgered",
 ]

@@ -13,6 +13,7 @@ from memorybank import conf
 from memorybank.language import tokens
 
 from .bank import Bank
+from .told import ToldLine
 
 if TYPE_CHECKING:
     from memorybank.core.packing.sourced import Sourced
@@ -43,21 +44,27 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
             if not held or self.current_version(bank.pk) >= bank.version:
                 return False
             block = self._add(bank.pk, bank.version, made, now)
+            ToldLine.objects.note(bank, made, now)
             warm = now - timedelta(minutes=conf.current().block_keep_minutes)
             kept = self.filter(bank=bank, kept_by__last_output_at__gte=warm).values("pk")
             self.filter(bank=bank).exclude(pk=block.pk).exclude(pk__in=kept).delete()
         return True
 
-    def withdraw(self, bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = ()) -> None:
+    def withdraw(
+        self, bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = (), now: datetime | None
+    ) -> None:
         """Take the words of some chats, or some facts, out of what is stored, at once: lines are dropped.
 
-        Nobody keeps an older block. The next sweep renders anew, if nobody does before. The caller holds the bank.
+        Nobody keeps an older block. The next sweep renders anew, if nobody does before. The caller holds the bank, and
+        says by ``now`` when the lines left it (None: they say the same in other words).
         """
         newest = self.current(bank.pk)
         self.filter(bank=bank).delete()
         if newest:
             rest = newest.without(bank.max_tokens, chats=chats, facts=facts)
             self._add(bank.pk, bank.version + 1, rest, newest.made_at)
+            if now:
+                ToldLine.objects.note(bank, rest, now)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)
 
     def _add(self, bank_id: int, version: int, made: Sourced, at: datetime | None) -> StoredBlock:

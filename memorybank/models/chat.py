@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 from django.db import connection, models, transaction
 from django.db.models import F, Q
+from django.utils import timezone
 
 from memorybank import conf
 
 from .bank import Bank
 from .block import StoredBlock
 from .leasing import Leased, LeasedQuerySet
+from .told import ToldLine
 
 
 class ChatQuerySet(LeasedQuerySet["Chat"]):
@@ -111,7 +113,8 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
             Entry.objects.filter(pk__in=digests).drop(facts)
             Bank.objects.filter(pk__in=gone).update(epoch=F("epoch") + 1)
             for bank in banks:
-                StoredBlock.objects.withdraw(bank, chats=gone[bank.pk])
+                StoredBlock.objects.withdraw(bank, chats=gone[bank.pk], now=timezone.now())
+                ToldLine.objects.drop(bank, chats=gone[bank.pk])
         return deleted
 
     delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Chat.objects.delete()

@@ -11,7 +11,7 @@ from django.db.models import F
 
 from memorybank.audit import log
 from memorybank.exceptions import DisclosureRequired, InvalidInput
-from memorybank.models import Bank, Chat, Event, OptOut, SearchDocument, StoredBlock
+from memorybank.models import Bank, Chat, Event, OptOut, SearchDocument, StoredBlock, ToldLine
 from memorybank.reading import rendering
 from memorybank.reading.recall import remasking
 from memorybank.writing.outputs import storable
@@ -95,7 +95,8 @@ def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: da
             chat.private = private
             gone = unlearning.unlearn_chat(row, chat, Counter())
             Bank.objects.filter(pk=row.pk).update(epoch=F("epoch") + 1)
-            StoredBlock.objects.withdraw(row, chats=[chat.key] if private else [], facts=gone)
+            StoredBlock.objects.withdraw(row, chats=[chat.key] if private else [], facts=gone, now=now)
+            ToldLine.objects.drop(row, chats=[chat.key])
         log(row, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
 
 
@@ -113,7 +114,7 @@ def opt_out(bank: Bank, *, author: str, out: bool, actor: str, now: datetime) ->
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         OptOut.objects.update_or_create(bank=row, author=author, defaults={"until": None if out else now})
         if out:
-            unlearning.leave_out(row, author, shown, counts)
+            unlearning.leave_out(row, author, shown, counts, now)
         log(row, actor, Event.Action.OPT_OUT if out else Event.Action.OPT_IN, now, facts=counts["facts"])
     rendering.refresh(bank.pk, now=now)
 

@@ -10,7 +10,18 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 
 from memorybank.audit import log
-from memorybank.models import Bank, Chat, Checkpoint, Entry, Event, Fact, Output, SearchDocument, StoredBlock
+from memorybank.models import (
+    Bank,
+    Chat,
+    Checkpoint,
+    Entry,
+    Event,
+    Fact,
+    Output,
+    SearchDocument,
+    StoredBlock,
+    ToldLine,
+)
 from memorybank.reading import rendering
 
 #: How often a bank is looked at that does not keep everything.
@@ -32,7 +43,8 @@ def expire(bank_id: int, *, now: datetime) -> Counter[str]:
             gone = _expire_memory(bank, now - timedelta(days=bank.keep_memory_days), counts)
         if counts.total():
             Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-            StoredBlock.objects.withdraw(bank, facts=gone)
+            StoredBlock.objects.withdraw(bank, facts=gone, now=now)
+            ToldLine.objects.drop(bank)
             log(bank, ACTOR, Event.Action.ERASE, now, **{name: count for name, count in counts.items() if count})
     if counts.total():
         rendering.refresh(bank_id, now=now)
@@ -67,6 +79,8 @@ def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int
     counts["documents"] = documents.count()
     documents.delete()
     _expire_checkpoints(bank, limit, counts, since=bank.remembers_since)
+    day = limit.astimezone(bank.tz).replace(hour=0, minute=0, second=0, microsecond=0)
+    counts["past_lines"], _ = bank.told_lines.filter(said_at__lt=day).delete()
     old = bank.facts.filter(entry__in=bank.entries.leaves(), said_on__lt=limit.astimezone(bank.tz).date())
     gone, leaves = set(old.values_list("pk", flat=True)), set(old.values_list("entry", flat=True))
     if not gone:

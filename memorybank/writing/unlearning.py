@@ -7,6 +7,7 @@ only if every word of it stands in the turns that it cites and that are left.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Self
 
 from django.db.models import F
@@ -27,6 +28,7 @@ from memorybank.models import (
     Output,
     SearchDocument,
     StoredBlock,
+    ToldLine,
 )
 from memorybank.safety.redaction import Masker
 
@@ -91,7 +93,7 @@ def unlearn(bank: Bank, touched: Mapping[int, Collection[int]], shown: Shown, co
     return gone | strip_digests(above, gone, counts)
 
 
-def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str]) -> None:
+def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: datetime) -> None:
     """Take all that was made of somebody's words out of memory, with whoever is at work on it; her turns stay.
 
     The caller holds ``bank`` and has said that they are not to be told.
@@ -102,7 +104,14 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str]) -> No
     gone = unlearn(bank, touched, shown, counts)
     Checkpoint.objects.forget(touched)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-    StoredBlock.objects.withdraw(bank, facts=gone)
+    StoredBlock.objects.withdraw(bank, facts=gone, now=now)
+    counts["past_lines"] += drop_past(bank, touched)
+
+
+def drop_past(bank: Bank, touched: Iterable[int]) -> int:
+    """Take what rests on these chats out of what blocks said, once the newest is withdrawn; how many lines."""
+    keys = bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True)
+    return ToldLine.objects.drop(bank, chats=list(keys))
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:

@@ -365,6 +365,20 @@ class TimelineTest(MemoryPageCase):
             page = self.see(self.bob, "memory-timeline", open=nonsense, skip=nonsense)
             self.assertNotContains(page, CRANE)
 
+    def test_decisions_and_replaced_values_are_marked_and_listed(self) -> None:
+        self.remember(self.apollo, "bob", "We decided that the zanzibar crane is blue now instead of orange.", "c4")
+        newer = Fact.objects.get(text__contains="crane is blue")
+        Fact.objects.filter(pk=newer.pk).update(kind=Fact.Kind.DECISION)
+        Fact.objects.filter(pk=self.crane.pk).update(superseded_by=newer)
+        spans = self.spans(self.bob)
+        self.assertIn("1 decision", spans[newer.entry_id].states)
+        self.assertIn("1 value replaced since", spans[self.crane.entry_id].states)
+        page = self.see(self.bob, "memory-timeline")
+        self.assertEqual([(turn.old, turn.new) for turn in page.context["picture"].turns][-1], (self.crane, newer))
+        self.assertContains(page, f"<del>{CRANE}</del>")
+        services.hide(self.apollo.bank, fact_ids=[newer.pk], actor="alice")
+        self.assertNotContains(self.see(self.bob, "memory-timeline"), "crane is blue")
+
     def test_private_chats_are_not_in_it_and_it_costs_the_same_with_many_chats(self) -> None:
         before = self.queries("memory-timeline")
         for number in range(3):

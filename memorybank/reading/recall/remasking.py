@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from memorybank import conf
 from memorybank.language import tokens
-from memorybank.models import Bank, Chat, Fact, MaskedValue, SearchDocument, StoredBlock
+from memorybank.models import Bank, Chat, Fact, MaskedValue, SearchDocument, StoredBlock, ToldLine
 from memorybank.reading.recall.searching import mentioning
 from memorybank.safety.redaction import Masker
 
@@ -25,10 +25,11 @@ def learn(bank: Bank, masker: Masker) -> None:
     values = list(new)
     for start in range(0, len(values), AT_ONCE):
         some = values[start : start + AT_ONCE]
-        saying = reduce(or_, (Q(text__contains=value) | Q(original__contains=value) for value in some))
-        _mask_facts(
-            bank, Fact.objects.filter(saying, bank=bank), Masker(learnt={each: new[each] for each in some}).again
-        )
+        said = reduce(or_, (Q(text__contains=value) for value in some))
+        saying = reduce(or_, (Q(original__contains=value) for value in some), said)
+        again = Masker(learnt={each: new[each] for each in some}).again
+        _mask_facts(bank, Fact.objects.filter(saying, bank=bank), again)
+        _mask_lines(ToldLine.objects.filter(said, bank=bank), again)
         _index_again(bank, some)
 
 
@@ -36,6 +37,7 @@ def mask_all(bank: Bank) -> None:
     """Mask every fact of a bank as it is set now. The caller holds the bank."""
     masker = MaskedValue.objects.masker(bank)
     _mask_facts(bank, Fact.objects.filter(bank=bank), masker.mask)
+    _mask_lines(ToldLine.objects.filter(bank=bank), masker.mask)
     learn(bank, masker)
 
 
@@ -49,7 +51,17 @@ def _mask_facts(bank: Bank, facts: QuerySet[Fact], rewrite: Callable[[str], str]
             changed.append(fact)
     if changed:
         Fact.objects.bulk_update(changed, ["text", "original", "tokens"], batch_size=AT_ONCE)
-        StoredBlock.objects.withdraw(bank, facts=[fact.pk for fact in changed])
+        StoredBlock.objects.withdraw(bank, facts=[fact.pk for fact in changed], now=None)
+
+
+def _mask_lines(lines: QuerySet[ToldLine], rewrite: Callable[[str], str]) -> None:
+    """Rewrite what blocks have said, or say."""
+    changed = []
+    for line in lines.order_by().iterator():
+        if (text := rewrite(line.text)) != line.text:
+            line.text = text
+            changed.append(line)
+    ToldLine.objects.bulk_update(changed, ["text"], batch_size=AT_ONCE)
 
 
 def _index_again(bank: Bank, values: Collection[str]) -> None:

@@ -1,0 +1,126 @@
+"""What the block said at another moment, and what came and went between two: plain rows for the memory page."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from django.db.models import Min, Q
+
+from memorybank.models import Bank, Event, ToldLine
+
+#: The latest changes of the block that are listed.
+MOST = 20
+INSTANT = timedelta(microseconds=1)
+#: After these, lines of what was said earlier are not kept.
+ERASING = (Event.Action.ERASE, Event.Action.PRIVATE, Event.Action.OPT_OUT)
+#: What moves in the block, because it was rolled up or pinned, says the same there.
+Words = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a block does not say any more, what it says anew, and what it says otherwise (old, new)."""
+
+    gone: list[ToldLine]
+    came: list[ToldLine]
+    otherwise: list[tuple[ToldLine, ToldLine]]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Lines that came, lines that went."""
+        return len(self.came) + len(self.otherwise), len(self.gone) + len(self.otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A moment at which the block changed; ``query`` asks the page for the difference."""
+
+    at: datetime
+    came: int
+    gone: int
+
+    @property
+    def query(self) -> str:
+        return urlencode({"change": self.at.isoformat()})
+
+
+def told_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> list[ToldLine]:
+    """The lines of that moment which may be read; ``all_of_it`` for who may read what is hidden or was put right."""
+    return readable(bank, ToldLine.objects.at(bank, moment), all_of_it=all_of_it)
+
+
+def readable(bank: Bank, lines: Iterable[ToldLine], *, all_of_it: bool) -> list[ToldLine]:
+    """Those of the lines that may be read."""
+    lines = list(lines)
+    if all_of_it:
+        return lines
+    ids = {fact for line in lines for fact in line.facts}
+    decided = bank.facts.filter(Q(hidden=True) | ~Q(quarantine="") | ~Q(original=""), pk__in=ids)
+    withheld = set(decided.values_list("pk", flat=True))
+    # What stands in the block says nothing that is withheld, under whatever name.
+    return [line for line in lines if line.until is None or withheld.isdisjoint(line.facts)]
+
+
+def difference(before: Sequence[ToldLine], after: Sequence[ToldLine]) -> Difference:
+    """What lies between two moments; a line that moved is none."""
+    said, says = {_words(line) for line in before}, {_words(line) for line in after}
+    gone = [line for line in before if _words(line) not in says]
+    came = [line for line in after if _words(line) not in said]
+    otherwise = []
+    for new in list(came):
+        old = next((line for line in gone if not line.digest and line.facts[0] in new.facts), None)
+        if old and not new.digest:
+            gone.remove(old)
+            came.remove(new)
+            otherwise.append((old, new))
+    return Difference(gone, came, otherwise)
+
+
+def change_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> Difference:
+    """What changed in this very moment."""
+    before = told_at(bank, moment - INSTANT, all_of_it=all_of_it)
+    return difference(before, told_at(bank, moment, all_of_it=all_of_it))
+
+
+def latest(bank: Bank, *, all_of_it: bool) -> list[Change]:
+    """The moments at which the block changed last, newest first."""
+    lines = ToldLine.objects.filter(bank=bank)
+    came = lines.order_by("-since").values_list("since", flat=True).distinct()[:MOST]
+    went = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:MOST]
+    times = sorted((at for at in {*came, *went} if at), reverse=True)[:MOST]
+    return list(counted(bank, times, all_of_it=all_of_it).values())
+
+
+def counted(bank: Bank, times: Collection[datetime], *, all_of_it: bool) -> dict[datetime, Change]:
+    """How many lines came and went in each of these moments, if any did; nothing of the one that it begins with."""
+    first = ToldLine.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
+    lines = ToldLine.objects.filter(Q(since__in=times) | Q(until__in=times), bank=bank)
+    came: dict[datetime, list[ToldLine]] = defaultdict(list)
+    went: dict[datetime, list[ToldLine]] = defaultdict(list)
+    for line in readable(bank, lines, all_of_it=all_of_it):
+        came[line.since].append(line)
+        if line.until:
+            went[line.until].append(line)
+    found = {}
+    for at in times:
+        if at != first and any(sizes := difference(went[at], came[at]).size):
+            found[at] = Change(at, *sizes)
+    return found
+
+
+def was_on(bank: Bank, moment: datetime) -> bool:
+    """Whether memory was on then, as the audit trail has it."""
+    switched = bank.events.filter(at__lte=moment, action__in=(Event.Action.ENABLE, Event.Action.DISABLE))
+    last = switched.order_by("-at", "-pk").values_list("action", flat=True).first()
+    return last == Event.Action.ENABLE
+
+
+def erased_since(bank: Bank, moment: datetime) -> bool:
+    """Whether something was erased or made private since, so that lines may be missing."""
+    return bank.events.filter(at__gt=moment, action__in=ERASING).exists()
+
+
+def _words(line: ToldLine) -> Words:
+    return line.speaker, line.text
