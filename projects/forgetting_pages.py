@@ -35,6 +35,7 @@ GONE = {
     "vectors": ("vector", "vectors"),
     "masked_values": ("masked value, known by a hash", "masked values, known by hashes"),
     "past_lines": ("line of an earlier block", "lines of earlier blocks"),
+    "checkpoints": ("checkpoint of a long chat", "checkpoints of long chats"),
     "blocks": ("stored block, stored again without it", "stored blocks, stored again without it"),
 }
 ANEW = {
