@@ -39,7 +39,7 @@ from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
 from memorybank.reading.rendering import Block, ShownLine, Text, render
 from memorybank.reading.vitals import Vitals
-from memorybank.watching import board, check, last_sweep, outage, statistics, vitals
+from memorybank.watching import board, check, last_sweep, outage, spent, statistics, vitals
 from memorybank.writing import bank_settings, recording
 from memorybank.writing.outputs import NewOutput, Outcome
 
@@ -100,6 +100,7 @@ __all__ = [
     "retry_parked",
     "run",
     "set_private",
+    "spent",
     "statistics",
     "summarise_now",
     "telling_words",

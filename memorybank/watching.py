@@ -1,11 +1,12 @@
 """The part of the public face that says how banks fare: counts, signs of life, trouble. None of it changes anything."""
 
 from datetime import datetime
+from decimal import Decimal
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memorybank.models import Bank, LLMEndpoint
+from memorybank.models import Bank, LLMCall, LLMEndpoint
 from memorybank.reading import board as boards
 from memorybank.reading import counting, invariants
 from memorybank.reading import vitals as signs
@@ -30,6 +31,13 @@ def vitals(*, now: datetime | None = None) -> Vitals:
 def board(banks: QuerySet[Bank], *, now: datetime | None = None) -> Board:
     """What an operator of these banks looks at first; nothing of any other bank is counted."""
     return boards.board(banks, now or timezone.now())
+
+
+def spent(bank: Bank, *, now: datetime | None = None) -> Decimal:
+    """What its memory has cost this month (UTC)."""
+    from memorybank.writing import spending
+
+    return LLMCall.objects.of_memory([bank], spending.month_of(now or timezone.now()))
 
 
 def last_sweep() -> datetime | None:

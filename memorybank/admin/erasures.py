@@ -34,7 +34,8 @@ class ErasureAdmin(BankScoped):
 class ErasureRequestAdmin(BankScoped):
     """Requests from chats: suppressed already, to be erased or restored."""
 
-    list_display = ["asked_at", "of_bank", "author", "turns", "state", "closed_by"]
+    list_display = ["state", "asked_at", "author", "turns", "closed_by", "of_bank"]
+    list_display_links = ["asked_at"]
     list_filter = [BankFilter, "state"]
     ordering = ["-pk"]
     fields = ["of_bank", "asked_at", "author", "turns", "state", "closed_by", "closed_at"]

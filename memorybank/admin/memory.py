@@ -23,7 +23,7 @@ class BankAdmin(Asking, BankScoped):
     """What the model is told, exactly. Settings are changed where the outer application shows them."""
 
     bank_lookup = "pk"
-    list_display = ["of_bank", "enabled", "size", "timezone"]
+    list_display = ["of_bank", "enabled", "last_error", "size", "timezone"]
     list_filter = ["enabled"]
     fields = ["of_bank", "enabled", "trouble", "work", "size", "told", "origins", "figures"]
 
@@ -131,7 +131,8 @@ class FactAdmin(BankScoped):
     """The lines of memory, and for each: why does it say this?"""
 
     bank_lookup = "entry__bank"
-    list_display = ["line", "kind", "said_by", "said_on", "of_bank", "state", "author_record"]
+    list_display = ["state", "line", "kind", "said_by", "said_on", "author_record", "of_bank"]
+    list_display_links = ["line"]
     list_filter = [BankFilter, QuarantineFilter, "kind", "entry__granularity", "pinned", "hidden"]
     list_select_related = ["entry"]
     search_fields = ["text", "speaker"]

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from memorybank import services
-from memorybank.models import Chat, Event, LLMCall, MaskedValue
+from memorybank.models import Chat, Event, Job, LLMCall, MaskedValue
 
 from .scoping import BankFilter, BankScoped, SetFilter
 
@@ -30,11 +30,12 @@ class ParkedFilter(SetFilter):
 class ChatAdmin(BankScoped):
     """What waits to be summarised, and what fails. Transcripts are not shown here."""
 
-    list_display = ["name", "of_bank", "private", "pending_outputs", "due_at", "attempts", "last_error", "parked_at"]
+    list_display = ["state", "last_error", "name", "pending_outputs", "due_at", "of_bank"]
+    list_display_links = ["name"]
     list_filter = [BankFilter, ParkedFilter, "private"]
     ordering = ["-last_output_at", "-pk"]
-    fields = ["name", "key", "of_bank", "private", "last_output_at", "pending_outputs", "summarised_through"]
-    fields += ["due_at", "leased_until", "attempts", "failed_since", "parked_at", "last_error"]
+    fields = ["state", "last_error", "name", "key", "of_bank", "private", "last_output_at", "pending_outputs"]
+    fields += ["summarised_through", "due_at", "leased_until", "attempts", "failed_since", "parked_at"]
     actions = ["retry_parked"]
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
@@ -45,6 +46,16 @@ class ChatAdmin(BankScoped):
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Chat | None:
         chat: Chat | None = super().get_object(request, object_id, from_field)
         return _as_shown([chat])[0] if chat else None
+
+    @admin.display(description="state", ordering="-attempts")
+    def state(self, chat: Chat) -> str:
+        if chat.private or chat.parked_at:
+            return "private" if chat.private else f"parked after {chat.attempts}"
+        if not (chat.pending_outputs or chat.stale):
+            return "settled"
+        if not chat.bank.enabled:
+            return "waits: memory is off"
+        return f"failed {chat.attempts} ×" if chat.attempts else "waits"
 
     @admin.display(description="chat", ordering="key")
     def name(self, chat: Chat) -> str:
@@ -64,22 +75,43 @@ class ChatAdmin(BankScoped):
 class LLMCallAdmin(BankScoped):
     """What the models did and cost."""
 
-    list_display = ["at", "of_bank", "purpose", "model", "prompt_tokens", "completion_tokens"]
-    list_display += ["duration_ms", "cost", "outcome", "error"]
+    list_display = ["outcome", "error", "at", "purpose", "cost", "tokens", "seconds", "model", "of_bank"]
+    list_display_links = ["at"]
     list_filter = [BankFilter, "purpose", "outcome"]
     date_hierarchy = "at"
     ordering = ["-at", "-pk"]
-    fields = ["of_bank", "at", "purpose", "model", "prompt_tokens", "completion_tokens"]
-    fields += ["duration_ms", "cost", "outcome", "error"]
+    fields = ["outcome", "error", "of_bank", "at", "purpose", "model", "prompt_tokens", "completion_tokens"]
+    fields += ["duration_ms", "cost"]
+
+    @admin.display(description="tokens", ordering="prompt_tokens")
+    def tokens(self, call: LLMCall) -> str:
+        return f"{call.prompt_tokens:,} → {call.completion_tokens:,}"
+
+    @admin.display(description="seconds", ordering="duration_ms")
+    def seconds(self, call: LLMCall) -> str:
+        return f"{call.duration_ms / 1000:.1f}"
 
 
 @admin.register(Event)
 class EventAdmin(BankScoped):
     """Who did what to which bank."""
 
-    list_display = ["at", "of_bank", "actor", "action", "detail"]
+    list_display = ["at", "action", "actor", "detail", "of_bank"]
     list_filter = [BankFilter, "action"]
-    fields = ["at", "of_bank", "actor", "action", "detail"]
+    fields = ["at", "of_bank", "actor", "action", "detail", "number", "seal"]
+
+
+@admin.register(Job)
+class JobAdmin(BankScoped):
+    """What people asked the workers to do now, and how far that is."""
+
+    list_display = ["progress", "kind", "asked_by", "asked_at", "finished_at", "of_bank"]
+    list_filter = [BankFilter, "kind"]
+    fields = ["progress", "kind", "asked_by", "asked_at", "finished_at", "total", "of_bank"]
+
+    @admin.display(description="state", ordering="percent")
+    def progress(self, job: Job) -> str:
+        return "done" if job.finished_at else f"{job.percent} %"
 
 
 def _as_shown(chats: Iterable[Chat]) -> list[Chat]:

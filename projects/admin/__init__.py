@@ -9,4 +9,5 @@ __all__ = ["projects", "tenants"]
 
 admin.site.site_header = admin.site.site_title = "Memory Bank"
 admin.site.login_form = AdminLoginForm
+admin.site.enable_nav_sidebar = False  # lists need its room; a project's tabs are the way from page to page
 admin.site.index_title = "Tenants, projects and their memory"
