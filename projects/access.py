@@ -19,6 +19,7 @@ NEEDED = {
     "chat": Role.MEMBER,  # one's own; nobody opens another's
     "new-chat": Role.MEMBER,
     "messages": Role.MEMBER,
+    "compaction": Role.MEMBER,
     "retry-message": Role.MEMBER,
     "retry": Role.MEMBER,
     "remember": Role.MEMBER,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from uuid import uuid4
 
 from django.conf import settings
@@ -13,9 +14,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput, LLMError, blurred
+from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, blurred
 from memorybank.models import Bank, Chat, Checkpoint, LLMCall, Output, ledgered
 
+from . import compacting
 from .chat import Exchange, Prompt, assemble
 from .models import Conversation, GivenWith, Project
 
@@ -69,7 +71,7 @@ def reply(project: Project, chat: Chat, message: str, author: str, key: str = ""
         key=uuid4().hex if taken or not key else key,
         title="" if model else _title(message),
     )
-    return _ask(project.bank, model, prompt, asked)
+    return _ask(project, chat, model, prompt, asked)
 
 
 def retry(project: Project, chat: Chat, output: Output) -> Reply:
@@ -78,7 +80,7 @@ def retry(project: Project, chat: Chat, output: Output) -> Reply:
     Its prompt is that of a new message: the answer will stand where it is given, after all that is answered now.
     """
     prompt = prompt_for(project, chat, output.question, keep=True)
-    return _ask(project.bank, llm.get("chat"), prompt, services.ask_again(project.bank, output.pk))
+    return _ask(project, chat, llm.get("chat"), prompt, services.ask_again(project.bank, output.pk))
 
 
 def patience() -> timedelta:
@@ -112,22 +114,47 @@ def _earlier(chat: Chat, before: Output | None, after: int) -> Iterator[Exchange
         yield Exchange(output.question, output.answer)
 
 
-def _ask(bank: Bank, model: llm.LLM | None, prompt: Prompt, asked: Output) -> Reply:
+def _ask(project: Project, chat: Chat, model: llm.LLM | None, prompt: Prompt, asked: Output) -> Reply:
     """Have a recorded message answered, and complete it whatever happens, unless the process is killed."""
+    bank = project.bank
     if model is None:
         return Reply(prompt, _completed(bank, prompt, asked))
     try:
-        with ledgered(bank.pk, LLMCall.Purpose.CHAT, model.model, timezone.now(), keep=LLMCall.save) as call:
-            with _completing_in_any_case(bank, asked):
-                completion = model.complete(prompt.messages)
-            call.model = completion.model[:200]
-            call.charge(completion)
+        with _completing_in_any_case(bank, asked):
+            prompt, completion = _fitted_and_answered(project, chat, model, prompt, asked)
     except LLMError as error:
         # Nothing is recorded of a prompt's cost unless the model has answered: a failure is in the ledger alone.
         output = services.complete(bank, asked, status=Output.Status.ERROR, error=str(error))
         return Reply(prompt, output, error=str(error))
     output = _completed(bank, prompt, asked, completion)
     return Reply(prompt, output, answer=output.answer)
+
+
+def _fitted_and_answered(
+    project: Project, chat: Chat, model: llm.LLM, prompt: Prompt, asked: Output
+) -> tuple[Prompt, llm.Completion]:
+    """The answer, and the prompt that it was given to: of a shortened chat, if the model cannot read all of it.
+
+    If the model says that even so it is too long, the chat is shortened once more, harder, and the model asked again.
+    """
+    again = partial(prompt_for, project, chat, asked.question)
+    prompt = compacting.fitting(project, chat, prompt, again, patience())
+    try:
+        return prompt, _answered(project.bank, model, prompt)
+    except LLMTooLong:
+        shorter = compacting.shortened(project, chat, again, harder=True)
+        if shorter is None:
+            raise
+        return shorter, _answered(project.bank, model, shorter)
+
+
+def _answered(bank: Bank, model: llm.LLM, prompt: Prompt) -> llm.Completion:
+    """One call of the model, on the ledger."""
+    with ledgered(bank.pk, LLMCall.Purpose.CHAT, model.model, timezone.now(), keep=LLMCall.save) as call:
+        completion = model.complete(prompt.messages)
+        call.model = completion.model[:200]
+        call.charge(completion)
+    return completion
 
 
 @contextmanager

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, JsonResponse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
-from memorybank.exceptions import InvalidInput
+from memorybank.exceptions import InvalidInput, NotCompacted
+from memorybank.models import Checkpoint
 
-from . import access, answering
+from . import access, answering, compacting
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Role
 from .turn_numbers import TurnNumber
@@ -34,6 +35,8 @@ def _refusing_in_json(view: JSONView) -> JSONView:
             return _problem(f"message: at most {MAX_MESSAGE_CHARS:,} characters are accepted.", 413)
         except InvalidInput as error:
             return _problem(str(error), 400)
+        except NotCompacted as error:
+            return _problem(str(error), 409)
 
     return refused
 
@@ -43,13 +46,16 @@ def _refusing_in_json(view: JSONView) -> JSONView:
 def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonResponse:
     """``{"message": …}`` in; the answer, the exact prompt and its counts out. ``answer`` is null without a model.
 
-    A ``"key"`` (32 hexadecimal digits) makes sending the same message again the same message.
+    A ``"key"`` (32 hexadecimal digits) makes sending the same message again the same message. ``/compact`` in place
+    of a message shortens the chat: the checkpoint out, or in one line why not (409).
     """
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     form = MessageForm(_message_in(request.body))
     if not form.is_valid():
         return _problem(form.problem, 413 if form.too_long else 400)
     message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
+    if (focus := compacting.focus_in(message)) is not None:
+        return JsonResponse({"checkpoint": compacting.as_json(compacting.compact(found, conversation.chat, focus))})
     return _given_in_json(answering.reply(found, conversation.chat, message, request.user.get_username(), sent))
 
 
@@ -62,6 +68,15 @@ def retry_message(request: HttpRequest, tenant: str, project: str, key: str, tur
     if unanswered is None:
         return _problem("This message has been answered or erased meanwhile. Reload the page.", 404)
     return _given_in_json(answering.retry(found, conversation.chat, unanswered))
+
+
+@require_GET
+@_refusing_in_json
+def compaction(request: HttpRequest, tenant: str, project: str, key: str) -> JsonResponse:
+    """How far somebody is with shortening the chat (``percent`` is null if nobody is at it), and what stands for it."""
+    _, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    standing = Checkpoint.objects.newest(conversation.chat.pk)
+    return JsonResponse({**compacting.how_far(conversation.chat), "checkpoint": compacting.as_json(standing)})
 
 
 def _given_in_json(given: answering.Reply) -> JsonResponse:
@@ -79,6 +94,7 @@ def _given_in_json(given: answering.Reply) -> JsonResponse:
             "prompt_tokens": given.prompt.tokens,
             "output": number,
             "title": output.chat.title,
+            "checkpoint": compacting.as_json(Checkpoint.objects.newest(output.chat_id)),
         }
     )
 

@@ -37,6 +37,7 @@ urlpatterns = [
     path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),
     path(f"{CHAT}messages", endpoint.messages, name="messages"),
+    path(f"{CHAT}compaction", endpoint.compaction, name="compaction"),
     path(f"{CHAT}messages/<turn:turn>/retry", endpoint.retry_message, name="retry-message"),
     path(f"{CHAT}turns/<turn:turn>/retry", views.retry, name="retry"),
     path(f"{CHAT}turns/<turn:turn>/remember", views.remember, name="remember"),

@@ -12,11 +12,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput
-from memorybank.models import Chat, ErasureRequest, Output
+from memorybank.exceptions import InvalidInput, NotCompacted
+from memorybank.models import Chat, Checkpoint, ErasureRequest, Output
 from memorybank.services import PromptMemory
 
-from . import access, answering
+from . import access, answering, compacting
 from .chat import Prompt
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Conversation, Project, Role
@@ -136,6 +136,8 @@ def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> Http
     if not form.is_valid():
         return _show(request, found, conversation.chat, form, form.problem, 413 if form.too_long else 400)
     message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
+    if (focus := compacting.focus_in(message)) is not None:
+        return _compacted(request, found, conversation.chat, form, focus)
     try:
         given = answering.reply(found, conversation.chat, message, request.user.get_username(), sent)
     except InvalidInput as error:
@@ -143,10 +145,20 @@ def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> Http
     return redirect(f"{request.path}#turn-{TurnNumber().to_url(given.output.pk)}")
 
 
+def _compacted(request: MemberRequest, project: Project, chat: Chat, form: MessageForm, focus: str) -> HttpResponse:
+    """The page at the new checkpoint, or again with why there is none."""
+    try:
+        made = compacting.compact(project, chat, focus)
+    except (InvalidInput, NotCompacted) as error:
+        return _show(request, project, chat, form, str(error), 400 if isinstance(error, InvalidInput) else 409)
+    return redirect(f"{request.path}#checkpoint-{TurnNumber().to_url(made.pk)}")
+
+
 def _show(
     request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
 ) -> HttpResponse:
     turns, older = _turns(chat, request.GET.get("before", ""))
+    checkpoints = _checkpoints(chat, turns)
     trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARS]
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial)
     return render(
@@ -163,6 +175,9 @@ def _show(
             "given": _given(project, chat, turns),
             "unsent": _unsent(project, chat, turns),
             "asked": _asked(turns),
+            "checkpoints": checkpoints,
+            "standing": max((made.pk for made in checkpoints.values()), default=None),
+            "compaction": compacting.how_far(chat),
             "model": llm.get("chat"),
             "form": form,
             "problem": problem,
@@ -192,6 +207,11 @@ def _asked(turns: list[Output]) -> set[int]:
     withheld = [turn.pk for turn in turns if turn.withheld]
     waiting = ErasureRequest.objects.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
     return set(waiting.values_list("asked_in", flat=True)) if withheld else set()
+
+
+def _checkpoints(chat: Chat, turns: list[Output]) -> dict[int, Checkpoint]:
+    """Each by the last turn that it stands for."""
+    return {made.through: made for made in chat.checkpoints.filter(through__in=[turn.pk for turn in turns])}
 
 
 def _given(project: Project, chat: Chat, turns: list[Output]) -> PromptMemory | None:

@@ -100,9 +100,8 @@ def _marked(body: str) -> Iterator[str]:
 
 def best_sentence(messages: Sequence[dict[str, Any]]) -> str:
     """What shares most words with the last question, of all that stands before it."""
-    question = _words(str(messages[-1]["content"]).rpartition("\n\n")[2])
-    before = [str(message["content"]) for message in messages]
-    before[-1] = before[-1].rpartition("\n\n")[0]
+    asked, _, beside = str(messages[-1]["content"]).partition("\n\n")  # recalled notes follow the question
+    question, before = _words(asked), [*(str(message["content"]) for message in messages[:-1]), beside]
     said = [sentence for text in before for sentence in _SENTENCE.split(text) if sentence.strip()]
     return max(said, key=lambda each: len(question & _words(each)), default="I do not know.")
 

@@ -90,7 +90,7 @@ def compact(
 
 def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: datetime) -> Checkpoint:
     work = _load(chat, budget)
-    budget = budget.for_turns_of(work.size - work.kept_size)
+    budget = budget.standing_for(work.size - work.kept_size, _count(work.previous.text) if work.previous else 0)
     report.reached(Stage.LOAD)
     turns = _turns(work.bank, work.old)
     if not turns:

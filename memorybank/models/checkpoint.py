@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from .chat import Chat
+from .entry import EXTRACTIVE
 from .leasing import Leased, LeasedQuerySet
 from .ledger import backoff
 
@@ -62,6 +63,11 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return f"checkpoint {self.pk}"
+
+    @property
+    def is_extracted(self) -> bool:
+        """Whether no model wrote it."""
+        return self.method == EXTRACTIVE
 
 
 class CompactionQuerySet(LeasedQuerySet["Compaction"]):

@@ -1,7 +1,9 @@
-"""How templates name a turn."""
+"""How templates name a turn, and what was put in the place of turns."""
 
 from django import template
 
+from memorybank.models import Checkpoint
+from projects import compacting
 from projects.turn_numbers import TurnNumber
 
 register = template.Library()
@@ -11,3 +13,15 @@ register = template.Library()
 def turn_number(pk: int) -> str:
     """The opaque number of an output."""
     return TurnNumber().to_url(pk)
+
+
+@register.filter
+def standing_after(checkpoints: dict[int, Checkpoint], pk: int) -> Checkpoint | None:
+    """The checkpoint that stands for the turns up to an output."""
+    return checkpoints.get(pk)
+
+
+@register.filter
+def compacted(checkpoint: Checkpoint) -> str:
+    """The line that a checkpoint is."""
+    return compacting.label(checkpoint)

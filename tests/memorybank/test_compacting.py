@@ -102,6 +102,15 @@ def test_the_checkpoint_before_is_brought_up_to_date_and_not_begun_anew(bank: Ba
     assert Checkpoint.objects.newest(first.chat_id, second.through) == first
 
 
+def test_one_more_does_not_wear_down_what_the_last_one_quotes(chat_model: ScriptedLLM) -> None:
+    bank = make_bank()
+    talk(bank, CHAT, range(60))
+    first = compact(bank, window=8_000)
+    talk(bank, CHAT, range(60, 64), at=MONDAY + 2 * HOUR)
+    second = compact(bank, window=8_000, now=MONDAY + 3 * HOUR)
+    assert second.text.count("Priya:") >= first.text.count("Priya:") - 1
+
+
 def test_harder_keeps_less(bank: Bank, chat_model: ScriptedLLM) -> None:
     gentle = compact(bank)
     gentle.delete()

@@ -293,7 +293,7 @@ class MatrixTest(MemoryPageCase):
         pattern = next(each for each in urlpatterns if each.name == name)
         wanted = {part: more[part] for part in pattern.pattern.converters if part in more}
         url = reverse(name, kwargs={"tenant": "acme", "project": "apollo", **wanted})
-        asks_with_get = name in ("project", "chat") or (
+        asks_with_get = name in ("project", "chat", "compaction") or (
             name.startswith("memory") and name[7:] not in ("decide", "edit", "add", "forget")
         )
         return self.client.get(url).status_code if asks_with_get else self.client.post(url).status_code

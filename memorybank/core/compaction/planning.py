@@ -43,9 +43,13 @@ class Budget:
             answer=window // 4,
         )
 
-    def for_turns_of(self, size: int) -> "Budget":
-        """The same where the turns that a checkpoint stands for have only ``size`` tokens: it must be shorter."""
-        return replace(self, words=min(self.words, size // 3), notes=min(self.notes, size // 3))
+    def standing_for(self, size: int, before: int = 0) -> "Budget":
+        """The same where a checkpoint stands for only ``size`` tokens, ``before`` of them the checkpoint before.
+
+        It must be shorter than they are, and yet what that one quotes is not worn down by making one more.
+        """
+        most = max(size // 3, before)
+        return replace(self, words=min(self.words, most), notes=min(self.notes, most))
 
 
 def tail(sizes: Sequence[int], budget: Budget) -> int:

@@ -86,11 +86,72 @@
     turn.classList.remove("waiting");
   };
 
+  const isCommand = (message) => /^\s*\/compact(\s|$)/.test(message);
+
+  // Beneath the last turn that it stands for, or above all of them if that is on an earlier page.
+  const standing = (made) => {
+    const known = made && document.getElementById(`checkpoint-${made.number}`);
+    if (!made || known) return known;
+    const line = copyOf("checkpoint-template");
+    line.id = `checkpoint-${made.number}`;
+    slot(line, "label").textContent = made.label;
+    slot(line, "text").textContent = made.text;
+    const after = document.getElementById(`turn-${made.after}`);
+    if (after) after.after(line);
+    else turns.prepend(line);
+    return line;
+  };
+
+  const compacting = document.getElementById("compacting");
+  let waiting = 0; // how many requests may be shortening the chat
+  let looking = false;
+
+  const look = async () => {
+    const response = await fetch(compacting.dataset.endpoint);
+    if (!response.ok) return false;
+    const { percent, stage, checkpoint } = await response.json();
+    compacting.hidden = percent === null;
+    document.getElementById("percent").value = percent || 0;
+    document.getElementById("stage").textContent = stage ? `${percent} %, ${stage}` : `${percent || 0} %`;
+    if (percent === null) standing(checkpoint);
+    return percent !== null;
+  };
+
+  // Once a second, until nobody waits and nobody is at it.
+  const watch = async () => {
+    if (looking) return;
+    looking = true;
+    do await new Promise((done) => setTimeout(done, 1000));
+    while ((await look().catch(() => false)) || waiting);
+    looking = false;
+  };
+
+  const shorten = async (message) => {
+    tell("");
+    button.disabled = true;
+    box.value = "";
+    try {
+      const line = standing((await post(form.dataset.endpoint, { message })).checkpoint);
+      line.scrollIntoView({ block: "nearest" });
+    } catch (error) {
+      box.value = box.value || message;
+      tell(error instanceof TypeError ? "The connection broke. Look again in a moment." : error.message);
+    } finally {
+      button.disabled = false;
+      box.focus();
+    }
+  };
+
   const post = async (endpoint, data) => {
+    waiting += 1;
+    watch();
     const response = await fetch(endpoint, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-CSRFToken": form.elements.csrfmiddlewaretoken.value },
       body: JSON.stringify(data),
+    }).finally(() => {
+      waiting -= 1;
+      compacting.hidden = true; // the next look knows whether somebody else is at it
     });
     const isJSON = (response.headers.get("Content-Type") || "").startsWith("application/json");
     const body = isJSON ? await response.json() : {};
@@ -103,6 +164,7 @@
       failed(turn, reply.error, reply.output);
     } else {
       document.getElementById("title").textContent = reply.title;
+      standing(reply.checkpoint);
       (reply.answer === null ? unsent : answered)(turn, reply);
       turn.id = `turn-${reply.output}`;
       turn.classList.remove("waiting");
@@ -113,6 +175,7 @@
   const send = async () => {
     const message = box.value;
     if (!message.trim() || button.disabled) return;
+    if (isCommand(message)) return shorten(message);
     const key = unsure && unsure.message === message ? unsure.key : newKey();
     unsure = null;
     tell("");
@@ -154,6 +217,8 @@
     }
   };
 
+  document.getElementById("look").hidden = true;
+  if (!compacting.hidden) watch();
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     send();
