@@ -6,7 +6,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from memorybank.core.reports import Report
-from memorybank.models import Bank, Job, Sweep
+from memorybank.models import Bank, BankDay, Job, Sweep
 from memorybank.writing import bank_settings
 
 # Whatever writes memory is imported where it is called, as in ``services``.
@@ -43,4 +43,5 @@ def run(
 
     if now is None and bank is None:  # a sweep like beat's, not one of a pretended time
         Sweep.objects.note(timezone.now())
+        BankDay.objects.note_due(timezone.now())
     return sweeping.run(now=now or timezone.now(), bank=bank, until_idle=until_idle, progress=progress)

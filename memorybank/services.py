@@ -33,6 +33,7 @@ from memorybank.reading import recall as recalling
 from memorybank.reading.board import Board
 from memorybank.reading.browsing import Origin
 from memorybank.reading.counting import Statistics
+from memorybank.reading.curves import Curve
 from memorybank.reading.invariants import Violation
 from memorybank.reading.lineage import Explanation
 from memorybank.reading.prompting import PromptMemory
@@ -48,6 +49,7 @@ from memorybank.writing.outputs import NewOutput, Outcome
 __all__ = [
     "Block",
     "Board",
+    "Curve",
     "ExplainedLine",
     "Explanation",
     "Hit",

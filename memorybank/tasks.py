@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memorybank import conf, llm, sweeping
 from memorybank.language import tokens
-from memorybank.models import Bank, Sweep
+from memorybank.models import Bank, BankDay, Sweep
 from memorybank.reading import recall
 from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import redact
@@ -52,6 +52,7 @@ def sweep(self: "Task[Any, Any]") -> None:
     """Start a worker if anything is due. Harmless when run twice at once: leases decide who does the work."""
     now = timezone.now()
     Sweep.objects.note(now)
+    BankDay.objects.note_due(now)
     spending.resume(now)
     expires = max(_expiry(self), now + _until_the_next())
     if Bank.objects.expiring(now).exists():

@@ -16,7 +16,7 @@ from .output import Output
 from .search import Embedding, SearchDocument
 from .told import ToldLine
 from .trail import Event, Head, Sealed, Trail
-from .vitals import PromptCount, Sweep
+from .vitals import BankDay, PromptCount, Sweep
 
 __all__ = [
     "BY_HAND",
@@ -24,6 +24,7 @@ __all__ = [
     "CARRIED",
     "EXTRACTIVE",
     "Bank",
+    "BankDay",
     "Chat",
     "Checkpoint",
     "Compaction",

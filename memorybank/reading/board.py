@@ -1,19 +1,18 @@
 """What an operator looks at first: what waits, what is in trouble, whether the model answers, what each day cost."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Min, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from memorybank import llm
 from memorybank.models import Bank, Chat, Fact, LLMCall, LLMEndpoint
+from memorybank.reading.curves import DAYS, Curve, curves, first_day, tokens_by_bank
 from memorybank.reading.vitals import last_sweep
-
-DAYS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,13 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Some banks in numbers. ``model`` is None if there is none: memory is extracted."""
+    """Some banks in numbers. ``model`` is None if there is none: memory is extracted.
+
+    ``due_since`` is when the chat fell due that waits longest; ``tokens`` are those of the thirstiest banks, by id.
+    """
 
     due: int
+    due_since: datetime | None
     failing: int
     parked: int
     held_back: int
@@ -52,6 +55,8 @@ class Board:
     model: Model | None
     last_sweep: datetime | None
     days: tuple[Day, ...]
+    curves: tuple[Curve, ...]
+    tokens: Mapping[int, int]
 
 
 def board(banks: QuerySet[Bank], now: datetime) -> Board:
@@ -61,7 +66,7 @@ def board(banks: QuerySet[Bank], now: datetime) -> Board:
     # Of a private chat nothing is shown, not even that a line of it waits.
     held = Fact.objects.filter(bank__in=ids).exclude(quarantine="").exclude(entry__chat__private=True)
     return Board(
-        due=chats.due(now).count(),
+        **chats.due(now).aggregate(due=Count("pk"), due_since=Min("due_at")),
         failing=chats.failing().count(),
         parked=chats.parked().count(),
         held_back=held.count(),
@@ -69,6 +74,8 @@ def board(banks: QuerySet[Bank], now: datetime) -> Board:
         model=_model(now),
         last_sweep=last_sweep(),
         days=tuple(_days(LLMCall.objects.filter(bank__in=ids), now)),
+        curves=curves(ids, now),
+        tokens=tokens_by_bank(banks, now),
     )
 
 
@@ -84,7 +91,7 @@ def _model(now: datetime) -> Model | None:
 
 def _days(calls: QuerySet[LLMCall], now: datetime) -> Iterator[Day]:
     """The last days, oldest first, those without a call as well."""
-    first = now.astimezone(UTC).date() - timedelta(days=DAYS - 1)
+    first = first_day(now)
     lately = calls.filter(at__gte=datetime.combine(first, time(), UTC)).annotate(day=TruncDate("at", tzinfo=UTC))
     found = lately.order_by().values_list("day", "purpose").annotate(n=Count("pk"), cost=Sum("cost"))
     purposes: defaultdict[date, list[tuple[str, int, Decimal]]] = defaultdict(list)

@@ -13,7 +13,7 @@ from memorybank.core.packing.sourced import Sourced
 from memorybank.core.packing.values import Line, Passage
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
-from memorybank.models import Bank, Granularity, StoredBlock
+from memorybank.models import Bank, BankDay, Granularity, StoredBlock
 from memorybank.reading import recall
 from memorybank.reading.candidates import TIERS, load
 
@@ -148,4 +148,6 @@ def refresh(bank_id: int, *, now: datetime) -> None:
     if bank is None:
         return
     if StoredBlock.objects.current_version(bank.pk) < bank.version:
-        StoredBlock.objects.store(bank, sourced(bank, bank.max_tokens), now)
+        made = sourced(bank, bank.max_tokens)
+        if StoredBlock.objects.store(bank, made, now):
+            BankDay.objects.note_block(bank, made.block.tokens, now)

@@ -143,6 +143,30 @@ class BoardTest(Cast):
         self.assertNotIn("41.25", page)
         self.assertNotIn("40.0000", page)
 
+    def test_its_curves_say_how_each_day_was(self) -> None:
+        call = {"bank": self.apollo.bank, "model": "m", "at": self.now, "prompt_tokens": 90, "completion_tokens": 10}
+        for seconds in range(1, 21):
+            LLMCall.objects.create(**call, purpose="summary", outcome="ok", duration_ms=1000 * seconds)
+        LLMCall.objects.create(**call, purpose="summary", outcome="rejected", error="HTTP 400", duration_ms=99_000)
+        LLMCall.objects.create(**call, purpose="chat", outcome="ok", duration_ms=99_000)
+        services.run(until_idle=True)
+        shown = services.board(access.banks_for(self.alice))
+        tokens, due, half, most, budget = (curve.values for curve in shown.curves)
+        self.assertEqual((tokens[-1], due[-1], half[-1], most[-1]), (2200, 1, 10.0, 19.0))
+        self.assertEqual((tokens[-2], due[-2], half[-3], budget[-2]), (0, 0, None, None))
+        block = services.prompt_memory(self.apollo.bank).block
+        self.assertEqual(budget[-1], 100 * block.tokens / 2000)
+        self.assertEqual(dict(shown.tokens), {self.apollo.bank_id: 2200})
+        page = self.page(self.alice)
+        self.assertIn("Half of summary calls (p50) take up to: <strong>10 s</strong>", page)
+        self.assertIn(">acme/apollo</a>", page)
+        self.assertNotIn("globex", page)
+
+    def test_it_says_for_how_long_the_oldest_chat_waits(self) -> None:
+        oldest = Chat.objects.filter(bank=self.apollo.bank).earliest("due_at").due_at
+        self.assertEqual(services.board(access.banks_for(self.alice)).due_since, oldest)
+        self.assertIn("the oldest since", self.page(self.alice))
+
     def test_it_shows_what_is_in_trouble(self) -> None:
         Chat.objects.filter(bank=self.apollo.bank).update(parked_at=self.now, due_at=None)
         Bank.objects.filter(pk=self.apollo.bank_id).update(capped_at=self.now)
