@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 
@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from memorybank.compacting.progress import Progress
 
 # What makes a checkpoint is imported where it is called, as in ``services``.
+
+
+def tools_said(messages: Any) -> str:
+    """What tools were asked and said in a turn (an output's ``messages``), as text for a prompt; "" if nothing.
+
+    Any provider takes it: calls and results are no messages of their own, so none is without the other.
+    """
+    from memorybank.compacting import tools
+
+    return tools.told(messages)
 
 
 def compact_chat(

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from memorybank import audit, conf
 from memorybank.asking import ask, retry_parked, run, summarise_now
-from memorybank.compaction import compact_chat
+from memorybank.compaction import compact_chat, tools_said
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.erasure import clear, forget, forget_asked, opt_out, restore_asked, set_private
 from memorybank.facts import (
@@ -106,6 +106,7 @@ __all__ = [
     "statistics",
     "summarise_now",
     "telling_words",
+    "tools_said",
     "unpin",
     "vitals",
 ]

@@ -110,8 +110,9 @@ def _earlier(chat: Chat, before: Output | None, after: int) -> Iterator[Exchange
     outputs = Output.objects.filter(chat=chat, status=Output.Status.OK, pk__gt=after).order_by("-pk")
     if before is not None:
         outputs = outputs.filter(pk__lt=before.pk)
-    for output in outputs.exclude(question="", answer="").only("question", "answer").iterator(chunk_size=50):
-        yield Exchange(output.question, output.answer)
+    told = outputs.with_words().only("question", "answer", "messages")
+    for output in told.iterator(chunk_size=50):
+        yield Exchange(output.question, output.answer, services.tools_said(output.messages))
 
 
 def _ask(project: Project, chat: Chat, model: llm.LLM | None, prompt: Prompt, asked: Output) -> Reply:

@@ -17,10 +17,11 @@ MESSAGE_TOKENS = 4
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One earlier turn of this chat; ``answer`` is empty if nobody answered."""
+    """One earlier turn of this chat; ``answer`` is empty if nobody answered. ``tools`` is what they said in between."""
 
     question: str
     answer: str
+    tools: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,8 @@ def _cost(said: Iterable[Message], count: Callable[[str], int]) -> int:
 
 
 def _spoken(turn: Exchange) -> Iterator[Message]:
-    if turn.question:
-        yield Message(role="user", content=turn.question)
+    if asked := _paragraphs(turn.question, turn.tools):  # beside the question: nobody should learn to write such things
+        yield Message(role="user", content=asked)
     if turn.answer:
         yield Message(role="assistant", content=turn.answer)
 

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from django.db import transaction
 
 from memorybank import conf, llm
+from memorybank.compacting import tools
 from memorybank.compacting.asking import Shown, asking, method
 from memorybank.compacting.progress import Progress, Reporter, Stage
 from memorybank.core import transcript
@@ -142,7 +143,8 @@ def _load(chat: Chat, budget: Budget) -> Work:
 
 def _size(output: Output) -> int:
     """What a turn costs in a prompt."""
-    return sum(_count(text) + MESSAGE_TOKENS for text in (output.question, output.answer) if text)
+    asked = "\n\n".join(part for part in (output.question, tools.told(output.messages)) if part)
+    return sum(_count(text) + MESSAGE_TOKENS for text in (asked, output.answer) if text)
 
 
 def _count(text: str) -> int:
