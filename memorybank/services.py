@@ -32,7 +32,7 @@ from memorybank.reading import exporting, prompting
 from memorybank.reading import recall as recalling
 from memorybank.reading.board import Board
 from memorybank.reading.browsing import Origin
-from memorybank.reading.counting import Statistics
+from memorybank.reading.counting import History, Statistics
 from memorybank.reading.curves import Curve
 from memorybank.reading.invariants import Violation
 from memorybank.reading.lineage import Explanation
@@ -40,7 +40,7 @@ from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
 from memorybank.reading.rendering import Block, ShownLine, Text, render
 from memorybank.reading.vitals import Vitals
-from memorybank.watching import board, check, last_sweep, outage, spent, statistics, vitals
+from memorybank.watching import board, check, history, last_sweep, outage, spent, statistics, vitals
 from memorybank.writing import bank_settings, recording
 from memorybank.writing.outputs import NewOutput, Outcome
 
@@ -52,6 +52,7 @@ __all__ = [
     "Curve",
     "ExplainedLine",
     "Explanation",
+    "History",
     "Hit",
     "NewOutput",
     "Origin",
@@ -84,6 +85,7 @@ __all__ = [
     "forget",
     "forget_asked",
     "hide",
+    "history",
     "keep_back",
     "last_sweep",
     "opt_out",
@@ -193,9 +195,12 @@ def reindex(bank: Bank) -> int:
     return indexing.catch_up(bank)
 
 
-def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime | None = None) -> None:
-    """Switch memory on; see :func:`bank_settings.enable`."""
-    bank_settings.enable(bank, actor=actor, disclosure_accepted=disclosure_accepted, now=now or timezone.now())
+def enable(
+    bank: Bank, *, actor: str, disclosure_accepted: bool, history: bool = False, now: datetime | None = None
+) -> None:
+    """Switch memory on, from now on or with what was said before; see :func:`bank_settings.enable`."""
+    given = {"disclosure_accepted": disclosure_accepted, "history": history}
+    bank_settings.enable(bank, actor=actor, now=now or timezone.now(), **given)
 
 
 def disable(bank: Bank, *, actor: str, now: datetime | None = None) -> None:

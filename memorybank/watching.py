@@ -11,7 +11,7 @@ from memorybank.reading import board as boards
 from memorybank.reading import counting, invariants
 from memorybank.reading import vitals as signs
 from memorybank.reading.board import Board
-from memorybank.reading.counting import Statistics
+from memorybank.reading.counting import History, Statistics
 from memorybank.reading.invariants import Violation
 from memorybank.reading.vitals import Vitals
 
@@ -53,3 +53,8 @@ def check(bank: Bank) -> list[Violation]:
 def statistics(bank: Bank) -> Statistics:
     """Counts over one bank and no other."""
     return counting.statistics(bank)
+
+
+def history(bank: Bank) -> History:
+    """What was said while memory was off and is no part of it: what including it would take."""
+    return counting.history(bank)

@@ -75,7 +75,7 @@ def is_loaded(lines: list[ImportLine]) -> bool:
 def prepare(bank: Bank) -> None:
     """Switch a sample project's memory on, in its people's time zone."""
     services.configure(bank, actor="demo", timezone=ZONES[bank.project.tenant.slug])
-    services.enable(bank, actor="demo", disclosure_accepted=True)
+    services.enable(bank, actor="demo", disclosure_accepted=True, history=not bank.enabled)
 
 
 def projects(lines: list[ImportLine]) -> list[Project]:

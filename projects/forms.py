@@ -89,6 +89,12 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
         required=False,
         help_text="Needed once, before memory can be switched on. Your name and the time are kept.",
     )
+    history = forms.ChoiceField(
+        label="What it begins with",
+        required=False,
+        choices=[("", "What is said from now on"), ("include", "Include what was said before")],
+        widget=forms.RadioSelect,
+    )
     max_tokens = _bank_field("max_tokens")
     recall_tokens = _bank_field("recall_tokens")
     idle_minutes = _bank_field("idle_minutes")

@@ -158,6 +158,8 @@ def told(event: Event) -> dict[str, Any]:
     words = WORDS.get(event.action, event.get_action_display().lower())
     if event.action == Event.Action.RELEASE and "reason" in detail:
         words = f"{words} (it {detail['reason']})"
+    if detail.get("taken_in"):
+        words += ", with what was said before"
     if detail.get("kind") in ERASED:
         words = f"erased {ERASED[detail['kind']]}"
     return {"event": event, "words": words, "facts": ids, "changes": changes, "receipt": detail.get("receipt")}

@@ -171,12 +171,12 @@ class MemoryMachine(RuleBasedStateMachine):
         """Some days ago people talked. Memory may be switched on only now."""
         for bank in self.banks:
             if enabled:
-                services.enable(bank, actor="alice", disclosure_accepted=True, now=self.now)
+                services.enable(bank, actor="alice", disclosure_accepted=True, history=True, now=self.now)
         for turn in turns:
             self.record(turn)
         self.now += timedelta(days=3)
         for bank in self.banks:
-            services.enable(bank, actor="alice", disclosure_accepted=True, now=self.now)
+            services.enable(bank, actor="alice", disclosure_accepted=True, history=True, now=self.now)
 
     @rule(turn=talk)
     def record(self, turn: Talk) -> None:
@@ -395,7 +395,7 @@ class MemoryMachine(RuleBasedStateMachine):
         """The model is back, everybody's leases have run out, parked chats are retried: all becomes memory, once."""
         self.model.answer = good
         for bank in self.banks:
-            services.enable(bank, actor="alice", disclosure_accepted=True, now=self.now)
+            services.enable(bank, actor="alice", disclosure_accepted=True, history=True, now=self.now)
         self.now += timedelta(days=2)
         for bank in self.banks:
             services.retry_parked(bank, actor="alice", now=self.now)

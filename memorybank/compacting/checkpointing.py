@@ -153,7 +153,7 @@ def _count(text: str) -> int:
 
 def _turns(bank: Bank, outputs: Sequence[Output]) -> list[Turn]:
     """Those that may be told, with secrets masked: a second text of a password is one too many."""
-    told = OptOut.objects.tellable(bank, outputs)
+    told = OptOut.objects.tellable(bank, outputs, in_chat=True)
     turns = transcript.read(told, tz=bank.tz, masker=Masker(personal=False))
     return [turn for turn in turns if turn.utterances]
 

@@ -135,6 +135,9 @@ class Bank(Leased):
     disclosure_accepted_by = models.CharField(max_length=200, blank=True, editable=False)
     disclosure_accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
+    off_after = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="While it is off: the last turn that was said while it was on."
+    )
     epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Bumped by every erasure.")
     version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Bumped by every change.")
     capped_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Since when it is at its cap.")

@@ -72,15 +72,19 @@ class Erasure(models.Model):
 class OptOutQuerySet(models.QuerySet["OptOut"]):
     """Sets of people who are left out."""
 
-    def tellable(self, bank: Bank, outputs: Iterable[Output]) -> list[Output]:
-        """Those of which memory may hold words: nobody is left out or took them back, and they are not too old."""
+    def tellable(self, bank: Bank, outputs: Iterable[Output], *, in_chat: bool = False) -> list[Output]:
+        """Those of which memory may hold words: nobody is left out or took them back, and they are not too old.
+
+        With ``in_chat`` for the chat itself, where it does not matter whether memory was on.
+        """
         until = dict(self.filter(bank=bank).values_list("author", "until"))
         since = bank.remembers_since
 
         def may(output: Output) -> bool:
             people = [name for name in (output.author, output.said_by, output.answered_by) if name in until]
             out = any((end := until[name]) is None or output.created_at < end for name in people)
-            return not (out or output.withheld or (since and output.created_at < since))
+            off = output.left_out and not in_chat
+            return not (out or off or output.withheld or (since and output.created_at < since))
 
         return [output for output in outputs if may(output)]
 

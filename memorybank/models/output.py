@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
+from .bank import Bank
 from .chat import Chat
 
 #: Places looked up in one query: the index is asked for each of their chats with each of their keys.
@@ -21,6 +22,13 @@ class OutputQuerySet(models.QuerySet["Output"]):
     def remembered(self) -> OutputQuerySet:
         """Outputs that were really given to somebody: pending, failed and blocked ones are not memory."""
         return self.filter(status=Output.Status.OK)
+
+    def before_memory(self, bank: Bank) -> OutputQuerySet:
+        """What was said while the memory of ``bank`` was off and is no part of it."""
+        known = Q(left_out=True)
+        if not bank.enabled:
+            known |= Q(pk__gt=F("chat__summarised_through")) & Q(pk__gt=bank.off_after)
+        return self.remembered().filter(known, chat__bank=bank)
 
     def unanswered(self) -> OutputQuerySet:
         """The others: what may be asked again."""
@@ -75,6 +83,9 @@ class Output(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.OK)
     error = models.CharField(max_length=500, blank=True, help_text="Why there is no answer, in the model's words.")
     withheld = models.BooleanField(default=False, help_text="Its author asked to forget it; memory has no word of it.")
+    left_out = models.BooleanField(
+        default=False, help_text="It was said before memory was switched on, which took nothing in of then."
+    )
     created_at = models.DateTimeField(help_text="When it was asked first.")
     asked_at = models.DateTimeField(
         null=True, blank=True, help_text="When it was last asked, while it is not ok: tells attempts apart."

@@ -1,10 +1,19 @@
 """A bank in numbers: what it holds, what waits, and what it cost."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
-from django.db.models import Count, Sum
+from django.db.models import Count, QuerySet, Sum, TextField
+from django.db.models.functions import Cast, Length
 
-from memorybank.models import Bank, Chat, Output
+from memorybank import conf, llm
+from memorybank.language import tokens
+from memorybank.models import Bank, Chat, LLMCall, Output
+
+#: Turns whose tokens are counted; those of all others are reckoned from their letters.
+SAMPLE = 50
+#: Tokens of the rules that each call is given, and of a word that it writes.
+RULES, WORD = 600, 4 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +50,52 @@ def statistics(bank: Bank) -> Statistics:
         prompt_tokens=calls["prompt"] or 0,
         completion_tokens=calls["completion"] or 0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was said while memory was off, and about what it takes to make memory of it, without later digests.
+
+    ``cost`` is in the currency of the prices; None: there is no model to be asked.
+    """
+
+    chats: int
+    people: int
+    turns: int
+    tokens: int
+    calls: int
+    cost: Decimal | None
+
+
+def history(bank: Bank) -> History:
+    """What switching memory on takes in if it includes history, without private chats and who is left out.
+
+    A handful of queries; counts tokens of the newest turns alone.
+    """
+    people_out = bank.opt_outs.filter(until=None).values("author")
+    before = Output.objects.before_memory(bank).filter(chat__private=False, withheld=False)
+    before = before.exclude(author__in=people_out)
+    if bank.remembers_since:
+        before = before.filter(created_at__gte=bank.remembers_since)
+    counts = before.aggregate(
+        chats=Count("chat", distinct=True), people=Count("author", distinct=True), turns=Count("pk")
+    )
+    size = _tokens(before)
+    now = conf.current()
+    calls = counts["chats"] + size // now.chunk_tokens
+    if not llm.get("summary"):
+        return History(**counts, tokens=size, calls=0, cost=None)
+    call = LLMCall(purpose=LLMCall.Purpose.SUMMARY)
+    call.prompt_tokens, call.completion_tokens = size + calls * RULES, round(calls * now.words_per_call * WORD)
+    call.price()
+    return History(**counts, tokens=size, calls=calls, cost=call.cost)
+
+
+def _tokens(outputs: QuerySet[Output]) -> int:
+    """About how many tokens these are: letters of all, by the tokens a letter of the newest ones."""
+    length = Length("question") + Length("answer") + Length(Cast("messages", TextField()))
+    letters = outputs.aggregate(n=Sum(length))["n"] or 0
+    sample = outputs.annotate(text=Cast("messages", TextField())).order_by("-pk")
+    texts = ["".join(row) for row in sample.values_list("question", "answer", "text")[:SAMPLE]]
+    counted = sum(tokens.count(text, conf.current().encoding) for text in texts)
+    return round(letters * counted / (sum(map(len, texts)) or 1))

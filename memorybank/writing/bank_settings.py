@@ -11,7 +11,8 @@ from django.db.models import F
 
 from memorybank.audit import log
 from memorybank.exceptions import DisclosureRequired, InvalidInput
-from memorybank.models import Bank, Chat, Event, OptOut, SearchDocument, StoredBlock, ToldLine
+from memorybank.models import Bank, Chat, Event, OptOut, Output, SearchDocument, StoredBlock, ToldLine
+from memorybank.models.output import OutputQuerySet
 from memorybank.reading import rendering
 from memorybank.reading.recall import remasking
 from memorybank.writing.outputs import storable
@@ -26,21 +27,39 @@ SETTINGS = (
 REWRITES = {"timezone", "redact_personal"}
 
 
-def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, now: datetime) -> None:
-    """Switch on. Somebody must have accepted the disclosure, now or before; who and when is kept."""
+def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, history: bool, now: datetime) -> None:
+    """Switch on, from now on or with ``history``: what was said while it was off, and what was left out before.
+
+    Somebody must have accepted the disclosure, now or before; who and when is kept.
+    """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         if not (disclosure_accepted or row.disclosure_accepted_at):
             raise DisclosureRequired("The privacy disclosure must be read and accepted before memory is on.")
         if disclosure_accepted and not row.disclosure_accepted_at:
             row.disclosure_accepted_by, row.disclosure_accepted_at = actor[:200], now
+        before = Output.objects.before_memory(row)
+        taken_in = _take_in(row, before) if history else 0
         if not row.enabled:
+            left = 0 if history else before.filter(left_out=False).update(left_out=True)
             row.enabled, row.compress_at, row.version = True, now, row.version + 1
-            log(row, actor, Event.Action.ENABLE, now)
+            log(row, actor, Event.Action.ENABLE, now, **({"left_out": left} if left else {"taken_in": taken_in}))
+        elif taken_in:
+            log(row, actor, Event.Action.ENABLE, now, taken_in=taken_in)
         row.save()
         Chat.objects.schedule(row)
         Chat.objects.reindex(row)
     bank.refresh_from_db()
+
+
+def _take_in(bank: Bank, before: OutputQuerySet) -> int:
+    """Let in what was said before; how many turns. Summaries that cover it without a word are made anew."""
+    count, covered = before.count(), before.filter(left_out=True, pk__lte=F("chat__summarised_through"))
+    chats = Chat.objects.filter(pk__in=set(covered.values_list("chat", flat=True)), private=False)
+    bank.entries.leaves().filter(chat__in=chats).update(stale=True)
+    chats.update(stale=True, indexed_through=0)
+    before.filter(left_out=True).update(left_out=False)
+    return count
 
 
 def disable(bank: Bank, *, actor: str, now: datetime) -> None:
@@ -48,8 +67,9 @@ def disable(bank: Bank, *, actor: str, now: datetime) -> None:
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         if row.enabled:
-            row.enabled = False
-            row.save(update_fields=["enabled"])
+            last = Output.objects.filter(chat__bank=row).order_by("-pk").values_list("pk", flat=True).first()
+            row.enabled, row.off_after = False, last or 0
+            row.save(update_fields=["enabled", "off_after"])
             log(row, actor, Event.Action.DISABLE, now)
         Chat.objects.schedule(row)
         Chat.objects.reindex(row)

@@ -46,6 +46,8 @@ class ProjectAdmin(TenantScoped):
     def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
         accepted = obj is not None and obj.bank.disclosure_accepted_at
         switch = ["enabled", "disclosure", "accepted"] if accepted else ["disclosure", "disclosure_read", "enabled"]
+        if obj is not None and not obj.bank.enabled:
+            switch += ["before", "history"]
         fieldsets = [
             (None, {"fields": ["tenant", "slug", "name", "system_prompt"]}),
             ("Shared memory", {"fields": switch}),
@@ -54,7 +56,7 @@ class ProjectAdmin(TenantScoped):
         return [*fieldsets, ("What memory holds", {"fields": ["told", "recorded", "look"]})] if obj else fieldsets
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
-        computed = ["disclosure", "accepted", "told", "recorded", "look"]
+        computed = ["disclosure", "accepted", "before", "told", "recorded", "look"]
         # Moving a project would carry one tenant's memory into another.
         return ["tenant", *computed] if obj else computed
 
@@ -64,6 +66,10 @@ class ProjectAdmin(TenantScoped):
         bank = project.bank if project.pk else Bank()
         context = {"idle_minutes": bank.idle_minutes, "summariser": summariser.model if summariser else ""}
         return render_to_string("projects/disclosure.html", {**_recorded(project), **context})
+
+    @admin.display(description="Said before")
+    def before(self, project: Project) -> SafeString:
+        return render_to_string("projects/history.html", {"history": services.history(project.bank)})
 
     @admin.display(description="Read and accepted")
     def accepted(self, project: Project) -> str:
@@ -124,7 +130,9 @@ def _apply(form: ProjectForm, bank: Bank, actor: str) -> None:
     if "enabled" not in form.changed_data:
         return
     if form.cleaned_data["enabled"]:
-        services.enable(bank, actor=actor, disclosure_accepted=bool(form.cleaned_data.get("disclosure_read")))
+        history = form.cleaned_data.get("history") == "include"
+        read = bool(form.cleaned_data.get("disclosure_read"))
+        services.enable(bank, actor=actor, disclosure_accepted=read, history=history)
     else:
         services.disable(bank, actor=actor)
 

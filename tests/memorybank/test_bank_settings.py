@@ -45,7 +45,7 @@ def test_switching_on_twice_is_one_event() -> None:
 def test_what_waited_while_the_bank_was_off_is_due_once_it_is_on() -> None:
     bank = make_bank(enabled=False)
     talk(bank, "c", [1])
-    services.enable(bank, actor="alice", disclosure_accepted=True, now=MONDAY + HOUR)
+    services.enable(bank, actor="alice", disclosure_accepted=True, history=True, now=MONDAY + HOUR)
     assert chat_of(bank, "c").due_at == MONDAY + 10 * MINUTE
 
 

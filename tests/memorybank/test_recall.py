@@ -272,7 +272,7 @@ def test_what_was_said_while_the_bank_was_off_is_indexed_when_it_is_on() -> None
     say(bank, "a", "The crane is orange.")
     run(MONDAY + HOUR)
     assert not SearchDocument.objects.exists()
-    services.enable(bank, actor="alice", disclosure_accepted=True)
+    services.enable(bank, actor="alice", disclosure_accepted=True, history=True)
     assert told(bank, "crane")
 
 

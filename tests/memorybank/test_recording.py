@@ -269,7 +269,7 @@ def test_a_chat_let_in_again_is_summarised_with_what_was_said_meanwhile(model: S
     bank = make_bank(enabled=False)
     talk(bank, "c", [1])
     services.set_private(bank, chat_key="c", private=True, actor="priya", now=MONDAY)
-    services.enable(Bank.objects.get(), actor="alice", disclosure_accepted=True, now=MONDAY)
+    services.enable(Bank.objects.get(), actor="alice", disclosure_accepted=True, history=True, now=MONDAY)
     services.set_private(bank, chat_key="c", private=False, actor="priya", now=MONDAY)
     run(MONDAY + HOUR)
     assert tag(1) in block_of(bank)[0]

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.messages import get_messages
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -85,9 +85,20 @@ class MemorySwitchTest(AdminCase):
         services.set_private(self.apollo.bank, chat_key="three", private=True, actor="bob", now=NOON)
         page = self.client.get(self.change_url(self.apollo))
 
-        self.assertContains(page, "2 chats with 3 turns recorded so far will be summarised, too")
+        self.assertContains(page, "2 chats with 3 turns recorded so far")
+        self.assertContains(page, "2 chats of 1 person, 3 turns, about ")
         self.assertContains(page, "1 private chat is left out")
         self.assertContains(page, "nobody has written in it for 10 minutes")
+
+    def test_history_is_taken_in_only_by_choice(self) -> None:
+        for choice, left_out in (("", True), ("include", False)):
+            with self.subTest(choice), transaction.atomic():
+                services.record(
+                    self.apollo.bank, chat_key="c", author="bob", question="Old.", created_at=NOON, now=NOON
+                )
+                self.save(enabled="on", disclosure_read="on", history=choice)
+                self.assertEqual(Output.objects.get().left_out, left_out)
+                transaction.set_rollback(True)
 
     def test_a_new_project_comes_with_its_bank(self) -> None:
         form = self.filled(tenant=self.acme.pk, slug="hermes", name="Hermes", max_tokens=500)

@@ -30,7 +30,7 @@ class TestThePrivacyPage(Cast):
         number = str(Output.objects.get(chat__key="c-18").pk)
         ran = [run(*(number if word == "4" else word for word in example)) for example in examples()]
         self.assertEqual([each.code for each in ran], [0] * len(examples()), [each.err for each in ran])
-        self.assertEqual(len(ran), 10)
+        self.assertEqual(len(ran), 12)
         self.assertFalse(Output.objects.exists())
         for word in ("zeldaberry", "aliceberry", "bobberry"):
             self.assertEqual(places(word), [])

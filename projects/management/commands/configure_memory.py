@@ -2,15 +2,16 @@
 
 import re
 from argparse import ArgumentTypeError
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from memorybank import services
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 
-from ..base import ACTOR, MemoryCommand, add_project_argument, between, find_project
+from ..base import ACTOR, USAGE, MemoryCommand, add_project_argument, between, find_project
 
 OPTIONS = {
     "budget": "max_tokens",
@@ -71,8 +72,12 @@ class Command(MemoryCommand):
             )
         parser.add_argument("--json", action="store_true", help="print the settings as JSON")
 
-    def handle(self, *, project: str, enable: bool | None, json: bool, **options: Any) -> None:
+    def handle(self, *, project: str, enable: bool | None, json: bool, preview: bool, **options: Any) -> None:
         bank = find_project(project).bank
+        if preview:
+            before = asdict(services.history(bank))
+            self.print_json(before) if json else self.print_counts(before)
+            return
         changes = {field: options[name] for name, field in OPTIONS.items() if options[name] is not None}
         if changes.get("monthly_cap") is NO_CAP:
             changes["monthly_cap"] = None
@@ -80,8 +85,10 @@ class Command(MemoryCommand):
         if changes:
             services.configure(bank, actor=ACTOR, **changes)
         if enable:
-            services.enable(bank, actor=ACTOR, disclosure_accepted=True)
-        elif enable is False:
+            services.enable(bank, actor=ACTOR, disclosure_accepted=True, history=options["include_history"])
+        elif options["include_history"]:
+            raise CommandError("--include-history goes with --enable.", returncode=USAGE)
+        if enable is False:
             services.disable(bank, actor=ACTOR)
         shown = {"enabled": bank.enabled, **{name: getattr(bank, field) for name, field in OPTIONS.items()}}
         self.print_json(shown) if json else self.print_counts(shown)
@@ -102,8 +109,16 @@ def _add_switch(parser: CommandParser) -> None:
         "--enable",
         action="store_true",
         default=None,
-        help="switch memory on; by this you accept the privacy disclosure: everybody in the project is answered "
-        "with notes made from everybody else's chats",
+        help="switch memory on, for what is said from now on; by this you accept the privacy disclosure: everybody in "
+        "the project is answered with notes made from everybody else's chats",
+    )
+    parser.add_argument(
+        "--include-history", action="store_true", help="with --enable: take in what was said before, too"
+    )
+    parser.add_argument(
+        "--preview",
+        action="store_true",
+        help="say what --include-history would take in and about what it costs; change nothing",
     )
     switch.add_argument(
         "--disable", dest="enable", action="store_false", help="switch it off; what is remembered stays"

@@ -31,7 +31,8 @@ class Command(MemoryCommand):
             "--enable",
             action="store_true",
             help="switch on the memory of every project in the file; by this you accept the privacy disclosure: "
-            "everybody in a project is answered with notes made from everybody else's chats",
+            "everybody in a project is answered with notes made from everybody else's chats. Where it was off, "
+            "all that was recorded until now is taken in",
         )
         parser.add_argument(
             "--strict", action="store_true", help="stop at the first bad line; what stands before it stays"
@@ -51,7 +52,7 @@ class Command(MemoryCommand):
                 _advance(bar, lines, counts["lines"])
         if enable:
             for project in projects.all():
-                services.enable(project.bank, actor=ACTOR, disclosure_accepted=True)
+                services.enable(project.bank, actor=ACTOR, disclosure_accepted=True, history=not project.bank.enabled)
         counts["projects"] = len(projects.all())
         if reader.hint:
             self.stderr.write(reader.hint)

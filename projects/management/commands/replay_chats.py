@@ -52,7 +52,7 @@ class Command(MemoryCommand):
 
         def prepare(bank: Bank) -> None:
             services.configure(bank, actor=ACTOR, **settings)
-            services.enable(bank, actor=ACTOR, disclosure_accepted=True)
+            services.enable(bank, actor=ACTOR, disclosure_accepted=True, history=not bank.enabled)
 
         with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
 
