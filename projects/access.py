@@ -13,8 +13,18 @@ from memorybank.models import Bank
 
 from .models import Conversation, Membership, Project, Role, Tenant
 
-#: Who may: of every page of a project, by the name of its address, the least role. What is posted to is a page, too.
+#: Open to everybody, by the names of their addresses: signing in and out, links by mail, machines that watch.
+OPEN = frozenset({"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics"})
+#: Who may: of every other page, by the name of its address, the least role in its tenant. What is posted to is a page,
+#: too. Superusers manage people and memory everywhere, and open nobody's project or chat. The admin follows
+#: :func:`tenants_for` and :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.
 NEEDED = {
+    "people": Role.ADMIN,
+    "invite": Role.ADMIN,
+    "withdraw": Role.ADMIN,
+    "change-role": Role.ADMIN,
+    "remove-member": Role.ADMIN,
+    "open-project": Role.ADMIN,
     "project": Role.VIEWER,
     "chat": Role.MEMBER,  # one's own; nobody opens another's
     "new-chat": Role.MEMBER,
@@ -98,7 +108,7 @@ def tenant_for(user: User, slug: str) -> Tenant:
     if tenant is None:
         raise Http404
     if not user.is_superuser:
-        require(user, tenant, Role.ADMIN)
+        require(user, tenant, NEEDED["people"])
     return tenant
 
 
