@@ -6,8 +6,9 @@ chat is still there. What is said meanwhile follows the checkpoint, because it s
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain, islice
 
 from django.db import transaction
@@ -31,6 +32,8 @@ from memorybank.safety.redaction import Masker
 logger = logging.getLogger(__name__)
 
 MAX_FOCUS = 1_000
+#: Beside twice what one answer may take: reading a chat and joining notes tell nobody how far they are.
+LEASE = timedelta(minutes=2)
 #: Older turns that are looked through for people's own words.
 MOST_OLDER = 500
 #: What a message costs beside its text.
@@ -71,13 +74,21 @@ def compact(
     chat = Chat.objects.filter(bank=bank, key=chat_key).select_related("bank").first()
     if chat is None:
         raise InvalidInput(f"chat: there is none with the key “{chat_key[:200]}”.")
-    held = Compaction.objects.begin(chat, now)
+    budget = Budget.of(window, conf.current().input_tokens, harder=harder)
+    with _held(chat, now, tell) as report:
+        return _compact(chat, budget, focus, report, now)
+
+
+@contextmanager
+def _held(chat: Chat, now: datetime, tell: Callable[[Progress], None] | None) -> Iterator[Reporter]:
+    """The chat's compaction, given back whatever happens, with why it failed."""
+    model = llm.get("chat")
+    lease = LEASE + timedelta(seconds=2 * model.patience if model else 0)
+    held = Compaction.objects.begin(chat, now, lease)
     if held is None:
         raise NotCompacted("The chat is being shortened already.")
     try:
-        made = _compact(
-            chat, Budget.of(window, conf.current().input_tokens, harder=harder), focus, Reporter(held, tell), now
-        )
+        yield Reporter(held, now, lease, tell)
     except NotCompacted as why:
         held.failed(str(why), now)
         raise
@@ -86,7 +97,6 @@ def compact(
         raise
     finally:
         held.release()  # of no effect where it has been given back already
-    return made
 
 
 def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: datetime) -> Checkpoint:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from time import monotonic
 
 from memorybank.models import Compaction
 
@@ -22,11 +24,14 @@ class Progress:
 
 @dataclass(slots=True)
 class Reporter:
-    """Tells each step once, from the thread that does the work."""
+    """Tells each step once, from the thread that does the work, which is held for another ``lease`` by that."""
 
     compaction: Compaction
+    now: datetime
+    lease: timedelta
     tell: Callable[[Progress], None] | None = None
     last: Progress = field(default=Progress(0, Stage.LOAD))
+    started: float = field(default_factory=monotonic)
 
     def reached(self, stage: Stage) -> None:
         """A stage is over."""
@@ -39,6 +44,7 @@ class Reporter:
 
     def _say(self, step: Progress) -> None:
         self.last = step
-        self.compaction.note(percent=step.percent, stage=step.stage, done=step.done, of=step.of)
+        until = self.now + timedelta(seconds=monotonic() - self.started) + self.lease
+        self.compaction.note(until, percent=step.percent, stage=step.stage, done=step.done, of=step.of)
         if self.tell:
             self.tell(step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db import models
@@ -73,12 +73,15 @@ class Checkpoint(models.Model):
 class CompactionQuerySet(LeasedQuerySet["Compaction"]):
     """Sets of compactions."""
 
-    def begin(self, chat: Chat, now: datetime) -> Compaction | None:
-        """The compaction of ``chat``, held by the caller; None while somebody else is at it."""
+    def begin(self, chat: Chat, now: datetime, lease: timedelta) -> Compaction | None:
+        """The compaction of ``chat``, held by the caller until ``lease`` has passed; None while somebody else is at it.
+
+        Saying how far it is extends it: one that was killed keeps nobody waiting for long.
+        """
         row, _ = self.get_or_create(chat=chat)
         held = self.claim(row.pk, now)
         if held:
-            self.filter(pk=held.pk).update(percent=0, stage=Compaction.Stage.LOAD, done=0, of=0, error="")
+            held.note(now + lease, percent=0, stage=Compaction.Stage.LOAD, done=0, of=0, error="")
         return held
 
     def running(self, chat_id: int, now: datetime) -> Compaction | None:
@@ -119,9 +122,10 @@ class Compaction(Leased):
     def __str__(self) -> str:
         return f"compaction {self.pk}"
 
-    def note(self, **how_far: Any) -> None:
-        """Say how far it is, for whoever looks; of no effect once the lease is lost."""
-        Compaction.objects.filter(pk=self.pk, lease_token=self.lease_token).update(**how_far)
+    def note(self, until: datetime, **how_far: Any) -> None:
+        """Say how far it is, for whoever looks, and hold it ``until`` then; of no effect once the lease is lost."""
+        mine = Compaction.objects.filter(pk=self.pk, lease_token=self.lease_token)
+        mine.update(leased_until=until, **how_far)
 
     def failed(self, why: str, now: datetime) -> None:
         """Give it back with the reason; it is not tried again unasked for a while."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memorybank import llm, services
-from memorybank.compacting.progress import Progress
+from memorybank.compacting.progress import Progress, Reporter
 from memorybank.exceptions import InvalidInput, LLMRejected, LLMUnavailable, NotCompacted
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Checkpoint, Compaction, LLMCall, Output
@@ -265,10 +265,18 @@ def test_two_at_once_are_one(bank: Bank, chat_model: ScriptedLLM) -> None:
 
 
 def test_one_that_died_is_taken_over_when_its_lease_ends(bank: Bank, chat_model: ScriptedLLM) -> None:
-    assert Compaction.objects.begin(Chat.objects.get(key=CHAT), MONDAY + HOUR)
+    assert Compaction.objects.begin(Chat.objects.get(key=CHAT), MONDAY + HOUR, 5 * MINUTE)
     with pytest.raises(NotCompacted, match="already"):
         compact(bank)
-    assert compact(bank, now=MONDAY + DAY)
+    assert compact(bank, now=MONDAY + HOUR + 5 * MINUTE)
+
+
+def test_saying_how_far_it_is_holds_it_for_longer(bank: Bank, chat_model: ScriptedLLM) -> None:
+    held = Compaction.objects.begin(Chat.objects.get(key=CHAT), MONDAY + HOUR, MINUTE)
+    assert held
+    Reporter(held, MONDAY + HOUR, 5 * MINUTE).part(1, 2)
+    running = Compaction.objects.running(held.chat_id, MONDAY + HOUR + 4 * MINUTE)
+    assert running and (running.percent, running.done, running.of) == (45, 1, 2)
 
 
 @pytest.mark.parametrize(("options", "said"), [({"chat_key": "none"}, "chat: "), ({"focus": "a" * 1_001}, "focus: ")])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import override_settings
+from django.utils import timezone
 
 from memorybank import llm, services
 from memorybank.exceptions import LLMRejected, LLMTooLong, LLMUnavailable
@@ -19,6 +20,7 @@ from tests.openai_server import OpenAIServer
 
 #: Recall, constraint, decision, artefact, error, progress, continuation; and what stands in the kept tail.
 PROBES = (*long_chats.PLANTED, ("tail", "", "Which ticket is closed?", "BILL-902"))
+HOUR = timedelta(hours=1)
 GOOD = "- goal: reading logs\n- next: read the log of shard 7"
 
 
@@ -190,9 +192,9 @@ class TestTooLongForTheProvider(LongChat):
 @with_chat_model()
 class TestMeanwhile(LongChat):
     def test_the_page_and_who_polls_see_how_far_it_is(self) -> None:
-        held = Compaction.objects.begin(self.chat, answering.timezone.now())
+        held = Compaction.objects.begin(self.chat, timezone.now(), HOUR)
         assert held
-        held.note(percent=42, stage="parts", done=3, of=7)
+        held.note(timezone.now() + HOUR, percent=42, stage="parts", done=3, of=7)
         told = self.client.get(self.chat_url(self.chat, "compaction")).json()
         self.assertEqual(told, {"percent": 42, "stage": "taking notes, 3 of 7", "checkpoint": None})
         self.assertIn("42 %, taking notes, 3 of 7", self.page())
@@ -201,7 +203,7 @@ class TestMeanwhile(LongChat):
         self.assertIn('compaction" hidden', self.page())
 
     def test_a_message_that_is_sent_meanwhile_is_kept_and_answered_after_it(self) -> None:
-        held = Compaction.objects.begin(self.chat, answering.timezone.now())
+        held = Compaction.objects.begin(self.chat, timezone.now(), HOUR)
         assert held
         at = self.chat.outputs.order_by("-pk")[4].pk
         made = Checkpoint(chat=self.chat, through=at, text="Notes.", tokens_before=9, tokens_after=8, made_at=NOON)
