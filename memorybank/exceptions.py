@@ -67,6 +67,10 @@ class NotCompacted(MemoryBankError):
     """A chat was not shortened and is as it was; the message says why, with its tokens."""
 
 
+class NothingToCompact(NotCompacted):
+    """There is nothing that a checkpoint could stand for: no failure, and worth trying again when more was said."""
+
+
 def blurred(error: Exception) -> str:
     """For people and for the database: that something is wrong which is nobody's to read here."""
     return f"Unexpected {type(error).__name__}: see the log."

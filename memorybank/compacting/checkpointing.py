@@ -23,7 +23,7 @@ from memorybank.core.compaction.notes import Note, by_section, fitted
 from memorybank.core.compaction.planning import Budget, own_words, tail, thinned
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
-from memorybank.exceptions import InvalidInput, LLMError, NotCompacted, blurred
+from memorybank.exceptions import InvalidInput, LLMError, NotCompacted, NothingToCompact, blurred
 from memorybank.language import tokens
 from memorybank.llm import prompt_files
 from memorybank.models import EXTRACTIVE, Bank, Chat, Checkpoint, Compaction, OptOut, Output
@@ -89,6 +89,9 @@ def _held(chat: Chat, now: datetime, tell: Callable[[Progress], None] | None) ->
         raise NotCompacted("The chat is being shortened already.")
     try:
         yield Reporter(held, now, lease, tell)
+    except NothingToCompact as why:
+        held.release(error=str(why)[:500])
+        raise
     except NotCompacted as why:
         held.failed(str(why), now)
         raise
@@ -105,7 +108,9 @@ def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: date
     report.reached(Stage.LOAD)
     turns = _turns(work.bank, work.old)
     if not turns:
-        raise NotCompacted(f"Nothing to shorten: of what was said before, nothing may be noted ({work.size:,} tokens).")
+        raise NothingToCompact(
+            f"Nothing to shorten: of what was said before, nothing may be noted ({work.size:,} tokens)."
+        )
     try:
         notes, made_with = _notes(work, turns, budget, focus, report, now)
     except LLMError as error:
@@ -135,7 +140,7 @@ def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: date
 
 
 def _load(chat: Chat, budget: Budget) -> Work:
-    """The turns after the last checkpoint, parted; :class:`NotCompacted` if all of them are kept."""
+    """The turns after the last checkpoint, parted; :class:`NothingToCompact` if all of them are kept."""
     previous = Checkpoint.objects.newest(chat.pk)
     outputs = chat.outputs.remembered().with_words().filter(pk__gt=previous.through if previous else 0)
     every = list(outputs.order_by("pk"))
@@ -145,7 +150,7 @@ def _load(chat: Chat, budget: Budget) -> Work:
     size = sum(sizes) + (_count(previous.text) + MESSAGE_TOKENS if previous else 0)
     if not start:
         since = " since it was shortened last" if previous else ""
-        raise NotCompacted(
+        raise NothingToCompact(
             f"Nothing to shorten: the chat has {size:,} tokens, and its newest {kept} turns{since} are kept."
         )
     return Work(chat, chat.bank, previous, every[:start], every[start:], size, sum(sizes[start:]))

@@ -191,6 +191,7 @@ def test_nothing_to_shorten_says_so_with_its_tokens(chat_model: ScriptedLLM) -> 
     why = refused(bank)
     assert why.startswith("Nothing to shorten: the chat has ") and "its newest 3 turns are kept." in why
     assert not chat_model.history
+    assert Compaction.objects.may_begin(Chat.objects.get(key=CHAT).pk, MONDAY + HOUR)  # no failure
 
 
 def test_nothing_gained_says_so_with_the_tokens_before_and_after(chat_model: ScriptedLLM) -> None:
@@ -340,6 +341,12 @@ def test_who_opts_out_is_in_no_checkpoint_and_her_turns_are_shown_to_no_summaris
     assert not any("Checkpoint" in place for place in places(CANARY))
     chat_model.answer = GOOD
     assert CANARY not in compact(bank, now=NOW).text + shown(chat_model)
+
+
+def test_of_a_chat_of_somebody_who_is_left_out_there_is_nothing_to_note(bank: Bank, chat_model: ScriptedLLM) -> None:
+    services.opt_out(bank, author="Priya", actor="Priya", now=NOW)
+    assert "nothing may be noted (1,302 tokens)" in refused(bank)
+    assert not chat_model.history
 
 
 def test_who_asks_to_forget_it_is_in_none_and_when_it_was_not_meant_it_is_made_anew(
