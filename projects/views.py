@@ -65,8 +65,14 @@ def project_page(request: MemberRequest, tenant: str, project: str) -> HttpRespo
             "conversations": listed[:CHATS_ON_A_PAGE],
             "earlier": number + 1 if len(listed) > CHATS_ON_A_PAGE else None,
             "may_write": may_write,
+            "to_review": _to_review(request.user, found),
         },
     )
+
+
+def _to_review(user: User, project: Project) -> int:
+    """Lines that are held back and wait for her to judge."""
+    return services.browse(project.bank).to_review().count() if access.may(user, project.tenant, Role.ADMIN) else 0
 
 
 @require_POST

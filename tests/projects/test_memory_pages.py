@@ -255,6 +255,8 @@ class ReviewTest(MemoryPageCase):
         self.assertContains(page, "<mark>mention</mark>")
         self.assertContains(self.see(self.alice), '<span class="count">1')
         self.assertNotContains(self.see(self.bob), "Review")
+        self.assertContains(self.see(self.alice, "project"), "1 line waits for review")
+        self.assertNotContains(self.see(self.bob, "project"), "review")
         self.assertNotContains(self.see(self.bob, "memory-facts"), "outage")
 
     def test_it_is_released_kept_or_deleted(self) -> None:
