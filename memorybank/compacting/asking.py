@@ -66,8 +66,8 @@ class Asking:
     ) -> list[Note]:
         """Notes of turns that are too many for one call. A part that fails is extracted, unless the model is down.
 
-        ``told`` how many of how many parts are over, from this thread. Raises what the last failure was if every
-        part failed.
+        ``told`` how many of how many parts are over, from this thread. Raises what a part failed by if all
+        of them did.
         """
         now = conf.current()
         limit = self.budget.read
@@ -90,7 +90,15 @@ class Asking:
         ]
 
     def joined(self, notes: Sequence[Note], beside: Shown) -> list[Note]:
-        """The notes of parts as one list, in as many rounds as it takes for one call to read them."""
+        """The notes of parts as one list; where the model cannot join them, they stand as they are."""
+        try:
+            return self._joined(notes, beside)
+        except LLMRejected as error:
+            logger.warning("notes of a chat of bank %s are not joined: %s", self.bank.pk, type(error).__name__)
+            return fitted([*beside.previous, *notes], self.budget.notes, conf.current().encoding)
+
+    def _joined(self, notes: Sequence[Note], beside: Shown) -> list[Note]:
+        """In as many rounds as it takes for one call to read them all."""
         encoding = conf.current().encoding
         while sum(note.cost(encoding) for note in notes) > self.budget.read:
             groups = _groups(notes, self.budget.read, encoding)

@@ -1,5 +1,6 @@
 """Shortening a chat: what takes the place of its turns, what is kept, and that any failure leaves it as it was."""
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -172,6 +173,32 @@ def test_a_part_that_fails_is_extracted_and_advances_the_percentage(long_bank: B
     assert [step.done for step in parts] == list(range(1, parts[-1].of + 1))
     assert "9 hours" in made.text  # it is in a part that was read
     assert set(LLMCall.objects.values_list("outcome", flat=True)) == {"ok", "rejected", "unusable"}
+
+
+def test_notes_of_parts_that_cannot_be_joined_stand_as_they_are(long_bank: Bank) -> None:
+    model = llm.get("chat")
+    assert isinstance(model, ScriptedLLM)
+    model.answer = lambda messages: (
+        "Sorry, no." if "read part by part" in messages[0]["content"] else long_chats.model([dict(m) for m in messages])
+    )
+    made = compact(long_bank, window=8_000)
+    assert all(answer in made.text for *_, answer in long_chats.PLANTED)
+
+
+def test_notes_that_one_call_cannot_read_are_joined_in_rounds(long_bank: Bank, settings: Any) -> None:
+    settings.MEMORYBANK = {**settings.MEMORYBANK, "INPUT_TOKENS": 400, "CHUNK_TOKENS": 400}
+    model, steps = llm.get("chat"), list[Progress]()
+    assert isinstance(model, ScriptedLLM)
+
+    def talkative(messages: Any) -> str:
+        more = re.findall(r"the log has \d+ lines", messages[1]["content"])[:6]
+        return "\n".join([long_chats.model([dict(m) for m in messages]), *(f"- done: {each}" for each in more)])
+
+    model.answer = talkative
+    made = compact(long_bank, window=8_000, progress=steps.append)
+    joining = [call for call in model.history if "read part by part" in call[0]["content"]]
+    assert len(joining) > 1 and steps[-1].percent == 100
+    assert all(answer in made.text for kind, *_, answer in long_chats.PLANTED if kind in ("goal", "decision", "next"))
 
 
 @pytest.mark.parametrize("failure", [LLMUnavailable("down"), LLMRejected("no")], ids=["outage", "every part"])
