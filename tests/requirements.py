@@ -1,6 +1,7 @@
-"""The servers a newcomer may not have: their addresses, or one loud skip each; in CI a missing one is a failure."""
+"""What a newcomer may not have, servers and a browser: where it is, or one loud skip each; in CI that is a failure."""
 
 import os
+import shutil
 from collections.abc import Callable
 from functools import cache
 from typing import NoReturn
@@ -29,6 +30,15 @@ def needs_redis() -> str:
 def needs_rabbitmq() -> str:
     """The address of a server, its virtual host included."""
     return _address("RabbitMQ", "TEST_RABBITMQ_URL", _broker)
+
+
+def needs_chromium() -> str:
+    """The program that shows pages."""
+    names = (os.environ.get("TEST_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), "")
+    if not found:
+        _give_up("!! NO CHROMIUM: install it, or set TEST_CHROMIUM to a browser of its kind; its tests did NOT run.")
+    return found
 
 
 def _address(server: str, variable: str, connect: Callable[[str], None]) -> str:
