@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from memorybank.language.characters import CJK, cjk_length, is_cjk, unjoined
 from memorybank.language.reading import every
@@ -14,23 +15,38 @@ ARTICLES = frozenset(every(lambda pack: pack.words.articles))
 
 # Latin, Cyrillic, Arabic … words; or one run of a script that is written without spaces.
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*")
+_APOSTROPHE = re.compile("['’]")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 
 
 def words(text: str) -> list[str]:
     """Every word in order, case-folded; Chinese and Japanese as overlapping pairs of characters."""
     found: list[str] = []
-    for word in _WORD.findall(unicodedata.normalize("NFKC", unjoined(text)).casefold()):
-        if len(word) == 1 or not is_cjk(word):
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", unjoined(text))
+    for word in _WORD.findall(text.casefold()):
+        if word.isascii() or len(word) == 1 or not is_cjk(word):
             found.append(word)
         else:
             found += [word[at : at + 2] for at in range(len(word) - 1)]
     return found
 
 
+def parts(text: str) -> Iterator[str]:
+    """The words in order, of "belief-net" both: one person joins them, another does not. Identifiers stay whole."""
+    for word in words(text):
+        joined = word.split("-") if "-" in word else ()
+        yield from joined if joined and all(map(str.isalpha, joined)) else (word,)
+
+
 def terms(text: str) -> list[str]:
     """The content words in order, without their endings, so that "camping" meets "camped"."""
-    return [stem(word) for word in words(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
+    return [stem(word) for word in parts(text) if not is_function(word) and len(word) <= LONGEST_WORD]
+
+
+def is_function(word: str) -> bool:
+    """Whether it, or all it is contracted from ("what's"), says nothing by itself."""
+    return word in FUNCTION or (not word.isalnum() and FUNCTION.issuperset(_APOSTROPHE.split(word)))
 
 
 def stem(word: str) -> str:
@@ -38,13 +54,15 @@ def stem(word: str) -> str:
     inflected languages. Identifiers stay whole.
     """
     word = word.removesuffix("'s").removesuffix("’s")
-    if not word.isalpha() or is_cjk(word):
+    if not word.isalpha() or (not word.isascii() and is_cjk(word)):
         return word
     word = _without_participle(_singular(word))
-    return (word[:-1] if len(word) > 4 and word.endswith("e") else word)[:STEM]
+    return (word[:-1] if len(word) > 3 and word.endswith("e") else word)[:STEM]
 
 
 def _singular(word: str) -> str:
+    if not word.endswith("s"):
+        return word
     for ending, instead in _PLURALS:
         if len(word) > 3 and word.endswith(ending) and not word.endswith(("ss", "us")):
             return word.removesuffix(ending) + instead

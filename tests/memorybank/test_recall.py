@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.language import tokens
-from memorybank.language.terms import stem
+from memorybank.language.terms import stem, terms
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, indexing, ranking, tail, words
@@ -569,6 +569,7 @@ def test_where_the_words_of_a_question_meet_is_the_best_passage() -> None:
         ("Erkläre die Diskussion über den Kran", ["kran"]),
         ("What did they say?", []),
         ("Who played at the concert?", ["play", "concer"]),
+        ("What's Ben’s belief-net, and who're they?", ["ben", "belief", "net"]),
     ],
 )
 def test_words_of_asking_are_not_looked_for(question: str, subject: list[str]) -> None:
@@ -606,6 +607,27 @@ def test_notes_on_a_talk_have_something_of_every_turn_and_no_sentence_that_tells
     ).recalled.text
     assert "Hamburg" in text and "40,000" in text and "needs" in text
     assert not any(word in text.lower() for word in ("yeah", "okay", "uh,", "sorry"))
+
+
+@pytest.mark.parametrize("question", ["Does Ana like hiking?", "What do they say about the hike?"])
+def test_notes_have_no_sentence_that_tells_nothing_behind_a_question_either(question: str) -> None:
+    bank = make_bank()
+    say(bank, "talk", "Does Ana hike?", answer="Um, not. Well, yeah. She hiked up the Brocken.")
+    cover(bank)
+    services.reindex(bank)
+    text = services.render(bank, budget=0, recall_budget=200, question=question).recalled.text
+    assert "Brocken" in text and "Um" not in text and "yeah" not in text.lower()
+
+
+def test_notes_do_not_say_what_the_block_says_however_it_puts_its_dates() -> None:
+    known = tail.Known(["Ana moved to Bonn on 7 May 2023", "The crane is orange"])
+    said = [
+        "Ana moved to Bonn yesterday (7 May 2023)",
+        "The crane is orange",
+        "Ana is orange",
+        "Ana moved to Bonn twice",
+    ]
+    assert [known.says(text, frozenset(terms(text))) for text in said] == [True, True, False, False]
 
 
 def test_each_further_sentence_of_a_turn_counts_less() -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memorybank import conf
-from memorybank.core.extraction.kinds import is_question
 from memorybank.core.packing.values import Passage
 from memorybank.language import dates, tokens
 from memorybank.language.terms import terms
@@ -17,7 +16,7 @@ from memorybank.reading.recall.words import FILLING
 
 #: A sentence counts by its turn's score and its passage's, by how much of the question is in it, by whether somebody
 #: the question names says it, by its prior worth, and less the longer it is. Chosen on dialogues and on meetings.
-POWER, ASKED, NAMED, WORTH, THRIFT = 2.0, 4.0, 3.0, 0.35, 0.8
+POWER, NAMED, WORTH, THRIFT = 2.0, 3.0, 0.35, 0.8
 #: How soon being in a passage counts less where it is not the best. From this share on, turns are read that have no
 #: word of the question.
 FOCUS, NEAR = 3.0, 0.3
@@ -33,17 +32,19 @@ _RELATIVE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]++ ){1,2}(?=\([^()]{0,40}\d{4}[
 class Aim:
     """What a question wants. ``passage``: what being in the best passage counts, of what being the best turn does.
 
-    ``enough``: a sentence counts half where its turn's better ones have so many tokens. ``telling``: it needs so many
-    words that tell something, or a person could not use it.
+    ``asked``: what having all words of the question adds, of what having none counts. ``enough``: a sentence counts
+    half where its turn's better ones have so many tokens. ``telling``: it needs so many words that tell something, or
+    a person could not use it.
     """
 
     passage: float
+    asked: float
     enough: int
     telling: int
 
 
 #: One fact, from whatever turn; and what was said about something: something of every turn of a passage.
-POINTED, BROAD = Aim(0.06, 120, 1), Aim(0.6, 20, 2)
+POINTED, BROAD = Aim(0.06, 4.0, 120, 1), Aim(2.0, 1.0, 12, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,11 @@ def answering(
         entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
     )
     lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
-    known = [frozenset(terms(line)) for line in said]
+    asks, known = Asks(aim, found.idfs), Known(said)
     sentences: list[FoundSentence] = []
     for pk, value in valued.items():
         if pk in rows:
-            told = _sentences(pk, lines[pk], value, found.idfs, aim)
-            sentences += spread((each for each in told if not said_already(each.text, known)), aim.enough)
+            sentences += spread(_sentences(pk, lines[pk], value, asks, known), aim.enough)
     ranks = {turn: rank for rank, turn in enumerate(sorted(valued, key=lambda turn: -valued[turn]), start=1)}
     return [_passage(each, rows[each.turn], ranks[each.turn]) for each in choose(sentences, room)]
 
@@ -105,20 +105,53 @@ def _valued(found: Found, passages: Mapping[int, float], aim: Aim) -> dict[int, 
     }
 
 
-def _sentences(
-    turn: int, lines: Sequence[Line], rank: float, idfs: Mapping[str, float], aim: Aim
-) -> Iterator[FoundSentence]:
-    """The turn's sentences that tell enough, valued. ``rank`` is the turn's value."""
-    encoding, whole = conf.current().encoding, sum(idfs.values()) or 1.0
+class Asks:
+    """A question while sentences are valued: what it wants, and its words with their idf."""
+
+    def __init__(self, aim: Aim, idfs: Mapping[str, float]) -> None:
+        self.aim, self.idfs = aim, idfs
+        self._whole = sum(idfs.values()) or 1.0
+        self._named: dict[str, bool] = {}
+
+    def names(self, speaker: str) -> bool:
+        """Whether it names the speaker."""
+        if speaker not in self._named:
+            self._named[speaker] = not self.idfs.keys().isdisjoint(terms(speaker))
+        return self._named[speaker]
+
+    def share(self, has: Iterable[str]) -> float:
+        """How much of it these words are, 0…1."""
+        return sum(self.idfs[word] for word in has) / self._whole
+
+
+class Known:
+    """Lines that need not be said again, by their words."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._having: dict[str, list[frozenset[str]]] = {}
+        for line in lines:
+            words = frozenset(terms(line))
+            for word in words:
+                self._having.setdefault(word, []).append(words)
+
+    def says(self, text: str, words: frozenset[str]) -> bool:
+        """Whether one line has every word of the sentence, but for how it puts its dates."""
+        undated = _RELATIVE.sub("", text)
+        words = words if undated == text else frozenset(terms(undated))
+        fewest = min((self._having.get(word, []) for word in words), key=len, default=[])
+        return any(words <= line for line in fewest)
+
+
+def _sentences(turn: int, lines: Sequence[Line], rank: float, asks: Asks, known: Known) -> Iterator[FoundSentence]:
+    """The turn's sentences that tell enough and are not known, valued. ``rank`` is the turn's value."""
+    encoding = conf.current().encoding
     for place, (speaker, text, worth) in enumerate(lines):
         words = frozenset(terms(text))
-        answers = aim is POINTED and place and is_question(lines[place - 1][1])
-        if len(words - FILLING) < aim.telling and not answers:
+        if len(words - FILLING) < asks.aim.telling or known.says(text, words):
             continue
-        size = tokens.count(text, encoding)
-        has = tuple(word for word in idfs if word in words)
-        asked, named = sum(idfs[word] for word in has) / whole, not idfs.keys().isdisjoint(terms(speaker))
-        heard = (1 + ASKED * asked) * (1 + (NAMED if named else 0.0))
+        size = tokens.count(text, encoding)  # last, because it costs most
+        has, named = tuple(word for word in asks.idfs if word in words), asks.names(speaker)
+        heard = (1 + asks.aim.asked * asks.share(has)) * (1 + (NAMED if named else 0.0))
         value = rank * heard * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
         yield FoundSentence(turn, place, speaker, text, size, float(value), has, named)
 
@@ -129,12 +162,6 @@ def spread(sentences: Iterable[FoundSentence], enough: int) -> Iterator[FoundSen
     for sentence in sorted(sentences, key=lambda each: (-each.value, each.place)):
         yield replace(sentence, value=sentence.value / (1 + (given / enough) ** 2))
         given += sentence.tokens
-
-
-def said_already(text: str, lines: Iterable[frozenset[str]]) -> bool:
-    """Whether one line has every word of the sentence, but for how it puts its dates. Pure."""
-    words = frozenset(terms(_RELATIVE.sub("", text)))
-    return bool(words) and any(words <= line for line in lines)
 
 
 def choose(sentences: Iterable[FoundSentence], room: int) -> list[FoundSentence]:

@@ -15,7 +15,7 @@ from itertools import chain
 
 from memorybank.language import either, every, pack
 from memorybank.language.dates.spans import MONTHS
-from memorybank.language.terms import FUNCTION, PRAISE, stem, terms, words
+from memorybank.language.terms import FUNCTION, PRAISE, parts, stem, terms, words
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MOST_WORDS = 8_000
@@ -105,7 +105,7 @@ def asked(question: str) -> list[str]:
 
 def about(question: str) -> list[str]:
     """What :func:`asked` finds, without the words of asking itself."""
-    said = {stem(word) for word in words(question) if word not in ASKING}
+    said = {stem(word) for word in parts(question) if word not in ASKING}
     return [word for word in asked(question) if word in said]
 
 
