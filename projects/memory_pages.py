@@ -150,6 +150,10 @@ def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
     people = members.values_list("user__username", flat=True) if opened.may_act else ()
     changes = past.counted(opened.bank, [event.at for event in page], all_of_it=opened.may_act)
     rows = [{**memory_rows.told(event), "change": _change_of(event, changes)} for event in page]
+    named = {fact for row in rows for fact in row["facts"]}
+    there = set(opened.facts.filter(pk__in=named).values_list("pk", flat=True)) if opened.may_act else set()
+    for row in rows:
+        row["facts"] = [fact for fact in row["facts"] if fact in there]
     return opened.shown("activity", {"page": page, "people": people, "rows": rows})
 
 

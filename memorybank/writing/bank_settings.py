@@ -43,7 +43,8 @@ def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, history: bool, 
         if not row.enabled:
             left = 0 if history else before.filter(left_out=False).update(left_out=True)
             row.enabled, row.compress_at, row.version = True, now, row.version + 1
-            log(row, actor, Event.Action.ENABLE, now, **({"left_out": left} if left else {"taken_in": taken_in}))
+            counts = {"left_out": left, "taken_in": taken_in}
+            log(row, actor, Event.Action.ENABLE, now, **{name: count for name, count in counts.items() if count})
         elif taken_in:
             log(row, actor, Event.Action.ENABLE, now, taken_in=taken_in)
         row.save()

@@ -227,6 +227,7 @@ class FactsTest(MemoryPageCase):
 
     def test_it_costs_the_same_with_five_thousand_facts(self) -> None:
         self.remember(self.apollo, "bob", RULE, "c3")
+        services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
         few = {name: self.queries(name) for name in ("memory", "memory-facts", "memory-review", "memory-activity")}
         searched = self.queries("memory-facts", q="zanzibar")
         leaf = self.crane.entry
@@ -235,7 +236,7 @@ class FactsTest(MemoryPageCase):
                     citations=self.crane.citations, speaker=f"p{n % 9}", quarantine="test" if n % 50 == 0 else "")
             for n in range(1, 5001)
         )  # fmt: skip
-        services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
+        services.unpin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
         for name, before in few.items():
             self.assertLessEqual(self.queries(name), before, name)
             self.assertLessEqual(before, LIMIT, name)
@@ -278,6 +279,13 @@ class ActivityTest(MemoryPageCase):
         self.assertContains(page, "<ins>900</ins>")
         self.assertContains(page, "hid")
         self.assertNotContains(page, "zanzibar")
+
+    def test_a_line_that_is_gone_is_no_link(self) -> None:
+        services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
+        why = self.url("memory-why", self.crane.pk)
+        self.assertContains(self.see(self.alice, "memory-activity"), why)
+        services.forget(self.apollo.bank, chat="c0", actor="alice")
+        self.assertNotContains(self.see(self.alice, "memory-activity"), why)
 
 
 class SuperuserTest(MemoryPageCase):
