@@ -54,21 +54,24 @@ def assemble(
     so that every prompt begins with all that the one before it had, up to its notes. A ``checkpoint`` stands where
     the turns stood that it was made of. Of the turns after it the newest ones are kept, whole, as many as fit
     ``context_tokens`` beside an :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not.
-    Raises :class:`InvalidInput` when the message does not fit even without them and without notes.
+    Raises :class:`InvalidInput` when the message does not fit even without all that, and without notes.
     """
     count = count or services.count_tokens
     head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.block.text)
-    standing = list(_spoken(Exchange(checkpoint, "")))
-    last, before = _paragraphs(message, memory.recalled.text), count(head) + 2 * MESSAGE_TOKENS + _cost(standing, count)
-    room = context_tokens - answer_reserve(context_tokens) - before - count(last)
-    if room < 0 and memory.recalled.text:  # a message comes before what is recalled for it
-        memory, room, last = replace(memory, recalled=Text()), room + count(last) - count(message), message
-    if room < 0:
+    earlier, bare = list(_spoken(Exchange(checkpoint, ""))), replace(memory, recalled=Text())
+    # A message comes before what is recalled for it, and that before what was said earlier.
+    for told, standing in ((memory, earlier), (bare, earlier), (bare, [])):
+        last = _paragraphs(message, told.recalled.text)
+        used = count(head) + count(last) + 2 * MESSAGE_TOKENS + _cost(standing, count)
+        room = context_tokens - answer_reserve(context_tokens) - used
+        if room >= 0:
+            break
+    else:
         raise InvalidInput(_too_long(count(message), count(message) + room))
-    kept, used, cut = _that_fit(newest_first, room, count)
+    kept, cost, cut = _that_fit(newest_first, room, count)
     said = chain(standing, chain.from_iterable(map(_spoken, reversed(kept))))
     messages = _alternating([Message(role="system", content=head), *said, Message(role="user", content=last)])
-    return Prompt(messages, memory, before + count(last) + used, len(kept), cut)
+    return Prompt(messages, told, used + cost, len(kept), cut or standing != earlier)
 
 
 def _paragraphs(*parts: str) -> str:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -59,7 +59,7 @@ def shortened(project: Project, chat: Chat, again: Callable[[], Prompt], *, hard
     return again()
 
 
-def _waited(chat: Chat, until: Any) -> bool:
+def _waited(chat: Chat, until: datetime) -> bool:
     """Whether somebody else was at it; returns when that is over, or nobody would wait longer."""
     waited = False
     while (now := timezone.now()) < until and Compaction.objects.running(chat.pk, now):

@@ -117,6 +117,12 @@ class AssemblyTest(TestCase):
         self.assertEqual((made.turns, made.cut), (1, True))
         self.assertFalse(prompt(*turns).cut)
 
+    def test_a_message_that_fits_only_without_the_checkpoint_is_sent_without_it(self) -> None:
+        made = prompt(checkpoint="word " * 300, message="long " * 600, recalled="Notes: …")
+
+        self.assertEqual([m["content"] for m in made.messages[1:]], ["long " * 600])
+        self.assertTrue(made.cut)
+
     def test_it_leaves_no_gap_when_an_old_turn_would_still_fit(self) -> None:
         made = prompt(Exchange("tiny", "tiny"), Exchange("big " * 500, "big"), Exchange("new", "new"), context=120)
 
