@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpResponseBase
+from django.test import RequestFactory
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.urls.resolvers import RoutePattern
 
@@ -127,3 +128,16 @@ class WalkTest(Everything):
             for query in ("?q=a", "?o=1", f"?bank={self.apollo.bank_id}", "?_facets=True", "?tenant__id__exact=1"):
                 with self.subTest(model=model, query=query):
                     self.assert_nothing(self.client.get(self.list_url(model) + query))
+
+    def test_nor_does_an_action_touch_a_row_that_she_chooses_by_hand(self) -> None:
+        events = Event.objects.count(), TenantEvent.objects.count()
+        request = RequestFactory().get("/")
+        request.user = self.charlie
+        for model in registered():
+            for name in admin.site._registry[model].get_actions(request):
+                with self.subTest(model=model, action=name):
+                    self.client.force_login(self.charlie)
+                    chosen = {"action": name, "_selected_action": [self.ours(model).pk], "post": "yes"}
+                    self.assert_nothing(self.client.post(self.list_url(model), chosen, follow=True))
+                    self.assertTrue(model._default_manager.filter(pk=self.ours(model).pk).exists())
+        self.assertEqual((Event.objects.count(), TenantEvent.objects.count()), events)
