@@ -29,11 +29,11 @@ class MomentsForm(forms.Form):
     )
     change = forms.DateTimeField(required=False)
 
-    def given(self, name: str) -> datetime | None:
-        """The moment, if one is given."""
+    def given(self, name: str, now: datetime) -> datetime | None:
+        """The moment, if one is given; nobody knows what will be said later than ``now``."""
         self.is_valid()
         moment: datetime | None = self.cleaned_data.get(name)
-        return moment
+        return moment and min(moment, now)
 
 
 @require_GET
@@ -41,9 +41,9 @@ class MomentsForm(forms.Form):
 def past_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """What the block said then, or what came and went."""
     opened = Opened.by(request, "memory-past", tenant, project)
-    form = MomentsForm(request.GET)
-    at, to, change = (form.given(name) for name in ("at", "to", "change"))
-    kept_since = ToldLine.objects.kept_since(opened.bank, timezone.now())
+    form, now = MomentsForm(request.GET), timezone.now()
+    at, to, change = (form.given(name, now) for name in ("at", "to", "change"))
+    kept_since = ToldLine.objects.kept_since(opened.bank, now)
     shown = form if form.errors else MomentsForm(initial={"at": at, "to": to})  # browsers know no zone there
     more: dict[str, Any] = {"form": shown, "kept_since": kept_since, "zone": timezone.get_current_timezone_name()}
     more["changes"] = past.latest(opened.bank, all_of_it=opened.may_act)

@@ -74,7 +74,9 @@ def drawn(bank: Bank, facts: FactQuerySet, told: Collection[int], *, skip: int, 
 
     ``facts`` are those that may be read, ``told`` those in the block. Four queries.
     """
-    shared = bank.entries.leaves().exclude(chat__private=True).select_related("chat", "parent__parent__parent")
+    # A chat from before memory was on, or of somebody who is left out, is covered without a word.
+    shared = bank.entries.leaves().filter(tokens__gt=0).exclude(chat__private=True)
+    shared = shared.select_related("chat", "parent__parent__parent")
     newest = list(shared.order_by("-period_start", "-first_at", "-pk")[skip : skip + MOST + 1])
     leaves = sorted(newest[:MOST], key=_place)
     shown = set(bank.facts.filter(pk__in=told).values_list("entry", flat=True))

@@ -26,6 +26,7 @@ PAGES = (
     f"{PROJECT}memory/?ask=Who+signs+the+mapping",
     f"{PROJECT}memory/facts",
     f"{PROJECT}memory/timeline",
+    f"{PROJECT}memory/timeline/then?at=2030-01-01T00:00",
     f"{PROJECT}memory/review",
     f"{PROJECT}memory/activity",
     "/t/northwind-clinics/people/",

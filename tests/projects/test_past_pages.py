@@ -71,6 +71,11 @@ class PastTest(MemoryPageCase):
         ToldLine.objects.all().delete()
         self.assertContains(self.see(self.bob, "memory-past"), "Nothing is kept yet")
 
+    def test_of_what_is_to_come_nothing_is_said(self) -> None:
+        page = self.then(self.bob, at=LATER.replace(year=9000))
+        self.assertContains(page, FERRY)
+        self.assertNotContains(page, "9000")
+
     def test_nonsense_is_refused_in_words(self) -> None:
         page = self.see(self.bob, "memory-past", at="yesterday", change="x")
         self.assertContains(page, "Enter a valid date/time.")
