@@ -1,6 +1,6 @@
-"""Fits the weights of what a sentence speaks of: python -m benchmarks.weighing CORPUS_DIR [--talk TURNS.jsonl].
+"""Fits the weights of what a sentence speaks of: python -m benchmarks.weighing [CORPUS_DIR] [--talk TURNS.jsonl].
 
-CORPUS_DIR holds attacks.jsonl and harmless.jsonl ({"text"}), beside which the corpora of the tests are read; TURNS.jsonl
+The corpora of the tests are read, and beside them attacks.jsonl and harmless.jsonl ({"text"}) of CORPUS_DIR; TURNS.jsonl
 is talk of any kind, as ``import_chats`` takes it, none of which is an attack. Logistic regression on the topics of a
 sentence (or two) and on their pairs; of an attack the heaviest sentence counts, of the others each. What can only be
 said of people (``AGAINST``) never adds, all else never takes away, so that nobody hides an attack behind more words.
@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from memorybank.safety.directions import TOPICS, spoken_of
+from memorybank.safety.disguises import undisguised
 from memorybank.safety.weighing import WEIGHTS
 
 from .attacks import read
 
 Rows = np.ndarray
-#: Those who are called so in the corpora wrote them.
+#: Those who are called so in the corpora wrote the attacks.
 AUTHORS = "mallory bob dana"
-AGAINST = frozenset(["once", "us", "inquires", "cited"])
+AGAINST = frozenset(["once", "us", "me", "did", "bot", "lesson", "inquires", "cited"])
 CORPUS = Path("tests/memorybank/corpus")
 PAIRS = list(combinations(range(len(TOPICS)), 2))
 NAMES = [*TOPICS, *(f"{TOPICS[one]} {TOPICS[other]}" for one, other in PAIRS)]
@@ -33,9 +34,9 @@ L1, L2, TALK = 0.0002, 0.001, 0.2
 ROUNDS, STEPS, STEP = 4, 200, 0.03
 
 
-def rows(text: str) -> Rows:
+def rows(text: str, by: str = "") -> Rows:
     """A row for each sentence, each two and each language of a text: what it speaks of, and which two together."""
-    spoken = list(dict.fromkeys(spoken_of(text, AUTHORS))) or [frozenset()]
+    spoken = list(dict.fromkeys(spoken_of(undisguised(text), by))) or [frozenset()]
     alone = np.array([[topic in each for topic in TOPICS] for each in spoken], dtype=np.float32)
     return np.concatenate([alone, *(alone[:, [one]] * alone[:, [other]] for one, other in PAIRS)], axis=1)
 
@@ -73,7 +74,7 @@ def lines(name: str) -> list[str]:
 def main() -> None:
     """Fit them and write them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", type=Path, metavar="CORPUS_DIR")
+    parser.add_argument("corpus", type=Path, metavar="CORPUS_DIR", nargs="?", default=CORPUS)
     parser.add_argument("--talk", type=Path, action="append", default=[], metavar="TURNS.jsonl")
     given = parser.parse_args()
     attacks = [
@@ -87,7 +88,7 @@ def main() -> None:
     known, heard = [np.concatenate([rows(text) for text in texts or [""]]) for texts in (harmless, talk)]
     heard = heard[heard[:, : len(TOPICS)].sum(axis=1) >= FEWEST]
     count = np.r_[np.ones(len(known)), np.full(len(heard), TALK)]
-    weights, bias = fitted([rows(text) for text in attacks], np.concatenate([known, heard]), count)
+    weights, bias = fitted([rows(text, AUTHORS) for text in attacks], np.concatenate([known, heard]), count)
     told = {"": bias, **dict(zip(NAMES, weights.tolist(), strict=True))}
     table = "\n".join(f'"{name}" = {round(100 * weight)}' for name, weight in told.items() if round(100 * weight))
     WEIGHTS.write_text(f"# Hundredths, by topics; written by benchmarks/weighing.py.\n[weights]\n{table}\n")

@@ -79,20 +79,22 @@ class Directions:
     Words and phrases, without accents. "answer*" is every word that begins so, "*" alone up to three words.
     """
 
-    #: Whom it is told: the model by its names, "you", and how a note to somebody begins.
+    #: Whom it is told: the model by its names, "you", how a note to somebody begins, and what the model is to do.
     model: Words = ()
     you: Words = ()
     call: Words = ()
-    #: What a model was told before, that it came before, that it shall be no more, and that it is out of date.
+    duty: Words = ()
+    #: What a model was told before, and that it shall be no more.
     orders: Words = ()
-    before: Words = ()
     drop: Words = ()
-    over: Words = ()
-    #: That something holds always, when somebody asks; verbs of saying; the model's answers.
+    #: That something holds always, from now on, when somebody asks, whoever it is; the model's answers, and what they
+    #: shall say.
     always: Words = ()
+    onward: Words = ()
     asked: Words = ()
-    say: Words = ()
+    whoever: Words = ()
     answers: Words = ()
+    relay: Words = ()
     #: Being somebody else; having no limits.
     persona: Words = ()
     unbound: Words = ()
@@ -102,25 +104,26 @@ class Directions:
     waive: Words = ()
     #: Somebody whose word is to be taken for true, approved or law.
     trust: Words = ()
-    #: Tools and running them; verbs of remembering, for every chat; not telling, and whom not.
-    tools: Words = ()
+    #: Verbs of remembering, for every chat; not telling; that it is otherwise, and known to be.
     keep: Words = ()
     chats: Words = ()
     conceal: Words = ()
-    users: Words = ()
-    #: Obligation without anybody who is obliged; putting somebody or something before others; that all is well.
-    must: Words = ()
+    despite: Words = ()
+    #: Putting somebody or something before others, or naming nobody else; that all is well; what a model writes.
     favour: Words = ()
+    only: Words = ()
     rosy: Words = ()
-    #: What readers should see to be safe: warnings, complaints, sources, second signatures; and what a model writes.
-    guard: Words = ()
     output: Words = ()
-    #: Calling itself a memory, a setting, a rule; the project it is for; rights and approvals; whoever writes.
+    #: Calling itself a memory, a setting, a rule; the project it is for; rights and approvals.
     memo: Words = ()
     decree: Words = ()
     here: Words = ()
     grant: Words = ()
-    me: Words = ()
-    #: What speaks against a rule for a model: a wish for this once, and "we".
+    #: What speaks against a rule for a model: a wish for this once, "we", "I", that it is done, that it is about a
+    #: product, and that it is a lesson, a story, or a warning of fraud.
     once: Words = ()
     us: Words = ()
+    me: Words = ()
+    did: Words = ()
+    bot: Words = ()
+    lesson: Words = ()

@@ -1,8 +1,8 @@
 """Whether a text tells a model what to do: by what it speaks of, sentence by sentence, in the words of each language.
 
 No word is an attack. "Always" and "answer" are not, nor "the assistant"; but somebody who says always, answer and
-whenever they ask in one sentence lays down rules for a model. What makes a rule when it comes together is listed here;
-what weighs enough together is weighed; the words are in the packs.
+whenever they ask in one sentence lays down rules for a model. What is spoken of together is weighed; the words are in
+the packs.
 """
 
 import re
@@ -25,45 +25,10 @@ STANDING = "commands every future answer"
 REVEAL = "asks for hidden prompts or secrets"
 TRUST = "has somebody believed or obeyed"
 WAIVER = "frees a model from asking or checking"
-ORDER = "has a model use a tool"
 KEEPING = "has something kept for every chat"
 CONCEALMENT = "hides something from the user"
 FAVOUR = "has something preferred in every answer"
 MANY = "speaks of much that only a model is told"
-#: Why, and what a sentence speaks of then: the entries of ``Directions``.
-RULES = tuple(
-    (why, frozenset(needs.split()))
-    for why, together in {
-        OVERRIDE: (
-            "drop orders before", "drop orders model", "drop orders you", "drop orders always", "drop model always",
-            "over orders you", "over orders model", "over orders always",
-        ),
-        PERSONA: (
-            "persona unbound", "persona answers", "persona chats", "persona say you",
-            "unbound answers", "unbound model say",
-        ),
-        STANDING: (
-            "always asked say", "answers always you", "answers model you",
-            "call model say", "call model always", "call model reveal",
-
-        ),
-        REVEAL: (
-            "reveal secret orders always", "reveal secret model", "reveal secret answers",
-        ),
-        WAIVER: ("model waive", "call waive", "trust waive"),
-        TRUST: ("model trust", "answers trust", "chats trust keep", "trust you always"),
-        ORDER: (
-            "tools model always", "tools waive say", "tools waive always",
-            "away model reveal", "away answers", "away always reveal",
-        ),
-        KEEPING: ("keep chats you", "keep chats model", "keep chats always", "keep chats call", "keep chats drop"),
-        CONCEALMENT: (
-            "conceal answers", "conceal always you", "conceal call",
-        ),
-    }.items()
-    for needs in together
-)  # fmt: skip
-
 SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 # Scripts whose words are not parted, or carry their particles before or behind them: there a word is found anywhere.
 ATTACHED = "\u0600-\u06ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
@@ -71,8 +36,12 @@ WORD = re.compile(rf"[^\W_{ATTACHED}]+")
 PART = re.compile(r"[^\W_]+\*?|\*")
 RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
 GAP, SHORTEST_STEM = 3, 2
-#: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words, and others in their place;
-#: markup and data that nobody types into a chat; a question; a quotation behind its source.
+#: A language counts that has this share of the topics of the one that has most: words mean other things elsewhere.
+LEAST = 0.7
+#: Where a lesson is spoken of so many characters before or behind a quotation, it is an example.
+LESSON, AROUND = "lesson", 120
+#: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words; markup and data that nobody
+#: types into a chat; a question; a quotation behind its source.
 ANY = ""
 SIGNS = {
     "away": re.compile(
@@ -80,9 +49,6 @@ SIGNS = {
         r"(?<![\w/.@-])(?:[\w-]{1,40}\.){1,4}(?:example|com|net|org|io|dev|app|info|co|ai|eu|xyz|link)/\S"
     ),
     "dictated": re.compile(r"[\"“„«「『][^\"“”„«»「」『』]{4,200}[\"”“»」』]"),
-    "swap": re.compile(
-        r"[\"“„«「'][^\"“”„«»「」']{2,40}[\"”“»」'] ?\w{0,8} ?[\"“„«「'][^\"“”„«»「」']{2,40}[\"”“»」']"
-    ),
     "form": re.compile(
         r"<!--|-->|display ?: ?none|font-size ?: ?0|^</?\w[^<>]{0,80}>"
         r"|^\W{0,3}\[[^\]]{2,30}\]|[\"']\w{2,20}[\"'] ?: ?[\[{\"']|^(?://|/\*|#|>) "
@@ -97,13 +63,13 @@ SIGNS = {
 #: Whoever speaks of himself by his name, in more words than a signature has, speaks for himself as of somebody else.
 SELF, SIGNATURE = "self", 3
 TOPICS = (*(each.name for each in fields(Directions)), *SIGNS, SELF)
-#: What the heaviest topic of a sentence says of it, where no rule does.
+#: What the heaviest topic of a sentence says of it.
 REASONS = {
     topic: why
     for why, named in {
-        OVERRIDE: "drop orders over before", PERSONA: "persona unbound", REVEAL: "reveal secret away",
+        OVERRIDE: "drop orders", PERSONA: "persona unbound", REVEAL: "reveal secret away",
         WAIVER: "waive", TRUST: "trust grant self", KEEPING: "keep chats memo", CONCEALMENT: "conceal",
-        FAVOUR: "favour", STANDING: "always answers output",
+        FAVOUR: "favour only", STANDING: "always onward answers output duty relay whoever",
     }.items()
     for topic in named.split()
 }  # fmt: skip
@@ -134,7 +100,7 @@ def direction(text: str, by: str = "") -> str:
 
 
 def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
-    """What each sentence speaks of in each language; two neighbouring ones are read together, too."""
+    """What each sentence speaks of in the languages it has most of; two neighbouring ones are read together, too."""
     names = frozenset(WORD.findall(folded(by)))
     spoken = [topics(sentence, names) for sentence in SENTENCE.split(text) if sentence.strip()]
     for found in (*spoken, *(one | other for one, other in pairwise(spoken))):
@@ -142,7 +108,18 @@ def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
         for language, topic in found:
             named[language].add(topic)
         signs = named.pop(ANY, set())
-        yield from (frozenset(each | signs) for each in named.values() or [set()])
+        most = max(map(len, named.values()), default=0)
+        yield from (frozenset(each | signs) for each in named.values() or [set()] if len(each) >= LEAST * most)
+
+
+def used(text: str) -> str:
+    """``text`` without what it quotes to speak about it: in lessons, stories, and warnings of fraud. Linear."""
+
+    def shown(quoted: re.Match[str]) -> str:
+        around = text[max(0, quoted.start() - AROUND) : quoted.start()], text[quoted.end() : quoted.end() + AROUND]
+        return "" if any(topic == LESSON for _, topic in topics(" ".join(around))) else quoted[0]
+
+    return SIGNS["dictated"].sub(shown, text)
 
 
 def topics(sentence: str, names: Collection[str] = ()) -> frozenset[Topic]:
@@ -161,10 +138,9 @@ def topics(sentence: str, names: Collection[str] = ()) -> frozenset[Topic]:
 
 
 def _told(spoken: Collection[str]) -> str:
-    """Why what is spoken of makes a rule: it is one of ours, or weighs enough."""
-    why = next((why for why, needs in RULES if needs <= set(spoken)), "")
-    if why or not is_heavy(spoken):
-        return why
+    """Why what is spoken of tells a model what to do; "" if it weighs too little."""
+    if not is_heavy(spoken):
+        return ""
     return next((REASONS[topic] for topic in heaviest(spoken) if topic in REASONS), MANY)
 
 

@@ -1,4 +1,4 @@
-"""What a model would read in a text: beneath hidden characters, escapes, markup, digits for letters, and base64."""
+"""What a model would read in a text: beneath hidden signs, escapes, markup, look-alikes, digits in words, base64."""
 
 import re
 import unicodedata
@@ -7,6 +7,7 @@ from html import unescape
 
 from memorybank.language import plain
 from memorybank.language.characters import unjoined
+from memorybank.language.lookalikes import LETTERS, folded, is_mixed
 
 _TAGS = 0xE0000  # invisible copies of ASCII, used to smuggle text past people
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|%([2-7][0-9a-fA-F])")
@@ -35,8 +36,9 @@ def undisguised(text: str) -> str:
     shown = _EMPHASIS.sub("", text)
     joined = [_JOINTS.sub("", shown)] if len(_JOINTS.findall(shown)) > 1 else []
     lettered = [shown.translate(_LETTERS)] if len(_SPELT_WITH_DIGITS.findall(shown)) > 1 else []
+    latin = [folded(shown)] if any(map(is_mixed, LETTERS.findall(shown))) else []
     decoded = (_decoded(match) for match in _ENCODED.findall(text)[:_MOST_ENCODED])
-    return "\n".join([shown, *joined, *lettered, *backwards, *filter(None, decoded)])
+    return "\n".join([shown, *joined, *lettered, *latin, *backwards, *filter(None, decoded)])
 
 
 def _decoded(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from memorybank.language import Words, either, filled, packs
 from memorybank.language.guards import Instructions
-from memorybank.safety.directions import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction
+from memorybank.safety.directions import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction, used
 from memorybank.safety.disguises import undisguised
 
 ROLE = "forges a role, heading or control token"
@@ -26,7 +26,7 @@ def reason(text: str) -> str:
     shown = undisguised(text)
     if _SHOUTED.search(shown):
         return ROLE
-    folded = shown.casefold()
+    folded = used(shown).casefold()
     return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or direction(shown)
 
 
@@ -49,7 +49,7 @@ def commands(text: str, by: str = "") -> str:
     With marks alone it may be talk about marks.
     """
     shown = undisguised(text)
-    folded = shown.casefold()
+    folded = used(shown).casefold()
     found = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
     return next(found, "") or direction(shown, by)
 

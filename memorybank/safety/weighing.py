@@ -12,7 +12,7 @@ from pathlib import Path
 
 WEIGHTS = Path(__file__).with_name("weights.toml")
 #: What is held back must weigh more than this: who holds back what is harmless harms memory.
-HEAVY = 1.0
+HEAVY = 0.8
 
 
 def is_heavy(topics: Collection[str]) -> bool:
