@@ -20,10 +20,9 @@ from memorybank.models import Bank, Chat, Checkpoint, LLMCall, Output, ledgered
 from . import compacting
 from .chat import Exchange, Prompt, assemble
 from .models import Conversation, GivenWith, Project
+from .titles import title_of
 
 logger = logging.getLogger(__name__)
-
-TITLE_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def reply(project: Project, chat: Chat, message: str, author: str, key: str = ""
         question=message,
         status=Output.Status.PENDING if model else Output.Status.OK,
         key=uuid4().hex if taken or not key else key,
-        title="" if model else _title(message),
+        title="" if model else title_of(message),
     )
     return _ask(project, chat, model, prompt, asked)
 
@@ -180,7 +179,7 @@ def _completed(bank: Bank, prompt: Prompt, asked: Output, completion: llm.Comple
     """The message as it stands now, with what it was given with; if another attempt was first, with that answer."""
     answer = completion.text if completion else ""
     with transaction.atomic():
-        output = services.complete(bank, asked, answer=answer, title=_title(asked.question))
+        output = services.complete(bank, asked, answer=answer, title=title_of(asked.question))
         # A retry that was answered first has this row already.
         GivenWith.objects.get_or_create(
             output=output,
@@ -195,8 +194,3 @@ def _completed(bank: Bank, prompt: Prompt, asked: Output, completion: llm.Comple
     if completion and output.answer != answer:
         logger.info("output %s: answered by another attempt; the answer that came later is not kept", output.pk)
     return output
-
-
-def _title(message: str) -> str:
-    line = next(iter(message.strip().splitlines()), "").strip()
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"

@@ -14,6 +14,7 @@ from memorybank.models import Output
 from . import trail
 from .lines import BadLineError, ImportLine, bad_line
 from .models import Conversation, Project, Tenant
+from .titles import titled
 from .transcripts import names_of_members, spoken
 
 #: Lines recorded in one transaction, and about how much of them is held in memory.
@@ -109,7 +110,7 @@ def _record(project: Project, lines: Sequence[ImportLine], now: datetime) -> lis
     with transaction.atomic():
         members = names_of_members(project) if any(line.transcript for line in lines) else frozenset()
         new = [spoken(line.output, members) if line.transcript else line.output for line in lines]
-        outputs = services.record_many(project.bank, new, now=now)
+        outputs = services.record_many(project.bank, titled(new), now=now)
         _own(project, [output for output in outputs if output])
     return [output is not None for output in outputs]
 

@@ -16,6 +16,7 @@ from django.db import DataError, OperationalError, connection
 from django.test import TestCase
 from django.utils.timezone import now
 
+from memorybank import services
 from memorybank.models import Bank, Chat, Output
 from projects.importing import BATCH
 from projects.models import Conversation, Membership, Project, Role, Tenant
@@ -124,6 +125,26 @@ class TestGoodFiles(ImportCase):
         self.assertEqual((output.key, output.status, output.messages), ("m-1", "blocked", [tool]))
         self.assertEqual((output.chat.key, output.chat.title, output.author), ("c1", "Billing", "ann"))
         self.assertEqual(output.created_at.isoformat(), "2026-03-02T10:00:00+00:00")
+
+    def test_a_chat_is_named_after_its_first_message_that_is_answered(self) -> None:
+        long = {**GOOD, "chat": "c2", "question": "\n " + "Which database? " * 9 + "\nA second line."}
+        failed = {**GOOD, "status": "error", "question": "Who failed?"}
+        self.take(failed, GOOD, {**GOOD, "question": "And who has it?"}, long, {**GOOD, "chat": "c3"})
+        self.take(
+            {**GOOD, "chat": "c3", "title": "Named later"},
+            {**GOOD, "chat": "c4"},
+            {**GOOD, "chat": "c4", "title": "Named"},
+        )
+        titles = dict(Chat.objects.values_list("key", "title"))
+        self.assertEqual((titles["c1"], titles["c3"], titles["c4"]), (GOOD["question"], GOOD["question"], "Named"))
+        self.assertTrue(titles["c2"].startswith("Which database?") and len(titles["c2"]) <= 80)
+
+    def test_erasing_a_turn_takes_the_title_and_importing_it_again_does_not_bring_it_back(self) -> None:
+        lines = [{**GOOD, "id": "m-1"}, {**GOOD, "id": "m-2", "question": "Another."}]
+        self.take(*lines)
+        services.forget(Bank.objects.get(), output=Output.objects.get(key="m-1").pk, actor="ann")
+        self.take(*lines)
+        self.assertEqual(Chat.objects.get().title, "")
 
     def test_enable_switches_on_the_projects_of_the_file_and_no_others(self) -> None:
         self.take(GOOD)

@@ -1,0 +1,25 @@
+"""A chat's title: the first line of its first message that is answered, unless it was given one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memorybank.models import Output
+from memorybank.services import NewOutput
+
+TITLE_CHARS = 80
+
+
+def title_of(message: str) -> str:
+    """The first line of ``message``, at most ``TITLE_CHARS`` long."""
+    line = next(iter(message.strip().splitlines()), "").strip()
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+def titled(outputs: Sequence[NewOutput]) -> list[NewOutput]:
+    """The outputs with a title for each chat that none of them names."""
+    named = {new.chat_key for new in outputs if new.title}
+    return [replace(new, title=_own(new)) if new.chat_key not in named else new for new in outputs]
+
+
+def _own(new: NewOutput) -> str:
+    return title_of(new.question) if new.status == Output.Status.OK else ""
