@@ -1,6 +1,6 @@
 """The part of the public face that has work done: in the foreground, or by the workers at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from django.utils import timezone
@@ -24,11 +24,16 @@ def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime | 
     return bank_settings.retry_parked(bank, actor=actor, chat_key=chat_key, now=now or timezone.now())
 
 
-def ask(bank: Bank, kind: Job.Kind, *, actor: str, now: datetime | None = None) -> Job:
-    """Have the workers do something at once; the job says how far they are. Raises :class:`InvalidInput`."""
+def ask(
+    bank: Bank, kind: Job.Kind, *, chats: Collection[int] | None = None, actor: str, now: datetime | None = None
+) -> Job:
+    """Have the workers do something at once, for all ``chats`` (ids) or some; the job says how far they are.
+
+    Raises :class:`InvalidInput`.
+    """
     from memorybank.writing import jobs
 
-    return jobs.ask(bank, kind, actor=actor, now=now or timezone.now())
+    return jobs.ask(bank, kind, chats=chats, actor=actor, now=now or timezone.now())
 
 
 def run(

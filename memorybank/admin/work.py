@@ -1,5 +1,6 @@
 """Chats, model calls and events: what waits, what failed, what it cost, who did what."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from memorybank import services
+from memorybank.exceptions import InvalidInput
 from memorybank.models import Chat, Event, Job, LLMCall, MaskedValue
 
 from .scoping import BankFilter, BankScoped, SetFilter
@@ -36,7 +38,7 @@ class ChatAdmin(BankScoped):
     ordering = ["-last_output_at", "-pk"]
     fields = ["state", "last_error", "name", "key", "of_bank", "private", "last_output_at", "pending_outputs"]
     fields += ["summarised_through", "due_at", "leased_until", "attempts", "failed_since", "parked_at"]
-    actions = ["retry_parked"]
+    actions = ["summarise_now", "retry_parked"]
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
@@ -60,6 +62,18 @@ class ChatAdmin(BankScoped):
     @admin.display(description="chat", ordering="key")
     def name(self, chat: Chat) -> str:
         return "private chat" if chat.private else str(chat)
+
+    @admin.action(description="Summarise the selected chats now", permissions=["view"])
+    def summarise_now(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
+        actor, chosen = request.user.get_username(), defaultdict(list)
+        for chat in queryset:
+            chosen[chat.bank].append(chat.pk)
+        try:
+            for bank, chats in chosen.items():
+                services.ask(bank, Job.Kind.SUMMARISE, chats=chats, actor=actor)
+            self.message_user(request, "Asked for. The next sweep begins with it.", messages.SUCCESS)
+        except InvalidInput as error:
+            self.message_user(request, str(error), messages.ERROR)
 
     @admin.action(description="Retry the selected parked chats", permissions=["view"])
     def retry_parked(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:

@@ -3,6 +3,7 @@
 Nothing here does the work, so a worker that dies takes no job with it: what is marked is found by the next sweep.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from math import ceil
 
@@ -19,17 +20,19 @@ from memorybank.writing import spending
 Kind = Job.Kind
 
 
-def ask(bank: Bank, kind: Job.Kind, *, actor: str, now: datetime) -> Job:
-    """Have it done; the job that is at it already, if there is one. :class:`InvalidInput` if it cannot be done."""
+def ask(bank: Bank, kind: Job.Kind, *, chats: Collection[int] | None = None, actor: str, now: datetime) -> Job:
+    """Have it done, in all ``chats`` (ids) or these. If a job is at it already, that one takes what has come since.
+
+    Raises :class:`InvalidInput` if it cannot be done.
+    """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         _require_possible(row, kind, now)
-        if job := row.jobs.open().filter(kind=kind).first():
-            return job
-        job = Job(bank=row, kind=kind, asked_by=actor[:200], asked_at=now)
-        _mark(job)
-        job.total = _left(job)
-        job.save()
+        at_it = row.jobs.open().filter(kind=kind).first()
+        job = at_it or Job(bank=row, kind=kind, asked_by=actor[:200], asked_at=now)
+        _mark(job, chats)
+        job.total = max(job.total, _left(job))
+        job.save(update_fields=["total"] if at_it else None)  # how far it is, a worker may be saying
         # What waits to be settled has waited since before; a version of its own makes the block anew, too.
         again = {"version": F("version") + 1} if kind == Kind.REBUILD else {}
         Bank.objects.filter(pk=row.pk).update(compress_at=now, settled_at=None, **again)
@@ -55,14 +58,14 @@ def _require_possible(bank: Bank, kind: Job.Kind, now: datetime) -> None:
         raise InvalidInput("The monthly cap is reached: what a model wrote would be replaced by what is extracted.")
 
 
-def _mark(job: Job) -> None:
+def _mark(job: Job, chats: Collection[int] | None) -> None:
     """Make the work due."""
-    chats = Chat.objects.filter(bank=job.bank)
+    own = Chat.objects.filter(bank=job.bank) if chats is None else Chat.objects.filter(bank=job.bank, pk__in=chats)
     match job.kind:
         case Kind.SUMMARISE:
-            chats.waiting().filter(private=False, parked_at=None).update(due_at=job.asked_at)
+            own.waiting().filter(private=False, parked_at=None).update(due_at=job.asked_at)
         case Kind.RETRY:
-            chats.parked().retry(job.asked_at)
+            own.parked().retry(job.asked_at)
         case Kind.REBUILD:  # an absorbed digest is told nowhere
             job.bank.entries.digests().filter(parent=None).update(stale=True)
 

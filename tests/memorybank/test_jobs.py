@@ -65,6 +65,20 @@ def test_who_asks_twice_asks_for_one_job_and_nothing_to_do_is_done_at_once() -> 
 
 
 @pytest.mark.usefixtures("no_model")
+def test_some_chats_are_hurried_alone_and_a_job_takes_what_has_come_since() -> None:
+    bank = make_bank()
+    for number in range(3):
+        say(bank, f"c{number}", sentence(number))
+    one, other = (Chat.objects.get(key=key).pk for key in ("c0", "c1"))
+    job = services.ask(bank, Kind.SUMMARISE, chats=[one], actor="alice", now=MONDAY)
+    assert job.total == 1
+    assert services.ask(bank, Kind.SUMMARISE, chats=[other], actor="bob", now=MONDAY + MINUTE / 2).total == 2
+    work(bank, MONDAY + MINUTE)
+    assert percent(job) == 100
+    assert Chat.objects.get(pending_outputs=1).key == "c2"
+
+
+@pytest.mark.usefixtures("no_model")
 def test_memory_that_is_off_does_nothing() -> None:
     with pytest.raises(InvalidInput, match="off"):
         ask(make_bank(enabled=False), Kind.COMPRESS)

@@ -87,6 +87,13 @@ class AskTest(AdminCase):
         self.assertNotIn("Refresh", page.headers)
         self.assertContains(self.client.get(self.list_url(Job)), "done")
 
+    def test_some_chats_are_chosen_in_the_list(self) -> None:
+        chosen = {"action": "summarise_now", "_selected_action": [Chat.objects.get().pk]}
+        self.assertContains(self.client.post(self.list_url(Chat), chosen, follow=True), "Asked for.")
+        self.assertEqual((Job.objects.get().total, Job.objects.get().asked_by), (1, "alice"))
+        services.disable(self.apollo.bank, actor="alice", now=NOON)
+        self.assertContains(self.client.post(self.list_url(Chat), chosen, follow=True), "Memory is off")
+
     def test_what_cannot_be_is_said_in_one_line(self) -> None:
         services.disable(self.apollo.bank, actor="alice", now=NOON)
         page = self.client.post(self.address, {"job": "compress"}, follow=True)
