@@ -194,7 +194,7 @@ def _notes(
         found = extracts.notes(turns, budget.notes, encoding)
         report.part(1, 1)
         known = work.known or extracts.goal(turns)
-        return fitted([*known, *found], budget.notes, encoding), EXTRACTIVE
+        return fitted(extracts.current([*known, *found]), budget.notes, encoding), EXTRACTIVE
     thin = thinned(turns, budget.read, encoding)
     data = transcript.items(thin, encoding=encoding)
     beside = Shown(work.known, _tail(work, budget))

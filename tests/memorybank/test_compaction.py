@@ -122,6 +122,13 @@ class TestNotes:
         assert list(by_section([])) == list(SECTIONS)
         assert by_section([Note("next", "a"), Note("next", "b")])["next"] == ["a", "b"]
 
+    def test_without_a_model_what_is_said_to_be_replaced_is_no_note(self) -> None:
+        old = Note("decision", "marta: Decision: Ledgerline will use MySQL 8, because ops runs six MySQL instances.")
+        new = Note("decision", "priya: We revised the database decision: PostgreSQL 16 instead of MySQL 8.")
+        other = Note("context", "marta: The ops team runs six servers.")
+        assert extracts.current([old, other, new]) == [other, new]
+        assert extracts.current([new, old]) == [new, old]
+
     def test_without_a_model_sentences_are_noted_by_their_signs(self) -> None:
         said = turn(("user", "Move billing to Postgres\nWe decided to use Postgres 16 for the billing service."))
         assert extracts.goal([said]) == [Note("goal", "Move billing to Postgres")]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from memorybank.core import extraction
+from memorybank.core import extraction, superseding
 from memorybank.core.compaction.notes import Note
 from memorybank.core.turns import Turn
 
@@ -14,6 +14,18 @@ def notes(turns: Sequence[Turn], room: int, encoding: str) -> list[Note]:
     """The sentences worth keeping, at most ``room`` tokens of them; what was asked first is the goal."""
     drafts = extraction.extract(turns, encoding=encoding, share=0.4, most=room)
     return [Note(SECTION_OF[draft.kind], f"{draft.speaker}: {draft.text}") for draft in drafts]
+
+
+def current(notes: Sequence[Note]) -> list[Note]:
+    """The notes without those of a value that a later one says outright is replaced."""
+    over: set[int] = set()
+    for at, newer in enumerate(notes):
+        for replacement in superseding.replacements(newer.text):
+            for before, older in enumerate(notes[:at]):
+                decided = older.section == "decision"
+                if superseding.is_replaced(older.text, newer.text, replacement, decided=decided):
+                    over.add(before)
+    return [note for at, note in enumerate(notes) if at not in over]
 
 
 def goal(turns: Sequence[Turn]) -> list[Note]:
