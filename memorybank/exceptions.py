@@ -63,6 +63,12 @@ class LLMTooLong(LLMRejected):
     """The prompt is longer than the model reads: a shorter one may be answered."""
 
 
+class Unusable(LLMRejected):
+    """The model answered, but not one line of it may be kept. It was paid for all the same."""
+
+    outcome = "unusable"
+
+
 class NotCompacted(MemoryBankError):
     """A chat was not shortened and is as it was; the message says why, with its tokens."""
 

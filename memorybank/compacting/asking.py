@@ -18,7 +18,7 @@ from memorybank.core.compaction.notes import Note, fitted, parse, proved
 from memorybank.core.compaction.planning import Budget
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
-from memorybank.exceptions import LLMRejected
+from memorybank.exceptions import LLMRejected, Unusable
 from memorybank.language import tokens
 from memorybank.llm import LLM, Message, prompt_files
 from memorybank.models import Bank, LLMCall, ledgered
@@ -30,12 +30,6 @@ PROMPT = "compact"
 WORDS_A_LINE, TOKENS_A_WORD = 16, 4 / 3
 #: Parts are told twice over what the notes may hold, all together: joining them unites and drops.
 GENEROUS = 2
-
-
-class Unusable(LLMRejected):
-    """The model answered, but not one line of it may be kept. It was paid for all the same."""
-
-    outcome = "unusable"
 
 
 @dataclass(frozen=True, slots=True)

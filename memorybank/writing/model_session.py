@@ -12,7 +12,7 @@ from datetime import datetime
 from memorybank import conf, llm
 from memorybank.core.transcript import SourceItem, fence
 from memorybank.core.validation import Line, accept
-from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.exceptions import LLMError, LLMMisconfigured, LLMUnavailable, Unusable
 from memorybank.llm import prompt_files
 from memorybank.llm.base import LLM, Completion, Message
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
@@ -78,12 +78,6 @@ class Session:
 
 class BackingOff(LLMUnavailable):
     """No call was made, because an earlier one failed."""
-
-
-class Unusable(LLMRejected):
-    """The model answered, but not one line of it may be kept. It was paid for all the same."""
-
-    outcome = "unusable"
 
 
 def _usable(answer: Completion, prompt: Prompt, shown: Sequence[SourceItem]) -> list[Line]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from memorybank.core.transcript import INDENT
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import plain, tokens
 
@@ -11,7 +12,6 @@ SHARES = (0, 10, 20, 50, 100)
 #: Tokens; fewer of somebody's own words tell nothing.
 FEWEST = 40
 LEFT_OUT = "[…]"
-INDENT = "\n    "
 
 
 @dataclass(frozen=True, slots=True)

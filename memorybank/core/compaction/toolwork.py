@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memorybank.core.compaction.planning import INDENT, cut
+from memorybank.core.compaction.planning import cut
+from memorybank.core.transcript import INDENT
 from memorybank.language import plain
 
 #: Tokens of the results of one turn; of longer ones the middles are left out.
