@@ -109,7 +109,9 @@ class TenantTrailTest(AdminCase):
         event = TenantEvent.objects.get()
         with self.assertRaises(AppendOnly):
             event.delete()
-        self.assertContains(self.client.get(self.list_url(TenantEvent)), "vera")
+        own = f"{self.list_url(TenantEvent)}?tenant__id__exact={self.acme.pk}"
+        self.assertContains(self.client.get(reverse("people", args=["acme"])), f'href="{own}"')
+        self.assertContains(self.client.get(own), "vera")
         self.assertEqual(self.client.post(self.change_url(event), {"actor": "nobody"}).status_code, 403)
         self.client.force_login(self.charlie)
         self.assertNotContains(self.client.get(self.list_url(TenantEvent)), "vera")
