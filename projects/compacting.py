@@ -85,11 +85,14 @@ def as_json(made: Checkpoint | None) -> dict[str, str] | None:
 
 
 def how_far(chat: Chat) -> dict[str, Any]:
-    """Whether somebody shortens the chat now, and how far that is."""
-    running = Compaction.objects.running(chat.pk, timezone.now())
+    """Whether somebody shortens the chat now, and how far that is; or why it has just come to nothing."""
+    row, now = Compaction.objects.filter(chat=chat).first(), timezone.now()
+    running = row if row and row.leased_until and row.leased_until > now else None
+    failed = row and not running and row.retry_at and row.retry_at > now
     return {
         "percent": running.percent if running else None,
         "stage": said(running) if running else "",
+        "problem": row.error if row and failed else "",
     }
 
 

@@ -154,6 +154,7 @@ class TestByItself(LongChat):
     def test_where_that_fails_it_is_answered_from_the_newest_turns_and_not_tried_each_time(self) -> None:
         scripted().answer = "Sorry, no."
         self.assertEqual(self.say(self.alice, self.chat, "Well?").json()["answer"], "Sorry, no.")
+        self.assertIn("This chat could not be compacted just now. The model failed", self.page())
         calls = len(scripted().history)
         self.assertGreater(calls, 1)
         self.say(self.alice, self.chat, "Well?")
@@ -196,7 +197,7 @@ class TestMeanwhile(LongChat):
         assert held
         held.note(timezone.now() + HOUR, percent=42, stage="parts", done=3, of=7)
         told = self.client.get(self.chat_url(self.chat, "compaction")).json()
-        self.assertEqual(told, {"percent": 42, "stage": "taking notes, 3 of 7", "checkpoint": None})
+        self.assertEqual(told, {"percent": 42, "stage": "taking notes, 3 of 7", "problem": "", "checkpoint": None})
         self.assertIn("42 %, taking notes, 3 of 7", self.page())
         self.assertNotIn('compaction" hidden', self.page())
         held.release()
