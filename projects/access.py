@@ -34,6 +34,8 @@ NEEDED = {
     "retry": Role.MEMBER,
     "remember": Role.MEMBER,
     "private": Role.MEMBER,
+    "rename-chat": Role.MEMBER,
+    "delete-chat": Role.MEMBER,
     "memory": Role.VIEWER,
     "memory-facts": Role.VIEWER,
     "memory-timeline": Role.VIEWER,

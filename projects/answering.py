@@ -35,13 +35,13 @@ class Reply:
     error: str = ""
 
 
-def begin(project: Project, owner: User) -> Conversation:
-    """A new chat of ``owner``; one she began and never wrote in is taken up again."""
-    unused = Conversation.objects.of(owner, project).filter(chat__last_output_at=None, chat__private=False)
+def begin(project: Project, owner: User, *, private: bool = False) -> Conversation:
+    """A new chat of ``owner``; one like it that she began and never wrote in is taken up again."""
+    unused = Conversation.objects.of(owner, project).filter(chat__last_output_at=None, chat__private=private)
     if found := unused.first():
         return found
     with transaction.atomic():
-        chat = Chat.objects.create(bank=project.bank, key=uuid4().hex)
+        chat = Chat.objects.create(bank=project.bank, key=uuid4().hex, private=private)
         return Conversation.objects.create(chat=chat, owner=owner)
 
 

@@ -59,12 +59,34 @@ class MessageForm(forms.Form):
     @property
     def problem(self) -> str:
         """The first thing wrong, in one line; "" if nothing is."""
-        return next((str(problem) for problems in self.errors.values() for problem in problems), "")
+        return _first(self)
 
     @property
     def too_long(self) -> bool:
         """Whether its length is what is wrong."""
         return self.has_error("message", "max_length")
+
+
+class TitleForm(forms.Form):
+    """What a chat is called."""
+
+    title = forms.CharField(
+        max_length=200,
+        error_messages={
+            "required": "A title needs a word.",
+            "max_length": "A title has at most %(limit_value)s characters.",
+            "null_characters_not_allowed": "A null character is not text.",
+        },
+    )
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, in one line; "" if nothing is."""
+        return _first(self)
+
+
+def _first(form: forms.Form) -> str:
+    return next((str(problem) for problems in form.errors.values() for problem in problems), "")
 
 
 def _bank_field(name: str) -> Any:

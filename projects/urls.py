@@ -3,7 +3,17 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 
-from . import endpoint, forgetting_pages, joining, memory_actions, memory_pages, past_pages, people_pages, views
+from . import (
+    endpoint,
+    forgetting_pages,
+    joining,
+    memory_actions,
+    memory_pages,
+    own_chats,
+    past_pages,
+    people_pages,
+    views,
+)
 from .addresses import ChatKey
 from .throttling import LoginForm
 from .turn_numbers import TurnNumber
@@ -34,14 +44,16 @@ urlpatterns = [
     path(f"{PEOPLE}remove", people_pages.remove, name="remove-member"),
     path(f"{PEOPLE}projects", people_pages.open_project, name="open-project"),
     path("p/<slug:tenant>/<slug:project>/", views.project_page, name="project"),
-    path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
+    path("p/<slug:tenant>/<slug:project>/chats/", own_chats.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),
     path(f"{CHAT}messages", endpoint.messages, name="messages"),
     path(f"{CHAT}compaction", endpoint.compaction, name="compaction"),
     path(f"{CHAT}messages/<turn:turn>/retry", endpoint.retry_message, name="retry-message"),
     path(f"{CHAT}turns/<turn:turn>/retry", views.retry, name="retry"),
     path(f"{CHAT}turns/<turn:turn>/remember", views.remember, name="remember"),
-    path(f"{CHAT}private", views.private, name="private"),
+    path(f"{CHAT}private", own_chats.private, name="private"),
+    path(f"{CHAT}title", own_chats.rename, name="rename-chat"),
+    path(f"{CHAT}delete", own_chats.delete, name="delete-chat"),
     path(MEMORY, memory_pages.now_page, name="memory"),
     path(f"{MEMORY}facts", memory_pages.facts_page, name="memory-facts"),
     path(f"{MEMORY}facts/<turn:fact>", memory_pages.why_page, name="memory-why"),

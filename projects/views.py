@@ -75,15 +75,6 @@ def _to_review(user: User, project: Project) -> int:
     return services.browse(project.bank).to_review().count() if access.may(user, project.tenant, Role.ADMIN) else 0
 
 
-@require_POST
-@login_required
-def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-    """Begin a chat."""
-    found = access.project_for(request.user, f"{tenant}/{project}", Role.MEMBER)
-    begun = answering.begin(found, request.user)
-    return redirect("chat", tenant=tenant, project=project, key=begun.chat.key)
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def chat_page(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
@@ -92,20 +83,6 @@ def chat_page(request: MemberRequest, tenant: str, project: str, key: str) -> Ht
         return _posted(request, tenant, project, key)
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key)
     return _show(request, found, conversation.chat, MessageForm())
-
-
-@require_POST
-@login_required
-def private(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
-    """Make a chat private, or shared again."""
-    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    services.set_private(
-        found.bank,
-        chat_key=conversation.chat.key,
-        private=request.POST.get("private") == "on",
-        actor=request.user.get_username(),
-    )
-    return redirect("chat", tenant=tenant, project=project, key=key)
 
 
 @require_POST
