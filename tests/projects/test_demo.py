@@ -70,7 +70,7 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
         assert planted not in first.out, planted
 
     checked = shell("check_memory", data=tmp_path)
-    assert (checked.code, checked.out) == (0, "4 projects checked: coverage, tree and budget hold.\n")
+    assert (checked.code, checked.out) == (0, "4 projects checked: coverage, tree, budget and audit trail hold.\n")
 
     for project, changes in CHANGED.items():
         told = shell("show_memory", project, "--budget", "32000", data=tmp_path).out
