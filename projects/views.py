@@ -24,6 +24,7 @@ from .turn_numbers import TurnNumber
 
 TURNS_ON_A_PAGE = 50
 CHATS_ON_A_PAGE = 50
+LONGEST_SEARCH = 200
 
 
 class MemberRequest(HttpRequest):
@@ -49,14 +50,15 @@ def home(request: MemberRequest) -> HttpResponse:
 @require_GET
 @login_required
 def project_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-    """The member's own chats in a project, some at a time; a viewer has none."""
+    """The member's own chats in a project, all or those that say something, some at a time; a viewer has none."""
     found = access.project_for(request.user, f"{tenant}/{project}")
     page = request.GET.get("page", "")
     number = max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 7 else 1
     start = (number - 1) * CHATS_ON_A_PAGE
     may_write = access.may(request.user, found.tenant, Role.MEMBER)
     own = Conversation.objects.of(request.user, found) if may_write else Conversation.objects.none()
-    listed = list(own[start : start + CHATS_ON_A_PAGE + 1])
+    sought = request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST_SEARCH]
+    listed = list(own.saying(sought)[start : start + CHATS_ON_A_PAGE + 1])
     return render(
         request,
         "projects/project.html",
@@ -64,6 +66,7 @@ def project_page(request: MemberRequest, tenant: str, project: str) -> HttpRespo
             "project": found,
             "conversations": listed[:CHATS_ON_A_PAGE],
             "earlier": number + 1 if len(listed) > CHATS_ON_A_PAGE else None,
+            "sought": sought,
             "may_write": may_write,
             "to_review": _to_review(request.user, found),
         },

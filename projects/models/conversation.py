@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q
 
 from memorybank.models import Chat, Output
 
 from .project import Project
+
+#: Words that one search may have; more are not looked for.
+MOST_WORDS = 8
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
@@ -21,6 +26,20 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         """What ``owner`` wrote in ``project``, latest first; chats nobody wrote in yet come first."""
         mine = self.filter(owner=owner, chat__bank=project.bank_id).select_related("chat")
         return mine.order_by(F("chat__last_output_at").desc(nulls_first=True), "-pk")
+
+    def saying(self, words: str) -> ConversationQuerySet:
+        """Those with each of the words, or its beginning or end, in the title or in a turn; no words: all."""
+        found = self
+        for word in words.replace("\x00", "").split()[:MOST_WORDS]:
+            turns = Output.objects.filter(_containing(word, "question", "answer"), chat=OuterRef("chat"))
+            found = found.filter(_containing(word, "chat__title") | Q(Exists(turns)))
+        return found
+
+
+def _containing(word: str, *columns: str) -> Q:
+    # SQLite knows capitals of ASCII only.
+    spelt = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
+    return reduce(or_, (Q(**{f"{column}__icontains": each}) for column in columns for each in sorted(spelt)))
 
 
 class Conversation(models.Model):

@@ -110,7 +110,7 @@ class ConstantTest(AdminCase):
     def test_every_part_for_a_member(self) -> None:
         asked = [url for url in self.memory() if not url.endswith("review")]
         project = reverse("project", args=["acme", "apollo"])
-        self.assert_constant(self.bob, [*asked, reverse("home"), project], LIMIT)
+        self.assert_constant(self.bob, [*asked, reverse("home"), project, f"{project}?q=crate"], LIMIT)
 
     def test_every_list_of_the_admin(self) -> None:
         ours = [model for model in admin.site._registry if model._meta.app_label in ("projects", "memorybank")]

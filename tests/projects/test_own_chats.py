@@ -7,8 +7,9 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Chat, Erasure, Event, Fact, Output
-from projects.models import Conversation
-from tests.base import Cast, without_models
+from projects.models import Conversation, Project
+from projects.views import CHATS_ON_A_PAGE
+from tests.base import NOON, Cast, without_models
 from tests.memorybank.everywhere import places
 
 CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
@@ -94,3 +95,57 @@ class OwnChatsTest(Cast):
         self.assertEqual(
             sorted(Chat.objects.filter(last_output_at=None).values_list("private", flat=True)), [False, True]
         )
+
+
+class SearchTest(Cast):
+    def setUp(self) -> None:
+        self.tell(self.bob, "ropes", "Änderung: the zanzibar ropes cost 40 euros.", "Noted, 100 % sure.")
+        self.tell(self.bob, "crane", "The crane is orange.", "So it is, in Zanzibar too.")
+        self.tell(self.alice, "hers", "The zanzibar ropes are hers.", "Yes.")
+        Chat.objects.filter(key="crane").update(title="What the harbour needs")
+
+    def tell(self, user: User, key: str, question: str, answer: str, project: Project | None = None) -> None:
+        bank = (project or self.apollo).bank
+        chat = services.record(
+            bank, chat_key=key, author=user.username, question=question, answer=answer, now=NOON
+        ).chat
+        Conversation.objects.create(chat=chat, owner=user)
+
+    def found(self, words: str, **more: Any) -> list[str]:
+        self.client.force_login(self.bob)
+        page = self.client.get(reverse("project", args=["acme", "apollo"]), {"q": words, **more})
+        return sorted(conversation.chat.key for conversation in page.context["conversations"])
+
+    def test_it_finds_words_of_titles_questions_and_answers_in_ones_own_chats(self) -> None:
+        asked = {
+            "harbour": ["crane"],
+            "zanzibar": ["crane", "ropes"],
+            "ZANZIBAR cost": ["ropes"],
+            "änderung": ["ropes"],
+        }
+        asked |= {
+            "100 %": ["ropes"],
+            "%%": [],
+            "hers": [],
+            "quokka": [],
+            "\x00": ["crane", "ropes"],
+            " ": ["crane", "ropes"],
+        }
+        for words, chats in asked.items():
+            with self.subTest(words):
+                self.assertEqual(self.found(words), chats)
+
+    def test_it_finds_nothing_of_another_project(self) -> None:
+        self.tell(self.bob, "secret", "The quokka is in hermes.", "Yes.", self.project(self.acme, "hermes"))
+        self.assertEqual(self.found("quokka"), [])
+
+    def test_what_is_sought_stays_on_every_page(self) -> None:
+        for number in range(CHATS_ON_A_PAGE):
+            self.tell(self.bob, f"more{number}", "A zanzibar & more.", "Yes.")
+        self.assertEqual(len(self.found("zanzibar &")), CHATS_ON_A_PAGE)
+        self.assertEqual(len(self.found("zanzibar", page=2)), 2)
+        page = self.client.get(reverse("project", args=["acme", "apollo"]), {"q": "zanzibar &"})
+        self.assertNotContains(page, "Earlier chats")
+        self.assertContains(page, 'value="zanzibar &amp;"')
+        page = self.client.get(reverse("project", args=["acme", "apollo"]), {"q": "a"})
+        self.assertContains(page, "?q=a&amp;page=2#chats")
