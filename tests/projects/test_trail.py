@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 from django.urls import reverse
 from django.utils import timezone
 
@@ -103,6 +103,17 @@ class TenantTrailTest(AdminCase):
         self.assertEqual(broken.code, 1)
         for line in ("trail acme/, number 1: was changed", "trail acme/apollo, number 1: was changed"):
             self.assertIn(line, broken.out)
+
+    def test_postgresql_refuses_whoever_asks_it_directly(self) -> None:
+        if connection.vendor != "postgresql":
+            self.skipTest("SQLite has no such triggers; there the check finds it")
+        self.post("remove-member", person="vera")
+        for statement in (
+            "UPDATE projects_tenantevent SET actor = 'nobody'",
+            "DELETE FROM projects_tenantevent; SET CONSTRAINTS ALL IMMEDIATE",
+        ):
+            with self.assertRaisesMessage(DatabaseError, "audit trail"), transaction.atomic():
+                connection.cursor().execute(statement)
 
     def test_nobody_changes_it_in_the_admin_and_no_stranger_sees_it(self) -> None:
         self.post("remove-member", person="vera")
