@@ -5,11 +5,13 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
-from memorybank.admin.lookups import Discreet
+from memorybank.admin.lookups import Discreet, LookedAt
 from memorybank.models import Bank
 
 from . import access
 from .models import Tenant
+
+__all__ = ["LookedAt", "TenantScoped", "deletion"]
 
 
 class TenantScoped(Discreet):

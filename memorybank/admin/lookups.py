@@ -25,3 +25,16 @@ class Discreet(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at ru
                 yield str(each.parameter_name)
             elif isinstance(each, tuple):  # by a related row
                 yield from (f"{each[0]}__id__exact", f"{each[0]}__isnull")
+
+
+class LookedAt(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Nobody adds, changes or deletes here."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

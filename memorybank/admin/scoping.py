@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from memorybank import conf
-from memorybank.admin.lookups import Discreet
+from memorybank.admin.lookups import Discreet, LookedAt
 from memorybank.models import Bank
 
 
@@ -45,7 +45,7 @@ class SetFilter(admin.SimpleListFilter):
         return [("yes", "Yes"), ("no", "No")]
 
 
-class BankScoped(Discreet):
+class BankScoped(LookedAt, Discreet):
     """Looking only, and only at one's own banks; every page reaches its objects through ``get_queryset``.
 
     With ``BANKS_FOR_USER`` set, being staff is enough and that function decides; without it, Django's
@@ -78,12 +78,3 @@ class BankScoped(Discreet):
         if conf.current().banks_for_user:
             return bool(request.user.is_staff)
         return super().has_change_permission(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

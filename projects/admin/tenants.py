@@ -14,7 +14,7 @@ from memorybank.models import Bank
 from .. import access, trail
 from ..forms import MembershipForm
 from ..models import Membership, Role, Tenant, TenantEvent
-from ..scoping import TenantScoped, deletion
+from ..scoping import LookedAt, TenantScoped, deletion
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
@@ -155,19 +155,10 @@ class MembershipAdmin(TenantScoped):
 
 
 @admin.register(TenantEvent)
-class TenantEventAdmin(TenantScoped):
+class TenantEventAdmin(LookedAt, TenantScoped):
     """Who let whom into which tenant, as what; which projects were deleted. To look at only."""
 
     list_display = ["at", "action", "actor", "tenant", "detail"]
     list_select_related = ["tenant"]
     list_filter = ["action", ("tenant", admin.RelatedOnlyFieldListFilter)]
     fields = ["at", "action", "actor", "tenant", "detail", "number", "seal"]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
