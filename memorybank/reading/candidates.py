@@ -36,7 +36,7 @@ SHARES = (2, 3, 2, 1)
 #: Rows asked for by id at once; databases bound the parameters of a query.
 AT_ONCE = 10_000
 #: What a candidate is made of, and where its entry stands.
-COLUMNS = ("pk", "text", "said_on", "speaker", "weight", "tokens", "pinned")
+COLUMNS = ("pk", "text", "said_on", "speaker", "weight", "tokens", "pinned", "detail")
 STANDING = ("entry__chat_id", "entry__chat__key", "entry__parent_id", "entry__granularity", "entry__period_start")
 
 
@@ -89,7 +89,7 @@ def load(bank: Bank, *, budget: int | None = None) -> Memory:
     for entry, cited, *row, at, chat, key, parent, granularity, start in rows:
         place = Place(at, str(chat), key or "", *_period(*_root(above, parent, granularity, start)))
         if key:
-            memory.candidates.append(_leaf_candidate(place, *row))
+            memory.candidates.append(_leaf_candidate(place, frozenset(json.loads(cited)), *row))
             memory.citations[row[0]], memory.chat_keys[row[0]] = cited, key
         else:
             digested.append((place, entry, json.loads(cited), row))
@@ -204,41 +204,21 @@ def _spelt(day: date) -> str:
 def leaf_candidate(fact: Fact) -> Candidate:
     """A leaf fact by itself, as if no digest had absorbed its entry."""
     place = Place(fact.entry.last_at, str(fact.entry.chat_id), "", UNDIGESTED, "", "")
-    return _leaf_candidate(place, fact.pk, fact.text, fact.said_on, fact.speaker, fact.weight, fact.tokens, fact.pinned)
+    how = (fact.speaker, fact.weight, fact.tokens, fact.pinned, fact.detail)
+    return _leaf_candidate(place, frozenset(fact.citations), fact.pk, fact.text, fact.said_on, *how)
 
 
-def _leaf_candidate(
-    place: Place, pk: int, text: str, day: date, speaker: str, weight: float, size: int, pinned: bool
-) -> Candidate:
+def _leaf_candidate(place: Place, turns: frozenset[int], pk: int, text: str, day: date, *how: Any) -> Candidate:
+    """``how`` it was said: the rest of COLUMNS, which are fields of a candidate in their order."""
     at, chat, _, tier, period, _ = place
     if tier == UNDIGESTED:
         period = _period(Granularity.CONVERSATION, day)[1]
-    return Candidate(pk, text, _said(day, at), tier, period, _spelt(day), chat, speaker, weight, size, pinned)
+    return Candidate(pk, text, _said(day, at), tier, period, _spelt(day), chat, frozenset(), turns, *how)
 
 
 def _digest_candidate(
-    place: Place,
-    entry: int,
-    cited: list[int],
-    pk: int,
-    text: str,
-    day: date,
-    speaker: str,
-    weight: float,
-    size: int,
-    pinned: bool,
+    place: Place, entry: int, cited: list[int], pk: int, text: str, day: date, *how: Any
 ) -> Candidate:
-    return Candidate(
-        id=pk,
-        text=text,
-        at=datetime.combine(day, time.max, tzinfo=place.at.tzinfo),
-        tier=place.tier,
-        period=place.period,
-        label=place.label,
-        chat=f"digest {entry}",
-        speaker=speaker,
-        weight=weight,
-        tokens=size,
-        pinned=pinned,
-        restates=frozenset(cited),
-    )
+    at = datetime.combine(day, time.max, tzinfo=place.at.tzinfo)
+    own = (place.tier, place.period, place.label, f"digest {entry}")
+    return Candidate(pk, text, at, *own, frozenset(cited), frozenset(), *how)

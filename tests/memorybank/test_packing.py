@@ -279,6 +279,15 @@ def test_it_says_once_what_was_said_twice_and_cites_both() -> None:
     }
 
 
+def test_what_a_model_noted_of_a_turn_and_what_was_said_there_are_not_both_shown_before_something_else() -> None:
+    said = fact(1, text="We will pay Marta 300 euros in May.", weight=0.6, turns=frozenset({7}))
+    noted = fact(2, text="Ben agreed that her salary is raised.", weight=0.6, turns=frozenset({7}), detail=False)
+    other = fact(3, text="The roof of the barn leaks again.", weight=0.3, turns=frozenset({8}))
+    room = tokens.count(HEADER) + 40
+    assert "roof" in pack([said, noted, other], room).text
+    assert "roof" not in pack([said, noted._replace(turns=frozenset({9})), other], room).text
+
+
 def test_it_does_not_repeat_what_a_digest_says() -> None:
     leaves = [fact(n, chat=n, tier=0) for n in range(1, 4)]
     digest = fact(

@@ -80,11 +80,15 @@ class Openings:
 
 @dataclass(slots=True)
 class Selection:
-    """What a block says so far: which facts and words, who has been heard, which paragraphs have begun."""
+    """What a block says so far: which facts and words, who has been heard, which paragraphs have begun.
+
+    ``told`` counts the facts of each turn: a model's lines, and its own sentences (True).
+    """
 
     openings: Openings = field(default_factory=Openings)
     words: Counter[str] = field(default_factory=Counter)
     heard: Counter[str] = field(default_factory=Counter)
+    told: Counter[tuple[int, bool]] = field(default_factory=Counter)
     taken: set[int] = field(default_factory=set)
     restated: set[int] = field(default_factory=set)
     shown: dict[tuple[str, ...], Item[Candidate]] = field(default_factory=dict)
@@ -96,6 +100,7 @@ class Selection:
         self.restated |= item.candidate.restates
         self.words.update(item.concepts)
         self.heard[item.candidate.chat] += 1
+        self.told.update((turn, item.candidate.detail) for turn in item.candidate.turns)
         self.openings.add(item, section)
 
     def drop(self, item: Item[Candidate]) -> None:
@@ -105,6 +110,13 @@ class Selection:
         self.restated -= item.candidate.restates
         self.words.subtract(item.concepts)
         self.heard[item.candidate.chat] -= 1
+        self.told.subtract((turn, item.candidate.detail) for turn in item.candidate.turns)
+
+    def retold(self, fact: Candidate) -> float:
+        """The share of its turns that facts of the other kind have told."""
+        if not fact.turns:
+            return 0.0
+        return sum(self.told[turn, not fact.detail] > 0 for turn in fact.turns) / len(fact.turns)
 
     def repeats(self, item: Item[Candidate]) -> bool:
         """Whether the block has one of its facts already."""
@@ -164,8 +176,8 @@ class ByGain(InOrder):
         said, known = self.selection.words, self.idf
         # A list, not a generator: this is the innermost loop of packing, and a list is summed faster.
         new = sum([objective.novelty(known[c], said[c]) if c in said else known[c] for c in item.concepts])
-        heard = self.selection.heard[item.candidate.chat]
-        return objective.gain(item.candidate.weight, new, heard, self.price(item))
+        heard, retold = self.selection.heard[item.candidate.chat], self.selection.retold(item.candidate)
+        return objective.gain(item.candidate.weight, new, heard, retold, self.price(item))
 
 
 def idf(items: Sequence[Item[Candidate]]) -> Mapping[str, float]:

@@ -1,8 +1,9 @@
 """What makes a block good: the gain of each choice, and the constraints on all of them together.
 
 A block is the set of facts that gains most, where a fact gains its prior worth × the idf of the words it adds ×
-how little its chat has been heard. Words that were shown before add less, so gains only fall, and a greedy choice
-by gain per token comes close to the best. It keeps to four constraints:
+how little its chat has been heard × how little of its turns was told in another kind of words. What was shown before
+adds less, so gains only fall, and a greedy choice by gain per token comes close to the best. It keeps to four
+constraints:
 
 - budget: the whole text, with dates, speakers and headings, has at most so many tokens;
 - pinned: what people pinned comes first, as much of it as fits;
@@ -18,6 +19,9 @@ from itertools import accumulate, takewhile
 # Measured on development data; the result is flat around each of these values. Powers of what is new and of the
 # cost, and pairs of words as concepts of their own, gained nothing.
 REPEATED, UNHEARD, CROWDED = 0.4, 2.0, 0.06
+# What is left of a fact's gain once its turns were told in the other kind of words, a model's or their own: new words
+# of the same say nothing new.
+RETOLD = 0.1
 # The share of the budget that is chosen from the history up to the checkpoint; the rest follows every new chat.
 GROWTH, STABLE_SHARE = 1.25, 0.88
 # A quota is no more than this part of the tier's facts: most of a leaf is detail, and what is worth the room of
@@ -32,10 +36,12 @@ def novelty(idf: float, times: int) -> float:
     return idf * REPEATED**times if times else idf
 
 
-def gain(weight: float, new: float, heard: int, cost: int) -> float:
-    """What a fact gains a token; ``new`` is what its words add, ``heard`` how many facts of its chat are shown."""
+def gain(weight: float, new: float, heard: int, retold: float, cost: int) -> float:
+    """What a fact gains a token; ``new`` is what its words add, ``heard`` how many facts of its chat are shown,
+    ``retold`` the share of its turns that the other kind of facts has told.
+    """
     spread = 1 / (1 + CROWDED * heard) if heard else UNHEARD
-    return weight * new / cost * spread
+    return weight * new / cost * spread * (RETOLD**retold if retold else 1)
 
 
 def share(budget: int) -> int:

@@ -42,7 +42,8 @@ class Candidate(NamedTuple):
     ``tier`` is the coarsest digest that has absorbed it: 0 month, 1 week, 2 day, 3 none yet. ``period``
     is the sortable key of that digest or conversation; ``label`` opens the paragraph ("8 May 2023");
     facts are spread over ``chat``; ``weight`` is the prior 0…1; ``tokens`` the length of the text (0:
-    not known); ``restates`` the leaf facts that a digest fact already says. Every ``at`` must be aware.
+    not known); ``detail`` says that it is a sentence of its turns and not a model's line; ``restates`` are the leaf
+    facts that a digest fact already says, ``turns`` the outputs that a leaf fact cites. Every ``at`` must be aware.
     """
 
     id: int
@@ -52,11 +53,13 @@ class Candidate(NamedTuple):
     period: str = ""
     label: str = ""
     chat: str = ""
+    restates: frozenset[int] = frozenset()
+    turns: frozenset[int] = frozenset()
     speaker: str = ""
     weight: float = 0.5
     tokens: int = 0
     pinned: bool = False
-    restates: frozenset[int] = frozenset()
+    detail: bool = True
 
     @property
     def era(self) -> tuple[int, str]:
