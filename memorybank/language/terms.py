@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from memorybank.language.characters import CJK, cjk_length, is_cjk, unjoined
 from memorybank.language.reading import every
@@ -15,7 +14,6 @@ ARTICLES = frozenset(every(lambda pack: pack.words.articles))
 
 # Latin, Cyrillic, Arabic … words; or one run of a script that is written without spaces.
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*")
-_APOSTROPHE = re.compile("['’]")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 
 
@@ -32,21 +30,9 @@ def words(text: str) -> list[str]:
     return found
 
 
-def parts(text: str) -> Iterator[str]:
-    """The words in order, of "belief-net" both: one person joins them, another does not. Identifiers stay whole."""
-    for word in words(text):
-        joined = word.split("-") if "-" in word else ()
-        yield from joined if joined and all(map(str.isalpha, joined)) else (word,)
-
-
 def terms(text: str) -> list[str]:
     """The content words in order, without their endings, so that "camping" meets "camped"."""
-    return [stem(word) for word in parts(text) if not is_function(word) and len(word) <= LONGEST_WORD]
-
-
-def is_function(word: str) -> bool:
-    """Whether it, or all it is contracted from ("what's"), says nothing by itself."""
-    return word in FUNCTION or (not word.isalnum() and FUNCTION.issuperset(_APOSTROPHE.split(word)))
+    return [stem(word) for word in words(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
 
 
 def stem(word: str) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memorybank.core.packing.items import inert
 from memorybank.language import is_cjk, plain
-from memorybank.language.terms import terms, words
+from memorybank.language.terms import words
 from memorybank.safety import disguises
 from memorybank.safety.escaping import escape
 
@@ -109,16 +109,3 @@ def test_a_line_breaks_the_marks_of_special_tokens() -> None:
 @given(st.text(st.one_of(st.characters(), st.sampled_from("\u200c\u200d\u202e\u0301ا👩e\r\n\t"))))
 def test_plain_text_is_plain(text: str) -> None:
     assert plain(plain(text)) == plain(text)
-
-
-@pytest.mark.parametrize(
-    ("said", "about"),
-    [
-        ("hike hiking hiked", ["hik"] * 3),
-        ("What's new? They're here, don't go", ["new"]),
-        ("belief-net, belief net", ["belief", "net"] * 2),
-        ("BIL-167 in node.js of l'orto", ["bil-167", "node.js", "l'orto"]),
-    ],
-)
-def test_content_words_are_what_tells_something_however_it_is_inflected_or_joined(said: str, about: list[str]) -> None:
-    assert terms(said) == about

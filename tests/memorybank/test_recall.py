@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.language import tokens
-from memorybank.language.terms import stem, terms
+from memorybank.language.terms import stem
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, indexing, ranking, tail, words
@@ -576,6 +576,18 @@ def test_words_of_asking_are_not_looked_for(question: str, subject: list[str]) -
     assert list(parsed(make_bank(), question, None).words) == subject
 
 
+@pytest.mark.parametrize(
+    ("said", "found_by"),
+    [
+        ("hike hiking hiked", ["hik"] * 3),
+        ("belief-net, belief net", ["belief", "net"] * 2),
+        ("BIL-167 in node.js of l'orto", ["bil-167", "node.js", "l'orto"]),
+    ],
+)
+def test_a_turn_is_found_however_its_words_are_inflected_or_joined(said: str, found_by: list[str]) -> None:
+    assert words.searched(said) == found_by
+
+
 def test_notes_hold_what_was_said_around_the_words_of_a_question() -> None:
     bank = make_bank()
     for number in range(12):
@@ -627,7 +639,7 @@ def test_notes_do_not_say_what_the_block_says_however_it_puts_its_dates() -> Non
         "Ana is orange",
         "Ana moved to Bonn twice",
     ]
-    assert [known.says(text, frozenset(terms(text))) for text in said] == [True, True, False, False]
+    assert [known.says(text, frozenset(words.searched(text))) for text in said] == [True, True, False, False]
 
 
 def test_each_further_sentence_of_a_turn_counts_less() -> None:

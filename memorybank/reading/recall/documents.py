@@ -10,8 +10,8 @@ from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
 from memorybank.language.masks import NO_MASK
 from memorybank.language.sentences import names_in, sentences, tidy
-from memorybank.language.terms import length, terms
-from memorybank.reading.recall.words import MOST_WORDS, date_words
+from memorybank.language.terms import length
+from memorybank.reading.recall.words import MOST_WORDS, date_words, searched
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 
@@ -64,7 +64,7 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
         previous=previous,
         said_at=turn.at,
         lines=tuple(lines[:MOST_LINES]),
-        content=tuple(terms(resolved)[:MOST_WORDS]),
+        content=tuple(searched(resolved)[:MOST_WORDS]),
         dates=tuple(date_words(day, resolved)[:MOST_WORDS]),
     )
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument, Standing
 from memorybank.reading.recall.correcting import visible_lines
 from memorybank.reading.recall.embedding import shown
 from memorybank.reading.recall.searching import Found, parsed, search
+from memorybank.reading.recall.words import searched
 
 #: A fact is worth this share of its turn, and the rest as far as it has the turn's words of the question.
 FACT_SHARE = 0.5
@@ -87,6 +87,6 @@ def _fact(fact: Standing, turns: Mapping[int, Hit], found: Found) -> Hit | None:
 
 def _share(text: str, found: Found) -> float:
     """How much of the question, by rarity, is in the text: 0…1."""
-    said = set(terms(text))
+    said = set(searched(text))
     whole = sum(found.idfs.values())
     return sum(value for word, value in found.idfs.items() if word in said) / whole if whole else 0.0

@@ -8,11 +8,10 @@ from datetime import datetime
 from memorybank import conf
 from memorybank.core.packing.values import Passage
 from memorybank.language import dates, tokens
-from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
 from memorybank.reading.recall.correcting import Line, visible_lines
 from memorybank.reading.recall.searching import Found, around, parsed, search
-from memorybank.reading.recall.words import FILLING
+from memorybank.reading.recall.words import FILLING, searched
 
 #: A sentence counts by its turn's score and its passage's, by how much of the question is in it, by whether somebody
 #: the question names says it, by its prior worth, and less the longer it is. Chosen on dialogues and on meetings.
@@ -116,7 +115,7 @@ class Asks:
     def names(self, speaker: str) -> bool:
         """Whether it names the speaker."""
         if speaker not in self._named:
-            self._named[speaker] = not self.idfs.keys().isdisjoint(terms(speaker))
+            self._named[speaker] = not self.idfs.keys().isdisjoint(searched(speaker))
         return self._named[speaker]
 
     def share(self, has: Iterable[str]) -> float:
@@ -130,14 +129,14 @@ class Known:
     def __init__(self, lines: Iterable[str]) -> None:
         self._having: dict[str, list[frozenset[str]]] = {}
         for line in lines:
-            words = frozenset(terms(line))
+            words = frozenset(searched(line))
             for word in words:
                 self._having.setdefault(word, []).append(words)
 
     def says(self, text: str, words: frozenset[str]) -> bool:
         """Whether one line has every word of the sentence, but for how it puts its dates."""
         undated = _RELATIVE.sub("", text)
-        words = words if undated == text else frozenset(terms(undated))
+        words = words if undated == text else frozenset(searched(undated))
         fewest = min((self._having.get(word, []) for word in words), key=len, default=[])
         return any(words <= line for line in fewest)
 
@@ -146,7 +145,7 @@ def _sentences(turn: int, lines: Sequence[Line], rank: float, asks: Asks, known:
     """The turn's sentences that tell enough and are not known, valued. ``rank`` is the turn's value."""
     encoding = conf.current().encoding
     for place, (speaker, text, worth) in enumerate(lines):
-        words = frozenset(terms(text))
+        words = frozenset(searched(text))
         if len(words - FILLING) < asks.aim.telling or known.says(text, words):
             continue
         size = tokens.count(text, encoding)  # last, because it costs most

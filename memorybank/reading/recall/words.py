@@ -15,7 +15,7 @@ from itertools import chain
 
 from memorybank.language import either, every, pack
 from memorybank.language.dates.spans import MONTHS
-from memorybank.language.terms import FUNCTION, PRAISE, parts, stem, terms, words
+from memorybank.language.terms import FUNCTION, LONGEST_WORD, PRAISE, stem, words
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MOST_WORDS = 8_000
@@ -29,6 +29,7 @@ FILLING = frozenset(map(stem, SMALL_TALK.union(*map(words, every(lambda pack: pa
 #: spelt, because six letters of "concerning" are those of "concert".
 ASKING = frozenset(chain.from_iterable(map(words, every(lambda pack: pack.talk.asking))))
 
+_APOSTROPHE = re.compile("['’]")
 _MONTH = "|".join(MONTHS)
 _TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
 _SPELT = re.compile(
@@ -94,10 +95,27 @@ def is_small_talk(text: str) -> bool:
     return all(word in SMALL_TALK or word in FUNCTION for word in words(text))
 
 
+def parts(text: str) -> Iterator[str]:
+    """The words in order, of "belief-net" both: one person joins them, another does not. Identifiers stay whole."""
+    for word in words(text):
+        joined = word.split("-") if "-" in word else ()
+        yield from joined if joined and all(map(str.isalpha, joined)) else (word,)
+
+
+def searched(text: str) -> list[str]:
+    """The content words that a text is found by, in order, without their endings."""
+    return [stem(word) for word in parts(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
+
+
+def contracted(word: str) -> bool:
+    """Whether it is made of words that tell nothing: "what's"."""
+    return not word.isalnum() and FUNCTION.issuperset(_APOSTROPHE.split(word))
+
+
 def asked(question: str) -> list[str]:
     """The distinct content words of a question, without its dates; none of small talk; bounded."""
     question = _undated(question)
-    found = [] if is_small_talk(question) else list(dict.fromkeys(terms(question)))
+    found = [] if is_small_talk(question) else list(dict.fromkeys(searched(question)))
     if len(found) <= MOST_ASKED:
         return found
     return found[: MOST_ASKED // 2] + found[-MOST_ASKED // 2 :]
@@ -105,7 +123,7 @@ def asked(question: str) -> list[str]:
 
 def about(question: str) -> list[str]:
     """What :func:`asked` finds, without the words of asking itself."""
-    said = {stem(word) for word in parts(question) if word not in ASKING}
+    said = {stem(word) for word in parts(question) if word not in ASKING and not contracted(word)}
     return [word for word in asked(question) if word in said]
 
 
