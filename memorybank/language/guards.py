@@ -32,6 +32,9 @@ class Secrets:
     #: Patterns: "unlocks with" and its like, and looser names for a secret made of words.
     opens: Words = ()
     wordings: Words = ()
+    #: Patterns of names for the key of a program that was bought, and for a wireless network.
+    licences: Words = ()
+    networks: Words = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -370,3 +370,36 @@ def test_a_label_alone_masks_nothing(text: str) -> None:
 )
 def test_it_masks_numbers_by_their_groups(text: str, value: str) -> None:
     assert value not in redact(text).text
+
+
+#: What is told of networks, programs, dials, cards and variables, and by whom it is announced.
+FORMS = {
+    "psk: 'plum-and-pear'": "plum-and-pear",
+    "WLAN: Halle-2, Schlüssel pflaume-und-birne": "pflaume-und-birne",
+    "Wifi de la cave, clé : prune-et-poire": "prune-et-poire",
+    "The guest wifi is Halle, password plum-orchard": "plum-orchard",
+    "Product key AB1CD-2EF3G-H4JKL-5MNP6-QR7ST": "5MNP6",
+    "Codice licenza del CAD: IT-AB6CD8-EF73GH": "EF73GH",
+    "Safe in the hall: left 31, right 15, left 52.": "right 15",
+    "Am Seiteneingang Code 1971 eingeben.": "1971",
+    "Kartın PIN'i 2617": "2617",
+    "Code de la carte du club : 8153": "8153",
+    "CHAVE_API=0a1b2c3d4e5f60718293a4b5c6d7e8f901234567": "0a1b2c3d",
+    "mot_de_passe=Prune_Poire9": "Prune_Poire9",
+    "Le gardien : 06 39 98 00 11": "98 00 11",
+    "Abita in via Verdi 12, 20121 Milano.": "Verdi 12",
+    "Meine Tochter ist am 04.10.2013 geboren.": "04.10.2013",
+}
+#: What looks like it: bearings, serial numbers of machines, years, keys of doors and licences of software.
+LOOKALIKES = (
+    "Bearing 6204-2RS C3, four pieces.",
+    "The wifi key is missing again.",
+    "The licence is CC-BY-4.",
+    "Turn left 3, right 2, straight on.",
+    "In via Verdi 12 people work.",
+)
+
+
+def test_it_masks_the_keys_of_networks_and_programs_in_the_forms_people_use() -> None:
+    assert [text for text, value in FORMS.items() if value in redact(text).text] == []
+    assert [text for text in LOOKALIKES if redact(text).found] == []

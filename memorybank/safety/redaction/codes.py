@@ -37,8 +37,15 @@ _END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
 _IS_PIN = re.compile(
     rf"(?<![\w.,/#+$€£:-])(?P<value>\d(?:[ -]?\d){{3,9}}){SAID}(?:\w{{1,12}} ){{0,2}}?(?:{_PIN.pattern})", re.I
 )
-# "R12 L34 R7": how a dial is turned.
+# "R12 L34 R7": how a dial is turned; "left 34, right 12, left 57", where it is told of which.
 _TURNS = re.compile(r"(?<!\w)[RL] ?\d{1,2}(?:[ ,–-]{1,3}[RL] ?\d{1,2}){2,4}(?!\w)")
+_DIALLED = re.compile(
+    rf"(?:{_PLACE.pattern})[^\n!?]{{0,40}}?(?<!\w)"
+    r"(?P<value>(?P<way>[^\W\d]{2,12}) \d{1,2},? [^\W\d]{2,12} \d{1,2},? (?P=way) \d{1,2})(?!\w)",
+    re.I,
+)
+# "Code 1973": what looks like a year is none behind the very word.
+_NAMED = re.compile(rf"(?:{_NAME.pattern})(?:{SAID})?\s?[:：]?\s?$", re.I)
 # What answers a question opens its sentence: "And the code of the gate? 4711".
 _ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -51,9 +58,12 @@ def found(text: str) -> Iterator[Span]:
         if match and not _is_year(match):
             yield Span(*match.span("value"), "pin")
     yield from (Span(*match.span(), "pin") for match in _TURNS.finditer(text))
-    yield from (Span(*match.span("value"), "pin") for match in _IS_PIN.finditer(text))
+    yield from (
+        Span(*match.span("value"), "pin") for pattern in (_DIALLED, _IS_PIN) for match in pattern.finditer(text)
+    )
     for match in _CODE.finditer(text):
-        if not _YEAR.fullmatch(match["value"]) and _opens(text, *match.span()):
+        named = _NAMED.search(text, max(0, match.start() - 30), match.start())
+        if (named or not _YEAR.fullmatch(match["value"])) and _opens(text, *match.span()):
             yield Span(*match.span("value"), "pin")
 
 

@@ -36,11 +36,11 @@ _INTERNATIONAL = re.compile(r"(?<![a-zA-Z\d_+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{
 _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-]|\.\d)")
 # In groups as nothing else is: "0491 570 156".
 _GROUPED = re.compile(
-    r"(?<![\w.,:/+#-])(?:0[1-9]\d{1,3}(?: \d{2,4}){2,3}"
+    r"(?<![\w.,:/+#-])(?:0[1-9](?:[ .]\d\d){4}|0\d{1,3}-\d{2,3}(?: \d\d){2}|0[1-9]\d{1,3}(?: \d{2,4}){2,3}"
     r"|0[1-9]\d{1,4} ?/ ?\d{3,8}(?:[ -]\d{1,4}){0,3})(?![\w-]|[ .,:/]\d)"
 )
 _PHONE_CUE = re.compile(any_of(lambda pack: pack.personal.phones), re.I)
-_LOCAL = re.compile(r"(?<![a-zA-Z\d_.,:/+#-])\(?\d(?:[ ()\-/.\u00a0]{0,2}\d){6,13}(?![a-zA-Z\d_]|[-.,:/]\d)")
+_LOCAL = re.compile(r"(?<![a-zA-Z\d_.,:/+#-])\(?\d(?:[ ()\-/.\u00a0]{0,3}\d){6,13}(?![a-zA-Z\d_]|[-.,:/]\d)")
 #: So far behind its announcement a telephone number may stand.
 REACH = 48
 _DATE_LIKE = re.compile(r"(?:19|20)\d\d[-./ ]?(?:0\d|1[0-2])[-./ ]?[0-3]\d|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d")
@@ -54,7 +54,7 @@ _STREET = re.compile(
 _CJK_STREET = re.compile(either(masking(lambda pack: pack.personal.streets, spaced=False)))
 # What goes on behind the street: flat, postcode and town; a town alone is no address.
 _TOWN = re.compile(
-    r"(?:,? (?:Apt|Suite|Ste|Unit|Flat|Fl|#)\.? ?#?\w{1,6})?"
+    r"(?:,? \d{1,2}\.?[ºª°](?: [a-z]{1,4}\.?)?)?(?:,? (?:Apt|Suite|Ste|Unit|Flat|Fl|#)\.? ?#?\w{1,6})?"
     r"(?:,? (?:[A-Z]-)?\d{4,6}(?:-\d{3,4})? [^\W\d_][\w'’-]{1,30}(?: [A-Z][\w'’-]{1,30}){0,2}"
     r"|(?:, [A-Z][\w'’.-]{1,30}(?: [A-Z][\w'’.-]{1,30}){0,2}){1,2},? "
     r"(?:[A-Z]{2},? \d{5}(?:-\d{4})?|[A-Z]{1,2}\d[\dA-Z]? ?\d[A-Z]{2}|\d{4,6}))?"

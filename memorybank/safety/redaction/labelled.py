@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from memorybank.language import either, masking, spelt
 from memorybank.language.terms import FUNCTION
-from memorybank.safety.redaction.links import QUOTES, any_of
-from memorybank.safety.redaction.shapes import is_hollow, is_measure
+from memorybank.safety.redaction.links import IS, QUOTES, any_of
+from memorybank.safety.redaction.shapes import is_hollow, is_measure, shape
 from memorybank.safety.redaction.spans import Span
 
 _SPACED, _CJK = (
@@ -36,6 +36,24 @@ _FORM = re.compile(
     rf"|<(?:{_LABELS})>\s?(?P<inside>[^<>\s]{{3,64}})\s?</",
     re.I,
 )
+_KEYS = spelt(word for word in masking(lambda pack: pack.secrets.key_words) if word.isalpha())
+# "WLAN: Lager, Schlüssel kreide-und-schwamm": the key of a network is a password.
+_NETWORK = re.compile(
+    rf"(?:{any_of(lambda pack: pack.secrets.networks)})[^\n!?]{{0,60}}?(?<![^\W_])(?:{_KEYS}|{_SPACED})"
+    rf"(?:\s?{IS}\s?|\s){_VALUE}{_ENDS}",
+    re.I,
+)
+_LICENCE = re.compile(
+    rf"(?:{any_of(lambda pack: pack.secrets.licences)})[^\n!?]{{0,40}}?(?<![\w-])"
+    r"(?P<value>(?-i:[A-Z\d]{2,8}(?:-[A-Z\d]{2,8}){1,8}))(?![\w-])",
+    re.I,
+)
+# "CHAVE_API=5dc94f": what is random is a secret in a variable that is named a key, in any language.
+_VARIABLE = re.compile(
+    rf"(?<![^\W_])(?:{_KEYS})(?:_\w{{1,24}})?\s?[=:]\s?[{QUOTES}]?(?P<value>[\w+/=~.-]{{20,512}})", re.I
+)
+#: A key of a program is no shorter.
+LICENCE = 10
 #: A first word behind the label that is no longer than this is a little word, in any language.
 LITTLE = 4
 
@@ -52,7 +70,20 @@ def found(text: str) -> Iterator[Span]:
         for match in pattern.finditer(text):
             if _may_be(match["value"]):
                 yield Span(*match.span("value"), "password")
+    yield from _keys(text)
     yield from _columns(text)
+
+
+def _keys(text: str) -> Iterator[Span]:
+    """Keys of networks and programs, and what variables that are named keys are set to."""
+    for match in _NETWORK.finditer(text):
+        if _may_be(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
+            yield Span(*match.span("value"), "password")
+    for pattern, kind, fewest in ((_LICENCE, "licence key", LICENCE), (_VARIABLE, "secret", 1)):
+        for match in pattern.finditer(text):
+            value = match["value"]
+            if len(value) >= fewest and re.search(r"\d", value) and re.search(r"[^\W\d_]", value):
+                yield Span(*match.span("value"), kind)
 
 
 def _may_be(word: str) -> bool:

@@ -64,6 +64,8 @@ _DATE = re.compile(
     rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:{_ORDINAL})?,? \d{{4}}",
     re.I,
 )
+# "On 3 May 2014 she was born": behind its date it stands at once.
+_BORN_ON = re.compile(rf"(?P<value>{_DATE.pattern}) (?:\w{{1,10}} )?(?:{_BORN.pattern})", re.I)
 #: So far behind its announcement a number may stand.
 REACH = 64
 _END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
@@ -79,6 +81,7 @@ def found(text: str) -> Iterator[Span]:
                 yield Span(*match.span(), kind)
     yield from _announced(text, _IDS, _ID, "id number", _names_somebody)
     yield from _announced(text, _BORN, _DATE, "date of birth", bool)
+    yield from (Span(*match.span("value"), "date of birth") for match in _BORN_ON.finditer(text))
 
 
 def _announced(

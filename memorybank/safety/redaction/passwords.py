@@ -23,8 +23,9 @@ _SHORT = masking(lambda pack: pack.secrets.short)
 _KEYS = either(masking(lambda pack: pack.secrets.keys))
 _ACCESS = any_of(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
 _PHRASES = any_of(lambda pack: pack.secrets.phrases)
+_NAMES = spelt(_WORDS).replace(r"\ ", "[ _-]")  # as variables are named: "mot_de_passe"
 _ASSIGNED = re.compile(
-    rf"(?:(?P<password>{spelt(_WORDS)})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
+    rf"(?:(?P<password>{_NAMES})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
     rf"(?P<sign>{IS})\s{{0,4}}(?:(?P<quote>[{QUOTES}])|(?P<brace>\{{))?"
     rf"(?P<value>(?(quote)[^\n{QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{QUOTES}]?)",
     re.I,

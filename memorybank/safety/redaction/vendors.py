@@ -27,6 +27,10 @@ _FORMATS = (
     ("recovery key", re.compile(r"(?<![\d-])\d{6}(?:-\d{6}){7}(?![\d-])")),
     ("wifi password", re.compile(r"(?<=;P:)(?:\\.|[^;\\\n]){1,64}(?=;)")),
     ("session", re.compile(r"(?<=sid=|ion=|_id=|ken=|uth=|sso=)(?=[^;\s]{0,80}\d)[\w%.~+/-]{24,2048}(?=;|\s|$)")),
+    (
+        "licence key",
+        re.compile(r"(?<![\w-])(?=[A-Z-]{0,28}\d)(?=[\d-]{0,28}[A-Z])(?:[A-Z\d]{5}-){4}[A-Z\d]{5}(?![\w-])"),
+    ),
     ("discord webhook", re.compile(r"(?<=/api/webhooks/)\d{15,22}/[\w-]{30,100}")),
     (
         "seed of a second factor",
