@@ -86,6 +86,7 @@ def _given_in_json(given: answering.Reply) -> JsonResponse:
     return JsonResponse(
         {
             "answer": given.answer,
+            "html": answering.formatted(given.answer or ""),
             "prompt": given.prompt.messages,
             "memory": given.prompt.memory.block.text,
             "memory_tokens": given.prompt.memory.block.tokens,

@@ -1,9 +1,10 @@
 """How templates name a turn, and what was put in the place of turns."""
 
 from django import template
+from django.utils.safestring import SafeString
 
 from memorybank.models import Checkpoint
-from projects import compacting
+from projects import answering, compacting
 from projects.turn_numbers import TurnNumber
 
 register = template.Library()
@@ -13,6 +14,12 @@ register = template.Library()
 def turn_number(pk: int) -> str:
     """The opaque number of an output."""
     return TurnNumber().to_url(pk)
+
+
+@register.filter
+def formatted(answer: str) -> SafeString:
+    """An answer as it is shown."""
+    return answering.formatted(answer)
 
 
 @register.filter

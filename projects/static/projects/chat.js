@@ -38,7 +38,7 @@
   };
 
   const answered = (turn, reply) => {
-    slot(turn, "answer").textContent = reply.answer;
+    slot(turn, "answer").innerHTML = reply.html; // made safe by the server
     slot(turn, "summary").textContent = reply.memory_tokens || reply.recalled_tokens
       ? `Given with ${number.format(reply.memory_tokens)} tokens of memory and ${number.format(reply.recalled_tokens)} recalled for this message`
       : "Given without memory";
