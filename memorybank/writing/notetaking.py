@@ -227,6 +227,7 @@ def _draft(line: Line, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]
     held = [known[label] for label in line.labels if label in known]
     citations = {turn.id for turn in told} | {output for fact in held for output in fact.citations}
     days = {turn.at.date() for turn in told} | {fact.said_on for fact in held}
+    names = names_in({u.speaker for turn in turns for u in turn.utterances})
     speaker, text = transcript.unlabelled(line.text, days, {u.speaker for turn in told for u in turn.utterances})
     return Draft(
         kind=line.kind,
@@ -234,7 +235,7 @@ def _draft(line: Line, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]
         speaker=speaker or transcript.noted_from(_authors(told, held)),
         said_on=max(days),
         citations=tuple(sorted(citations)),
-        weight=extraction.weigh(text, encoding=conf.current().encoding),
+        weight=extraction.weigh(text, encoding=conf.current().encoding, names=names),
         quarantine=line.quarantine,
     )
 

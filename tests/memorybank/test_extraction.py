@@ -264,3 +264,8 @@ def test_nothing_to_explain_is_said_in_one_line() -> None:
 def test_it_pairs_no_question_with_what_is_said_of_something_else() -> None:
     turns = chat(("My students won a prize. How's your new pup doing?", ""), ("Awesome! They're so proud of it.", ""))
     assert all("pup doing?)" not in f.text for f in extract(turns, share=1.0))
+
+
+def test_a_models_line_is_worth_no_more_for_naming_who_speaks() -> None:
+    named, bare = "Ana Perez moved to Bonn in May, Ana's choice.", "moved to Bonn in May, choice."
+    assert weigh(named, names={"ana", "perez"}) == weigh(bare)
