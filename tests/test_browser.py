@@ -21,6 +21,7 @@ PROJECT = "/p/northwind-clinics/billing-migration/"
 PAGES = (
     "/",
     PROJECT,
+    f"{PROJECT}?q=rehearsal",
     f"{PROJECT}chats/bm-001/",
     f"{PROJECT}memory/",
     f"{PROJECT}memory/?ask=Who+signs+the+mapping",

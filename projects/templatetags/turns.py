@@ -1,13 +1,19 @@
-"""How templates name a turn, and what was put in the place of turns."""
+"""How templates name chats and turns, and what was put in the place of turns."""
 
 from django import template
 from django.utils.safestring import SafeString
 
-from memorybank.models import Checkpoint
+from memorybank.models import Chat, Checkpoint
 from projects import answering, compacting
 from projects.turn_numbers import TurnNumber
 
 register = template.Library()
+
+
+@register.filter
+def named(chat: Chat) -> str:
+    """What a chat is called, with or without a title."""
+    return chat.title or ("Untitled chat" if chat.last_output_at else "New chat")
 
 
 @register.filter

@@ -71,6 +71,7 @@ class OwnChatsTest(Cast):
         self.assertEqual(Chat.objects.get(key="told").title, "The zanzibar <crane>")
         services.forget(self.apollo.bank, output=Output.objects.earliest("pk").pk, actor="bob")
         self.assertEqual(Chat.objects.get(key="told").title, "")
+        self.assertContains(self.client.get(self.chat_url(self.chat)), '<h1 id="title">Untitled chat</h1>')
 
     def test_a_chat_begun_as_private_never_reaches_memory(self) -> None:
         self.client.force_login(self.bob)
