@@ -4,6 +4,7 @@ from contextlib import suppress
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
@@ -144,7 +145,6 @@ def _show(
     request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
 ) -> HttpResponse:
     turns, older = _turns(chat, request.GET.get("before", ""))
-    checkpoints = _checkpoints(chat, turns)
     trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARS]
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial)
     return render(
@@ -161,8 +161,7 @@ def _show(
             "given": _given(project, chat, turns),
             "unsent": _unsent(project, chat, turns),
             "asked": _asked(turns),
-            "checkpoints": checkpoints,
-            "standing": max((made.pk for made in checkpoints.values()), default=None),
+            "checkpoints": _checkpoints(chat, turns),
             "compaction": compacting.how_far(chat),
             "model": llm.get("chat"),
             "form": form,
@@ -196,8 +195,10 @@ def _asked(turns: list[Output]) -> set[int]:
 
 
 def _checkpoints(chat: Chat, turns: list[Output]) -> dict[int, Checkpoint]:
-    """Each by the last turn that it stands for."""
-    return {made.through: made for made in chat.checkpoints.filter(through__in=[turn.pk for turn in turns])}
+    """Each by the last turn that it stands for, and whether a later one has taken its place, on whatever page."""
+    later = chat.checkpoints.filter(through__gt=OuterRef("through"))
+    found = chat.checkpoints.filter(through__in=[turn.pk for turn in turns]).annotate(is_over=Exists(later))
+    return {made.through: made for made in found}
 
 
 def _given(project: Project, chat: Chat, turns: list[Output]) -> PromptMemory | None:
