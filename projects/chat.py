@@ -6,13 +6,10 @@ from itertools import chain
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.llm import Message
+from memorybank.llm import MESSAGE_TOKENS, Message
 from memorybank.services import PromptMemory, Text
 
 DEFAULT_SYSTEM = "You are a helpful assistant. Say so when you do not know something."
-
-#: What a message costs beside its text, in the chat formats we know (OpenAI's cookbook: 3 or 4).
-MESSAGE_TOKENS = 4
 
 
 @dataclass(frozen=True, slots=True)

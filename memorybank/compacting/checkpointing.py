@@ -25,7 +25,7 @@ from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
 from memorybank.exceptions import InvalidInput, LLMError, NotCompacted, NothingToCompact, blurred
 from memorybank.language import tokens
-from memorybank.llm import prompt_files
+from memorybank.llm import MESSAGE_TOKENS, prompt_files
 from memorybank.models import EXTRACTIVE, Bank, Chat, Checkpoint, Compaction, OptOut, Output
 from memorybank.safety.redaction import Masker
 
@@ -36,8 +36,6 @@ MAX_FOCUS = 1_000
 LEASE = timedelta(minutes=2)
 #: Older turns that are looked through for people's own words.
 MOST_OLDER = 500
-#: What a message costs beside its text.
-MESSAGE_TOKENS = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 from django.utils.module_loading import import_string
 
 from memorybank import conf
-from memorybank.llm.base import LLM, Completion, Message
+from memorybank.llm.base import LLM, MESSAGE_TOKENS, Completion, Message
 
-__all__ = ["LLM", "Completion", "Message", "embedder", "get", "reset"]
+__all__ = ["LLM", "MESSAGE_TOKENS", "Completion", "Message", "embedder", "get", "reset"]
 
 FALLBACKS = {"summary": "chat"}
 

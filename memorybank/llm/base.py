@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
+#: What a message costs beside its text, in the chat formats we know (OpenAI's cookbook: 3 or 4).
+MESSAGE_TOKENS = 4
+
 
 class Message(TypedDict):
     """One chat message, as every OpenAI-compatible endpoint takes it."""

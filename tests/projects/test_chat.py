@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.exceptions import InvalidInput
+from memorybank.llm import MESSAGE_TOKENS
 from memorybank.services import PromptMemory, Text
-from projects.chat import DEFAULT_SYSTEM, MESSAGE_TOKENS, Exchange, Prompt, answer_reserve, assemble
+from projects.chat import DEFAULT_SYSTEM, Exchange, Prompt, answer_reserve, assemble
 
 
 def words(text: str) -> int:
