@@ -11,7 +11,7 @@ SECTION_OF = {"decision": "decision", "preference": "preference", "question": "c
 
 
 def notes(turns: Sequence[Turn], room: int, encoding: str) -> list[Note]:
-    """The sentences worth keeping, at most ``room`` tokens of them; what was asked first is the goal."""
+    """The sentences worth keeping, at most ``room`` tokens of them."""
     drafts = extraction.extract(turns, encoding=encoding, share=0.4, most=room)
     return [Note(SECTION_OF[draft.kind], f"{draft.speaker}: {draft.text}") for draft in drafts]
 
