@@ -1,4 +1,4 @@
-"""An admin that answers no lookups but its own: a free one spells out, letter by letter, what is not shown."""
+"""What admins of lists are made of: no lookups but those of their own filters; nothing to add, change or delete."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,10 @@ from django.http import HttpRequest
 
 
 class Discreet(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Lookups come from the links of its filters. Any other one, as ``?title__startswith=``, is answered with 400."""
+    """Lookups come from the links of its filters. Any other one, as ``?title__startswith=``, is answered with 400.
+
+    A free one spells out, letter by letter, what is not shown.
+    """
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         """Whether a link of this list could say so."""
