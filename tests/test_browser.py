@@ -42,6 +42,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The demo as a newcomer starts it, at ``demo.env["ADDRESS"]``."""
+    needs_chromium()
     address = f"127.0.0.1:{free_port()}"
     with site(tmp_path_factory.mktemp("demo"), DEBUG="true", SWEEP_SECONDS="2", ADDRESS=f"http://{address}") as made:
         made.start("manage.py", "demo", "--address", address)

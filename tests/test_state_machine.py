@@ -1,4 +1,4 @@
-"""Any order of recording, sweeping, failing, racing and changing settings: the invariants hold after every step."""
+"""Any order of recording, sweeping, failing, racing, erasing, configuring: the invariants hold after every step."""
 
 import logging
 import re
@@ -13,7 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import Sum
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -26,6 +26,7 @@ from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
 
+from .memorybank.everywhere import places
 from .memorybank.factories import block_of
 
 pytestmark = pytest.mark.django_db
@@ -70,9 +71,19 @@ ODDITIES = (
     f"This {POISON} request makes the model answer nothing that anybody could use",
 )
 #: What happens while a worker waits for the model; after these it may write nothing.
-FENCED = ("take over", "lease lost", "erase", "switch off", "private")
+FENCED = ("take over", "lease lost", "erase a turn", "erase a person", "switch off", "private")
 RACES = (*FENCED, "record", "answer", "extend", "sweep", "settings", "roll up")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Africa/Cairo", "Asia/Kathmandu")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A turn as whoever recorded it knows it."""
+
+    bank: int
+    chat: str
+    author: str
+    words: str
 
 
 @dataclass(frozen=True)
@@ -135,6 +146,9 @@ class MemoryMachine(RuleBasedStateMachine):
         self.now = MONDAY
         self.banks = [Bank.objects.create(max_tokens=200) for _ in range(2)]
         self.sequence = self.raced = 0
+        self.said: dict[str, Said] = {}  # by key; what is erased leaves
+        self.erased: set[str] = set()  # words that nobody else said
+        self.until: dict[tuple[int, str, str], datetime] = {}  # what was said before is refused
         self.nobody = ScriptedLLM()
         self.model.answer = good
 
@@ -162,7 +176,8 @@ class MemoryMachine(RuleBasedStateMachine):
         return Chat.objects.filter(bank=self.banks[number], key=key).first()
 
     def watermark(self, number: int, key: str) -> int:
-        return Chat.objects.get(bank=self.banks[number], key=key).summarised_through
+        chat = self.chat(number, key)
+        return chat.summarised_through if chat else 0  # its last turn was erased, and it with it
 
     # --- rules: chats ------------------------------------------------------------------------------------
 
@@ -195,23 +210,33 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def something_new(self) -> str:
         name = "".join("abcdefghij"[int(digit)] for digit in f"{self.sequence:03}")
-        return f"Project {name.title()}: {SENTENCES[self.sequence % 5]}"
+        return f"Project Qx{name}: {SENTENCES[self.sequence % 5]}"  # a name that is part of no other word
 
     def say(self, number: int, key: str, question: str, status: str = "ok", minutes_ago: int = 0) -> None:
         """Record a turn; now and then twice, as a client does whose answer was lost."""
         self.sequence += 1
         turn: dict[str, Any] = {
             "chat_key": key,
-            "author": "Ann",
+            "author": ("Ann", "Ann", "Ben")[self.sequence % 3],
             "question": question,
             "answer": "Noted.",
             "status": status,
             "created_at": self.now - timedelta(minutes=minutes_ago),
             "key": f"turn {self.sequence}",
         }
+        if self.is_refused(number, turn):
+            with pytest.raises(InvalidInput, match="erased"):
+                services.record(self.banks[number], **turn, now=self.now)
+            return
         first = services.record(self.banks[number], **turn, now=self.now)
+        self.said[first.key] = Said(number, key, turn["author"], question)
         if self.sequence % 5 == 0:
             assert services.record(self.banks[number], **turn, now=self.now).pk == first.pk
+
+    def is_refused(self, number: int, turn: dict[str, Any]) -> bool:
+        """Whether it may be what was erased, sent again."""
+        named = ((number, "chat", turn["chat_key"]), (number, "author", turn["author"]))
+        return any(turn["created_at"] <= self.until.get(name, datetime.min.replace(tzinfo=UTC)) for name in named)
 
     @rule(number=banks, key=chats, outcome=st.sampled_from(["ok", "ok", "error", "stopped"]), late=st.booleans())
     def an_answer_arrives(self, number: int, key: str, outcome: str, late: bool) -> None:
@@ -252,6 +277,29 @@ class MemoryMachine(RuleBasedStateMachine):
         elif self.chat(number, key):
             services.set_private(bank, chat_key=key, private=what == "private", **actor)
 
+    @rule(number=banks, key=chats, what=st.sampled_from(["chat", "person", "turn"]))
+    def somebody_erases(self, number: int, key: str, what: str) -> None:
+        """Looked at first: the receipt counts the same."""
+        self.erase(number, key, what)
+
+    def erase(self, number: int, key: str, what: str) -> None:
+        known = {name for name, each in self.said.items() if (each.bank, each.chat) == (number, key)}
+        if not known:
+            return
+        author = self.said[min(known)].author
+        meant: dict[str, Any] = {"chat": key} if what == "chat" else {"author": author}
+        if what == "turn":
+            known = {min(known)}
+            meant = {"output": Output.objects.get(chat__bank=self.banks[number], key=min(known)).pk}
+        elif what == "person":
+            known = {name for name, each in self.said.items() if (each.bank, each.author) == (number, author)}
+        would = services.forget(self.fresh(number), **meant, actor="alice", now=self.now, dry_run=True)
+        assert would.counts == services.forget(self.fresh(number), **meant, actor="alice", now=self.now).counts
+        if what != "turn":
+            self.until[number, *next(iter(meant.items()))] = self.now
+        words = {self.said.pop(name).words for name in known}
+        self.erased |= {each for each in words if each.startswith("Project")}
+
     @rule(number=banks, budget=st.sampled_from([200, 260, 500, 8000]), idle=st.integers(1, 90), zone=zones)
     def somebody_configures(self, number: int, budget: int, idle: int, zone: str) -> None:
         changes: dict[str, Any] = {"max_tokens": budget, "idle_minutes": idle, "timezone": zone}
@@ -287,6 +335,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(number=banks, key=chats, what=st.sampled_from(RACES), fails=st.booleans())
     def a_race(self, number: int, key: str, what: str, fails: bool) -> None:
         """Another worker's or a person's whole step falls between this worker's reading and its writing."""
+        self.now += timedelta(minutes=1)  # later than any erasure, so that this is taken in
         self.say(number, key, self.something_new())
         self.now += timedelta(hours=2)
         seen: list[int] = []
@@ -307,6 +356,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def a_race_in_a_roll_up(self, number: int, key: str, what: str, fails: bool) -> None:
         """The same, while this worker digests a period under pressure."""
         self.model.answer = good
+        self.now += timedelta(minutes=1)
         for _ in range(12):
             self.say(number, key, self.something_new())
         self.now += timedelta(hours=3)
@@ -324,7 +374,7 @@ class MemoryMachine(RuleBasedStateMachine):
             sweeping.settle(bank.pk, now=self.now)
         self.model.answer = good
         self.raced += len(seen)
-        if what in ("erase", "lease lost"):
+        if what in ("erase a turn", "erase a person", "lease lost"):
             assert seen in ([], [bank.entries.digests().count()])
 
     def thinking(self, meanwhile: Callable[[], None], fails: bool) -> Callable[[Sequence[Message]], str]:
@@ -352,7 +402,8 @@ class MemoryMachine(RuleBasedStateMachine):
             "sweep": lambda: services.run(now=self.now, until_idle=True),
             "take over": lambda: services.run(now=later, until_idle=True),
             "lease lost": lambda: (Chat.objects.claim(chat.pk, later), Bank.objects.claim(bank.pk, later)),
-            "erase": lambda: Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1),
+            "erase a turn": lambda: self.erase(number, key, "turn"),
+            "erase a person": lambda: self.erase(number, key, "person"),
             "switch off": lambda: services.disable(bank, **actor),
             "private": lambda: services.set_private(bank, chat_key=key, private=True, **actor),
             "settings": lambda: services.configure(bank, max_tokens=200, timezone="Asia/Tokyo", **actor),
@@ -379,7 +430,12 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_said_is_lost_or_there_twice(self) -> None:
-        assert Output.objects.count() == self.sequence
+        assert sorted(Output.objects.values_list("key", flat=True)) == sorted(self.said)
+
+    def nothing_erased_is_anywhere(self) -> None:
+        for words in self.erased:
+            name = words.removeprefix("Project ").partition(":")[0]
+            assert places(name) == []
 
     @invariant()
     def nothing_private_is_shown(self) -> None:
@@ -407,6 +463,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.everything_is_covered()
         self.everything_ripe_is_rolled_up()
         self.idling_costs_nothing()
+        self.nothing_erased_is_anywhere()
 
     def everything_is_covered(self) -> None:
         remembered = Chat.objects.filter(private=False)
