@@ -104,18 +104,14 @@ def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: date
     work = _load(chat, budget)
     budget = budget.standing_for(work.size - work.kept_size, _count(work.previous.text) if work.previous else 0)
     report.reached(Stage.LOAD)
-    turns = _turns(work.bank, work.old)
-    if not turns:
-        raise NothingToCompact(
-            f"Nothing to shorten: of what was said before, nothing may be noted ({work.size:,} tokens)."
-        )
+    if not (turns := _turns(work.bank, work.old)):
+        raise NothingToCompact(f"Nothing to shorten: of what was said, nothing may be noted ({work.size:,} tokens).")
     try:
         notes, made_with = _notes(work, turns, budget, focus, report, now)
     except LLMError as error:
         raise NotCompacted(f"The model failed, so the chat stays as it was, {work.size:,} tokens: {error}") from error
     report.reached(Stage.MERGED)
-    words = own_words(chain(reversed(turns), _older(work)), budget.words, conf.current().encoding)
-    text = prompt_files.render("checkpoint", {**by_section(notes), "words": words})
+    text = _text(work, turns, notes, budget)
     after = _count(text) + MESSAGE_TOKENS + work.kept_size
     if after >= work.size:
         raise NotCompacted(f"Nothing gained: {work.size:,} tokens before, {after:,} after. The chat stays as it was.")
@@ -204,6 +200,12 @@ def _notes(
         else:
             notes = ask.joined(ask.in_parts(thin, data, report.part), beside)
     return notes, method(model)
+
+
+def _text(work: Work, turns: Sequence[Turn], notes: Sequence[Note], budget: Budget) -> str:
+    """The checkpoint as a model is sent it: the notes, and the newest of people's own words."""
+    words = own_words(chain(reversed(turns), _older(work)), budget.words, conf.current().encoding)
+    return prompt_files.render("checkpoint", {**by_section(notes), "words": words})
 
 
 def _tail(work: Work, budget: Budget) -> list[SourceItem]:
