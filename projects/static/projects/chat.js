@@ -55,7 +55,7 @@
     slot(turn, "reply").remove();
     const section = copyOf("unsent-template");
     slot(section, "explanation").textContent =
-      "No chat model is configured, so nobody answers. Your message is recorded all the same, and becomes memory. " +
+      "No chat model is configured, so nobody answers. Your message is recorded all the same. " +
       `This is the exact prompt a model would be sent, ${number.format(reply.prompt_tokens)} tokens, ` +
       `${number.format(reply.memory_tokens)} of them the memory block and ${number.format(reply.recalled_tokens)} notes recalled for this message:`;
     reply.prompt.forEach((message, index) => section.append(shown(message, index === 0)));
