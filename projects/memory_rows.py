@@ -46,7 +46,7 @@ WORDS = {
     "retry": "had parked chats tried again",
     "private": "made a chat private",
     "public": "shared a chat again",
-    "summarise": "had a chat summarised",
+    "summarise": "had chats summarised at once",
     "compress": "had memory rolled up",
     "rebuild": "had memory made anew",
     "ask": "asked to have something forgotten",
