@@ -2,18 +2,36 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from memorybank.core.validation.claims import claims
 from memorybank.core.validation.evidence import Evidence
 from memorybank.language import tokens
 from memorybank.safety.escaping import escape
 
-#: The sections in their order. Progress is what is done, what is being done and what is blocked.
-SECTIONS = ("goal", "constraint", "preference", "done", "doing", "blocked", "decision", "next", "context")
+
+class Section(StrEnum):
+    """The sections in their order. Progress is what is done, what is being done and what is blocked."""
+
+    GOAL = "goal"
+    CONSTRAINT = "constraint"
+    PREFERENCE = "preference"
+    DONE = "done"
+    DOING = "doing"
+    BLOCKED = "blocked"
+    DECISION = "decision"
+    NEXT = "next"
+    CONTEXT = "context"
+
+
+SECTIONS = tuple(Section)
 #: Where a line belongs whose section is no section.
-ELSE = SECTIONS[-1]
+ELSE = Section.CONTEXT
 #: What gives way first where there is no room, the oldest of it before the newer.
-LEAST_FIRST = ("done", "context", "preference", "doing", "next", "blocked", "constraint", "decision", "goal")
+LEAST_FIRST = (
+    *(Section.DONE, Section.CONTEXT, Section.PREFERENCE, Section.DOING, Section.NEXT),
+    *(Section.BLOCKED, Section.CONSTRAINT, Section.DECISION, Section.GOAL),
+)
 
 BULLETS, COLONS, MARKS = "-*+•–—· ", ":：", "*_`[]( )【】"
 NOTHING = "nothing"
