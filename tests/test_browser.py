@@ -205,3 +205,26 @@ def erases_a_person_and_reads_the_receipt(page: Page) -> None:
     expect(page.get_by_role("heading", name="Receipt")).to_be_visible()
     page.get_by_role("link", name="Now", exact=True).click()
     expect(page.locator("main")).to_contain_text("Nothing yet")
+
+
+def test_a_line_is_pinned_by_keyboard_alone(demo: Site) -> None:
+    with browser() as chromium:
+        page = log_in(chromium.new_context(base_url=demo.env["ADDRESS"]), "priya")
+        page.goto(f"{PROJECT}memory/")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip")).to_be_focused()
+        page.keyboard.press("Enter")
+        tab_to(page, "main .lines summary")
+        page.keyboard.press("Enter")
+        tab_to(page, "button[value=pin]")
+        page.keyboard.press("Enter")
+        expect(page.locator("main .lines summary", has_text="pinned")).to_have_count(1)
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until such an element has the focus."""
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    pytest.fail(f"Tab never reaches {selector}.")
