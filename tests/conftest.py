@@ -25,12 +25,14 @@ def pytest_configure() -> None:
     site.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
-@pytest.hookimpl(tryfirst=True)  # before the markers choose
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what asks a database."""
+    if item.get_closest_marker("django_db") or issubclass(getattr(item, "cls", None) or object, SimpleTestCase):
+        item.add_marker("database")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks a database; both cores are busy to the end if the last tests are short ones."""
-    for item in items:
-        if item.get_closest_marker("django_db") or issubclass(getattr(item, "cls", None) or object, SimpleTestCase):
-            item.add_marker("database")
+    """Both cores are busy to the end if the last tests are short ones."""
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("own_servers", "long")))
 
 
