@@ -55,11 +55,12 @@ def assemble(
     """
     count = count or services.count_tokens
     head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.block.text)
+    before = count(head) + 2 * MESSAGE_TOKENS
     earlier, bare = list(_spoken(Exchange(checkpoint, ""))), replace(memory, recalled=Text())
     # A message comes before what is recalled for it, and that before what was said earlier.
     for told, standing in ((memory, earlier), (bare, earlier), (bare, [])):
         last = _paragraphs(message, told.recalled.text)
-        used = count(head) + count(last) + 2 * MESSAGE_TOKENS + _cost(standing, count)
+        used = before + count(last) + _cost(standing, count)
         room = context_tokens - answer_reserve(context_tokens) - used
         if room >= 0:
             break
