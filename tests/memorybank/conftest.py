@@ -1,6 +1,7 @@
 """The model of a test: scripted, or none."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -25,11 +26,18 @@ def no_model(settings: Any) -> Iterator[None]:
 @pytest.fixture
 def model(settings: Any) -> Iterator[ScriptedLLM]:
     """A summary model that takes notes in the items' own words, until the test says otherwise."""
-    settings.MEMORYBANK = {"LLMS": {"summary": SCRIPTED}}
+    with scripted(settings, "summary", note_taker) as built:
+        yield built
+
+
+@contextmanager
+def scripted(settings: Any, purpose: str, answer: Any) -> Iterator[ScriptedLLM]:
+    """The only model there is, for one purpose."""
+    settings.MEMORYBANK = {"LLMS": {purpose: SCRIPTED}}
     llm.reset()
-    built = llm.get("summary")
+    built = llm.get(purpose)
     assert isinstance(built, ScriptedLLM)
-    built.answer = note_taker
+    built.answer = answer
     yield built
     llm.reset()
 

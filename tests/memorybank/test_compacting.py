@@ -14,7 +14,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Checkpoint, Compaction, LLMCall, Output
 from tests import long_chats
 
-from .conftest import SCRIPTED
+from .conftest import scripted
 from .everywhere import places, told
 from .factories import DAY, HOUR, MINUTE, MONDAY, make_bank, run, say, sentence
 
@@ -33,13 +33,8 @@ def talk(bank: Bank, chat: str, numbers: range, *, at: datetime = MONDAY) -> Non
 @pytest.fixture
 def chat_model(settings: Any) -> Iterator[ScriptedLLM]:
     """The model of chats, which takes notes in order."""
-    settings.MEMORYBANK = {"LLMS": {"chat": SCRIPTED}}
-    llm.reset()
-    built = llm.get("chat")
-    assert isinstance(built, ScriptedLLM)
-    built.answer = GOOD
-    yield built
-    llm.reset()
+    with scripted(settings, "chat", GOOD) as built:
+        yield built
 
 
 @pytest.fixture
