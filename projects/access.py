@@ -13,8 +13,10 @@ from memorybank.models import Bank
 
 from .models import Conversation, Membership, Project, Role, Tenant
 
-#: Open to everybody, by the names of their addresses: signing in and out, links by mail, machines that watch.
-OPEN = frozenset({"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics"})
+#: Open to everybody, by the names of their addresses: signing in and out, links by mail, watching machines, languages.
+OPEN = frozenset(
+    {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
+)
 #: Who may: of every other page, by the name of its address, the least role in its tenant. What is posted to is a page,
 #: too. Superusers manage people and memory everywhere, and open nobody's project or chat. The admin follows
 #: :func:`tenants_for` and :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.

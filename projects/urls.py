@@ -2,6 +2,7 @@
 
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
+from django.views.i18n import set_language
 
 from . import (
     endpoint,
@@ -15,10 +16,12 @@ from . import (
     views,
 )
 from .addresses import ChatKey
+from .languages import Language, Words
 from .throttling import LoginForm
 from .turn_numbers import TurnNumber
 
 register_converter(ChatKey, "key")
+register_converter(Language, "language")
 register_converter(TurnNumber, "turn")
 
 PEOPLE = "t/<slug:tenant>/people/"
@@ -35,6 +38,8 @@ urlpatterns = [
         ),
         name="login",
     ),
+    path("language/", set_language, name="language"),
+    path("words/<language:language>.js", Words.as_view(), name="words"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("invitations/<str:token>/", joining.invitation_page, name="invitation"),
     path(PEOPLE, people_pages.people_page, name="people"),
