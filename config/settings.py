@@ -125,6 +125,8 @@ globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = env.str("FROM_EMAIL", default="memory-bank@localhost")
 EMAIL_TIMEOUT = 10  # whoever invites waits for it
 
+API_REQUESTS_PER_MINUTE = _number("API_REQUESTS_PER_MINUTE", 600)  # of one key; 0: no limit
+
 # A page is in the language its reader chose, else in what her browser asks for, else in English.
 LANGUAGE_CODE = "en-gb"
 LANGUAGES = [("en-gb", "English"), ("de", "Deutsch")]

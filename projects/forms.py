@@ -1,4 +1,4 @@
-"""What people type: a chat message, a project with its bank's settings, a membership, an invitation."""
+"""What people type: a chat message, a project with its bank's settings, a membership, a key, an invitation."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,11 +10,13 @@ from django import forms
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 
+from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank
 
-from . import access
-from .models import Membership, Project, Role
+from . import access, keys
+from .models import APIKey, Membership, Project, Role, Scope
 
 #: Characters of one message. Whether its tokens fit the model's context is checked as well.
 MAX_MESSAGE_CHARS = 100_000
@@ -188,6 +190,31 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
             self.add_error("role", f"Only a member with the role “{role.label}” may give it.")
         if self.instance.pk and role != Role.OWNER and access.last_owners(self.actor, [self.instance]):
             self.add_error("role", f"This is the last owner of {self.instance.tenant}.")
+        return cleaned
+
+
+class APIKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """A new key to a project."""
+
+    scopes = forms.MultipleChoiceField(
+        label=_("What it opens"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple, initial=[Scope.READ]
+    )
+    days = forms.IntegerField(
+        label=_("Days it is valid"), required=False, min_value=1, max_value=keys.MAX_DAYS, help_text=_("Empty: ever.")
+    )
+
+    class Meta:
+        model = APIKey
+        fields = ["project", "name"]
+
+    def clean(self) -> dict[str, Any]:
+        """As the command would refuse it."""
+        cleaned = super().clean() or self.cleaned_data
+        if not self.errors:
+            try:
+                keys.check(cleaned["name"], cleaned["scopes"], cleaned["days"])
+            except InvalidInput as error:
+                raise ValidationError(str(error)) from None
         return cleaned
 
 

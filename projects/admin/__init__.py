@@ -1,11 +1,11 @@
-"""Tenants, people and projects in the admin. Staff see the tenants they are owner or admin of, no others."""
+"""Tenants, people, projects and keys in the admin. Staff see the tenants they are owner or admin of, no others."""
 
 from django.contrib import admin
 
 from ..throttling import AdminLoginForm
-from . import projects, tenants
+from . import keys, projects, tenants
 
-__all__ = ["projects", "tenants"]
+__all__ = ["keys", "projects", "tenants"]
 
 admin.site.site_header = admin.site.site_title = "Memory Bank"
 admin.site.login_form = AdminLoginForm

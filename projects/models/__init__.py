@@ -1,8 +1,9 @@
 """Tenants and what belongs to them: members, projects, conversations, API keys."""
 
 from .conversation import Conversation, GivenWith
+from .key import APIKey, Scope
 from .login import LoginFailures
-from .project import APIKey, Project
+from .project import Project
 from .tenant import SLUG, Invitation, Membership, Role, Tenant
 from .trail import TenantEvent, TenantTrail
 
@@ -16,6 +17,7 @@ __all__ = [
     "Membership",
     "Project",
     "Role",
+    "Scope",
     "Tenant",
     "TenantEvent",
     "TenantTrail",

@@ -1,9 +1,7 @@
-"""Projects, each with its memory bank, and the keys of programs to them."""
+"""Projects, each with its memory bank."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
@@ -75,35 +73,3 @@ class Project(models.Model):
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Delete the bank, and with it this project: no memory outlives its project."""
         return self.bank.delete()
-
-
-class APIKey(models.Model):
-    """A program's way into one project. Only a hash is kept; the key is shown once."""
-
-    project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
-    name = models.CharField(max_length=200)
-    prefix = models.CharField(max_length=12, editable=False)
-    digest = models.CharField(max_length=64, unique=True, editable=False)
-    created_at = models.DateTimeField(auto_now_add=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        verbose_name = "API key"
-        constraints = [
-            models.CheckConstraint(name="api_key_hashed", condition=~Q(digest="")),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.prefix}…)"
-
-    @staticmethod
-    def hashed(key: str) -> str:
-        """What is stored of a key: SHA-256 suffices, because keys are random, not chosen."""
-        return hashlib.sha256(key.encode()).hexdigest()
-
-    @classmethod
-    def issue(cls, project: Project, name: str) -> tuple[APIKey, str]:
-        """A new key and its only showing."""
-        key = f"mb_{secrets.token_urlsafe(32)}"
-        row = cls.objects.create(project=project, name=name, prefix=key[:12], digest=cls.hashed(key))
-        return row, key

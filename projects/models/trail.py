@@ -1,4 +1,4 @@
-"""The trail of a tenant: who let whom in, as what, and what became of its projects."""
+"""The trail of a tenant: who let whom in, as what, what became of its projects, and their keys."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class TenantEvent(Sealed):
         REMOVE = "remove"
         OPEN = "open", "Open a project"
         DELETE = "delete", "Delete a project"
+        ISSUE = "issue", "Issue a key"
+        REVOKE = "revoke", "Revoke a key"
 
     owner = "tenant"
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="events")

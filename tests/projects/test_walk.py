@@ -13,8 +13,8 @@ from django.urls.resolvers import RoutePattern
 
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
-from projects import access, trail
-from projects.models import Invitation, Membership, Role, TenantEvent
+from projects import access, keys, trail
+from projects.models import APIKey, Invitation, Membership, Role, TenantEvent
 from tests.base import NOON, without_models
 
 from .test_admin import AdminCase
@@ -60,6 +60,7 @@ class Everything(AdminCase):
         Invitation.objects.create(tenant=self.acme, **invited)
         self.adam = self.person("adam", self.acme, Role.ADMIN, is_staff=True)
         trail.log(self.acme, "alice", trail.Action.ADD, NOON, person="bob")
+        keys.issue(self.apollo, "apollo", ["read"], actor="alice", now=NOON)
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
         asked = {"author": "bob", "outputs": [self.turn.pk], "asked_at": NOON, "asked_in": self.turn.pk}
@@ -74,8 +75,8 @@ class Everything(AdminCase):
         known = {type(each): each for each in (self.acme, self.apollo, self.apollo.bank)}
         if model in known:
             return known[model]
-        where = {"tenant": self.acme} if model is TenantEvent else rows.get(model, bank)
-        return model._default_manager.filter(**where).latest("pk")
+        rows |= {TenantEvent: {"tenant": self.acme}, APIKey: {"project": self.apollo}}
+        return model._default_manager.filter(**rows.get(model, bank)).latest("pk")
 
     def address(self, pattern: URLPattern, chat: Chat | None = None) -> str:
         """Of what is really there; a page with something new in its address says here what."""
