@@ -12,6 +12,8 @@ from django.conf import settings as site
 from django.test import SimpleTestCase
 from hypothesis import HealthCheck, settings
 
+from . import prepared
+
 # How long an example takes, or is sought, says how busy the machine is.
 UNHURRIED = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", UNHURRIED, max_examples=40, derandomize=True, database=None)
@@ -23,6 +25,13 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "quick")
 def pytest_configure() -> None:
     """Passwords of tests are nobody's: a hash that takes long keeps only the suite waiting."""
     site.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where all processes of this run find what is made once."""
+    mine = tmp_path_factory.getbasetemp()
+    prepared.folder = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import psycopg
 
+from . import prepared
 from .commands import NO_MODEL, OURS, PATIENCE, ROOT, Ran
 
 
@@ -111,7 +112,10 @@ def site(data: Path, *, postgres: str = "", **env: str) -> Iterator[Site]:
     with _database(postgres) as address:
         made = Site(data, env, address)
         try:
-            assert made.manage("migrate", "--verbosity", "0").code == 0
+            if postgres:
+                assert made.manage("migrate", "--verbosity", "0").code == 0
+            else:
+                prepared.migrated(data)
             yield made
         finally:
             made.stop()

@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
+from . import prepared
 from .commands import PATIENCE
 from .own_site import Site, site, wait_until
 from .projects.test_lost_answers import Browser as Reader
@@ -45,6 +46,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     needs_chromium()
     address = f"127.0.0.1:{free_port()}"
     with site(tmp_path_factory.mktemp("demo"), DEBUG="true", SWEEP_SECONDS="2", ADDRESS=f"http://{address}") as made:
+        prepared.demo(made.data)
         made.start("manage.py", "demo", "--address", address)
         wait_until(Reader(made.env["ADDRESS"]).is_up, "serving", made)
         yield made

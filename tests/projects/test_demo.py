@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import prepared
 from tests.commands import shell
 
 
@@ -53,8 +54,7 @@ CHANGED = {
 # One test, because the replay takes seconds and tests run in parallel.
 @pytest.mark.long
 def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    first = shell("demo", "--no-serve", data=tmp_path)
-    assert (first.code, first.err) == (0, "")
+    first = prepared.demo(tmp_path)
     for words in (
         "What every new chat of northwind-clinics/billing-migration is told, whatever is asked:",
         "And beside the message “Who is our contact at Paywright?”, for that message only:",
@@ -65,9 +65,9 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
         "http://127.0.0.1:8000/admin/",
         "password “demo”",
     ):
-        assert words in first.out, words
+        assert words in first, words
     for planted in ("AKIA", "wJalr", "SYSTEM POLICY", "30 November", "Deirdre Molloy"):
-        assert planted not in first.out, planted
+        assert planted not in first, planted
 
     checked = shell("check_memory", data=tmp_path)
     assert (checked.code, checked.out) == (0, "4 projects checked: coverage, tree, budget and audit trail hold.\n")
@@ -81,5 +81,5 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
     second = shell("demo", "--no-serve", data=tmp_path)
     assert (second.code, second.err) == (0, "")
     assert "The sample is loaded already." in second.out
-    assert shown(second.out) == shown(first.out)
+    assert shown(second.out) == shown(first)
     assert contents(tmp_path) == before

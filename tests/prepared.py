@@ -1,0 +1,48 @@
+"""What many tests begin with, made once a run, whatever process asks first: a migrated database, the demo's data."""
+
+import fcntl
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from .commands import Ran, shell
+
+#: Where it is kept; all processes of one run share it. Set as the run begins.
+folder = Path()
+
+
+def migrated(data: Path) -> None:
+    """Fill the data directory ``data`` with an empty database that has every table."""
+    _copied("migrated", _migrate, data)
+
+
+def demo(data: Path) -> str:
+    """Fill ``data`` with what ``demo --no-serve`` makes; what it printed."""
+    _copied("demo", _replay, data)
+    return (data / "printed").read_text()
+
+
+def _migrate(data: Path) -> None:
+    _sound(shell("migrate", "--verbosity", "0", data=data))
+
+
+def _replay(data: Path) -> None:
+    migrated(data)
+    (data / "printed").write_text(_sound(shell("demo", "--no-serve", data=data)).out)
+
+
+def _sound(ran: Ran) -> Ran:
+    assert (ran.code, ran.err) == (0, "")
+    return ran
+
+
+def _copied(name: str, make: Callable[[Path], None], data: Path) -> None:
+    original = folder / name
+    with (folder / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not original.exists():
+            unready = folder / f"{name}.unready"
+            shutil.rmtree(unready, ignore_errors=True)
+            make(unready)
+            unready.rename(original)
+    shutil.copytree(original, data, dirs_exist_ok=True)
