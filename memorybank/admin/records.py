@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from memorybank.core.transcript import NOTED
+from memorybank.core.turns import NOTED
 from memorybank.models import Fact
 
 #: From so many lines on an author is marked.

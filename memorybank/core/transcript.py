@@ -12,7 +12,7 @@ from math import ceil
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from memorybank.core.turns import ASSISTANT, Turn, Utterance
+from memorybank.core.turns import ASSISTANT, NOTED, Turn, Utterance
 from memorybank.language import dates, tokens
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
@@ -21,7 +21,7 @@ from memorybank.safety.redaction import Masker
 
 INDENT, IMAGE, MOST_OF_A_NAME = "\n    ", "[image]", 60
 #: Notes of what more people said than this are nobody's.
-NOTED, MOST_NAMES = "noted from ", 3
+MOST_NAMES = 3
 
 
 class Recorded(Protocol):

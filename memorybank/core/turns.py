@@ -6,6 +6,8 @@ from typing import Literal
 
 #: The model, as a speaker. No account is shown under this name.
 ASSISTANT = "assistant"
+#: Before the names of those whose turns a model noted a line from, as its speaker.
+NOTED = "noted from "
 
 #: Why what a model calls an instruction is held back, with all that its turns say.
 STEERS = "steers the assistant, says the model that noted it"

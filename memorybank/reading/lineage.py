@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memorybank.audit import log
 from memorybank.models import Bank, Event, Fact, Granularity, MaskedValue, Output
-from memorybank.safety.redaction import Masker
+
+if TYPE_CHECKING:
+    from memorybank.safety.redaction import Masker
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime) -> Explanati
     return Explanation(fact, leaf_facts, _masked(list(outputs), MaskedValue.objects.masker(bank)))
 
 
-def _masked(outputs: list[Output], masker: Masker) -> list[Output]:
+def _masked(outputs: list[Output], masker: "Masker") -> list[Output]:
     """The turns without secrets, and without those in the titles of their chats."""
     for rewrite in (masker.mask, masker.again):  # what one turn tells apart is masked in all
         for output in outputs:

@@ -14,7 +14,6 @@ from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.models import Bank, Chat, Event, OptOut, Output, SearchDocument, StoredBlock, ToldLine
 from memorybank.models.output import OutputQuerySet
 from memorybank.reading import rendering
-from memorybank.reading.recall import remasking
 from memorybank.writing.outputs import storable
 
 MAX_FOCUS = 1000
@@ -97,6 +96,8 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
             if not REWRITES.isdisjoint(changed):
                 _forget_documents(row)
             if changed.get("redact_personal"):
+                from memorybank.reading.recall import remasking  # a third of a second, which no other page needs
+
                 remasking.mask_all(row)
             was = {name: before[name] for name in changed}
             log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed), before=was, after=changed)
