@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOG ?= projects/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint picture run worker bench bench-quality
+.PHONY: help demo test lint picture run bench bench-quality
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,11 +32,10 @@ lint: $(VENV)/dev ## style, types and import contracts
 picture: $(VENV)/dev ## draw docs/architecture.svg anew, from the imports and their contracts
 	$(BIN)/python -m docs.picture
 
-run: $(VENV)/runtime ## serve the site alone
-	DEBUG=true $(BIN)/python manage.py runserver
-
-worker: $(VENV)/runtime ## run worker and beat alone
-	$(BIN)/celery -A config worker -B --pool threads --concurrency 4 --loglevel INFO
+run: $(VENV)/runtime ## serve the site as in production: web server, worker and beat
+	$(BIN)/python manage.py migrate --verbosity 0
+	$(BIN)/python manage.py collectstatic --no-input --verbosity 0
+	$(BIN)/python manage.py serve
 
 bench: $(VENV)/dev ## run the benchmarks; they print ratios
 	$(BIN)/python -m benchmarks

@@ -1,1 +1,1 @@
-"""The site: settings, Celery, URLs, ASGI and WSGI."""
+"""The site: settings, Celery, URLs, ASGI."""

@@ -1,4 +1,4 @@
-"""The ASGI entry point."""
+"""The ASGI entry point: `uvicorn config.asgi:application`."""
 
 import os
 

@@ -45,7 +45,7 @@ class JSONLines(Discreet):
 
 
 def without_query(record: logging.LogRecord) -> bool:
-    """A filter for the development server, which logs whole addresses."""
+    """A filter for what servers log of requests: whole addresses."""
     if isinstance(record.args, tuple):
         record.args = tuple(QUERY.sub("", arg) if isinstance(arg, str) else arg for arg in record.args)
     return True
@@ -68,6 +68,8 @@ def configuration(form: str) -> dict[str, Any]:
         "loggers": {
             "django": {**loud, "level": "INFO"},
             "django.server": {**loud, "level": "INFO", "handlers": ["server"]},
+            "uvicorn": {**loud, "level": "INFO"},
+            "uvicorn.access": {**loud, "level": "INFO", "handlers": ["server"]},
             **{name: {"level": "INFO"} for name in ("memorybank", "projects")},
         },
         "root": {"handlers": ["console"], "level": "WARNING"},

@@ -46,7 +46,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.requests.identified",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.static_files.StaticFiles",
     "config.headers.guarded",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -97,8 +97,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
     )
 else:
-    DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
+    # A request's thread ends with it, and a connection with its thread; a pool's outlive both.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    if pooled := _number("DATABASE_POOL", 0):
+        DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pooled}
 if env.str("TEST_DB_NAME", default=""):  # several test runs against one server
     DATABASES["default"]["TEST"] = {"NAME": env.str("TEST_DB_NAME")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -1,10 +1,5 @@
-"""The demo: its people, its sample, and the processes that serve it."""
+"""The demo: its people and its sample."""
 
-import signal
-import subprocess
-import sys
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -82,28 +77,3 @@ def projects(lines: list[ImportLine]) -> list[Project]:
     """The sample's projects."""
     found = Projects()
     return list({project.pk: project for project in map(found.at, lines)}.values())
-
-
-def serve(address: str) -> None:
-    """Run the site, and a worker with beat, until interrupted or one of them ends."""
-    web = [sys.executable, "manage.py", "runserver", "--noreload", address]
-    worker = [sys.executable, "-m", "celery", "-A", "config", "worker", "-B"]
-    worker += ["--pool", "threads", "--concurrency", "4", "--loglevel", "WARNING"]
-    processes = [subprocess.Popen(command) for command in (web, worker)]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        while all(process.poll() is None for process in processes):
-            time.sleep(0.5)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        _stop(processes)
-
-
-def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)
-        process.kill()

@@ -2,7 +2,6 @@
 
 import importlib.util
 import re
-import runpy
 import shlex
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -18,6 +17,7 @@ from config.metrics import exposition
 from memorybank import conf, services
 from memorybank.models import Job
 from memorybank.reading.vitals import Calls, Vitals
+from projects import supervising
 from projects.templatetags.tabs import UNDER
 from tests.base import Cast, without_models
 from tests.commands import ROOT, run
@@ -27,7 +27,7 @@ from tests.test_docs import OURS, environment, parser_of, rows
 PAGE = (ROOT / "docs/operating.md").read_text(encoding="utf-8")
 WORDS = " ".join(PAGE.split())
 SPANS = sorted(set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S))))
-#: What stands in capitals and is not read by our settings: by gunicorn, the compiler's cache, the system.
+#: What stands in capitals and is not read by our settings: by uvicorn, the compiler's cache, the system.
 OTHERS = {"WEB_CONCURRENCY", "FORWARDED_ALLOW_IPS", "XDG_CACHE_HOME", "SIGTERM"}
 
 
@@ -37,7 +37,8 @@ def examples() -> list[list[str]]:
     asked = [shlex.split(line, comments=True) for line in (*lines, *SPANS) if line.isprintable() and '"' not in line]
     ours = [words[2:] if words[:2] == ["python", "manage.py"] else words for words in asked if words]
     assert all(line.startswith("python manage.py ") for line in lines), "say here how it is run"
-    return [words for words in ours if words[0] in OURS and (len(words) > 1 or not _wants(words[0]))]
+    ours = [words for words in ours if words[0] in OURS - {"serve"}]  # which runs until it is told to end
+    return [words for words in ours if len(words) > 1 or not _wants(words[0])]
 
 
 def _wants(command: str) -> bool:
@@ -118,7 +119,7 @@ def minutes(seconds: float) -> str:
 
 @pytest.mark.parametrize("name", ["settings", "server"])
 def test_its_numbers_are_those_of_the_code(name: str) -> None:
-    now, server = conf.Conf(), runpy.run_path(str(ROOT / "gunicorn.conf.py"))
+    now = conf.Conf()
     told = {
         "settings": [
             f"has {now.due_after_turns} waiting turns",
@@ -129,10 +130,9 @@ def test_its_numbers_are_those_of_the_code(name: str) -> None:
             f"{minutes(now.backoff_seconds)} minute, 2, 4 … {now.backoff_max_seconds // 3600} hour",
         ],
         "server": [
-            f"{'two' if server['workers'] == 2 else server['workers']} workers (`WEB_CONCURRENCY`)",
-            f"{server['threads']} threads",
-            f"time-out of {server['timeout']} seconds",
-            f"for up to {server['graceful_timeout']} seconds",
+            f"--timeout-graceful-shutdown {supervising.GRACE_SECONDS}`",
+            f"go on for {supervising.GRACE_SECONDS} seconds",
+            f"waits for up to {supervising.PATIENCE_SECONDS} seconds",
         ],
     }
     for words in told[name]:

@@ -1,5 +1,6 @@
 """Show the whole thing on the shipped sample: set up, replay, print the block, serve."""
 
+import sys
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from tqdm import tqdm
 
 from memorybank import services
 from memorybank.models import Bank
-from projects import demo
+from projects import demo, supervising
 from projects.lines import ImportLine
 from projects.replaying import replay
 
@@ -47,7 +48,7 @@ class Command(MemoryCommand):
         self._show(lines)
         self._say_how_to_log_in(address)
         if not no_serve:
-            demo.serve(address)
+            sys.exit(supervising.serve(address))
 
     def _replay(self, lines: list[ImportLine]) -> None:
         self.stdout.write(f"Replaying {len(lines)} turns of four months as time passing …")

@@ -1,0 +1,25 @@
+"""Serve the site on one machine: web server, worker and beat."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from projects import supervising
+
+from ..base import USAGE, MemoryCommand
+
+
+class Command(MemoryCommand):
+    help = "Run web server, worker and beat until told to end (Ctrl-C, SIGTERM). Answers under way may end first."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--address", metavar="HOST:PORT", default="127.0.0.1:8000", help="where to serve (default: %(default)s)"
+        )
+
+    def handle(self, *, address: str, **options: Any) -> None:
+        host, _, port = address.rpartition(":")
+        if not (host and port.isdecimal() and int(port) < 2**16):
+            raise CommandError(f"--address: “{address[:80]}” is not HOST:PORT.", returncode=USAGE)
+        sys.exit(supervising.serve(address))
