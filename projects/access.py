@@ -11,12 +11,14 @@ from django.http import Http404
 
 from memorybank.models import Bank
 
-from .models import Conversation, Membership, Project, Role, Tenant
+from .models import Conversation, Membership, Project, Role, Scope, Tenant
 
 #: Open to everybody, by the names of their addresses: signing in and out, links by mail, watching machines, languages.
 OPEN = frozenset(
     {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
 )
+#: Opened by a key of a project, whoever is signed in: by the names of their addresses, the scope that each needs.
+KEYED = {"mcp": Scope.READ}
 #: Who may: of every other page, by the name of its address, the least role in its tenant. What is posted to is a page,
 #: too. Superusers manage people and memory everywhere, and open nobody's project or chat. The admin follows
 #: :func:`tenants_for` and :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.

@@ -8,6 +8,7 @@ from . import (
     endpoint,
     forgetting_pages,
     joining,
+    mcp_endpoint,
     memory_actions,
     memory_pages,
     own_chats,
@@ -31,6 +32,7 @@ CHAT = "p/<slug:tenant>/<slug:project>/chats/<key:key>/"
 urlpatterns = [
     path("", views.home, name="home"),
     path("favicon.ico", views.favicon, name="favicon"),
+    path("mcp", mcp_endpoint.mcp, name="mcp"),
     path(
         "login/",
         LoginView.as_view(

@@ -9,9 +9,9 @@ from memorybank.models import Chat
 from projects import access
 from projects.models import APIKey, Role
 
-from .test_walk import Everything, pages_of, patterns, registered
+from .test_walk import Everything, pages, pages_of, patterns, registered
 
-REFUSED, NOWHERE, NO_SUCH_DEED = 403, 404, 405
+NO_KEY, REFUSED, NOWHERE, NO_SUCH_DEED = 401, 403, 404, 405
 #: What she may ask, whatever becomes of it: done, wrongly asked, about nothing; and the one that says what is missing.
 OPENED = (200, 302, 400, NOWHERE, 409, 503)
 #: Of one's own row; Django sends to the home of the admin whoever may not see one.
@@ -31,10 +31,18 @@ class MatrixTest(Everything):
 
     def test_it_names_every_page_once(self) -> None:
         named = [str(pattern.name) for pattern in patterns()]
-        self.assertEqual(sorted(named), sorted([*access.OPEN, *access.NEEDED]))
+        self.assertEqual(sorted(named), sorted([*access.OPEN, *access.KEYED, *access.NEEDED]))
+
+    def test_what_a_key_opens_opens_to_nobody_without_one_whoever_she_is(self) -> None:
+        for pattern in patterns():
+            if pattern.name in access.KEYED:
+                for user in (None, self.charlie, self.root, *self.roles):
+                    for method in ("get", "post"):
+                        with self.subTest(page=pattern.name, method=method, user=user and user.username):
+                            self.assertIn(self.status(user, pattern, method), (NO_KEY, NO_SUCH_DEED))
 
     def test_members_open_what_their_role_covers_and_are_refused_the_rest(self) -> None:
-        for pattern in patterns():
+        for pattern in pages():
             for method in ("get", "post"):
                 for user, role in self.roles.items():
                     with self.subTest(page=pattern.name, method=method, role=role):
@@ -47,14 +55,14 @@ class MatrixTest(Everything):
                             self.assertEqual(status, REFUSED)
 
     def test_every_page_that_is_looked_at_opens_for_an_owner(self) -> None:
-        for pattern in patterns():
+        for pattern in pages():
             status = self.status(self.alice, pattern, "get")
             with self.subTest(page=pattern.name):
                 made_up = {"invitation": NOWHERE, "retry-message": NO_SUCH_DEED, "login": 302}
                 self.assertIn(status, (200, 302, 503, NO_SUCH_DEED, made_up.get(str(pattern.name))))
 
     def test_strangers_find_nothing_and_who_is_nobody_is_asked_to_sign_in(self) -> None:
-        for pattern in patterns():
+        for pattern in pages():
             if pattern.name in access.OPEN:
                 continue
             for method in ("get", "post"):
@@ -63,7 +71,7 @@ class MatrixTest(Everything):
                     self.assertIn(self.status(None, pattern, method), (302, NOWHERE, NO_SUCH_DEED))
 
     def test_a_superuser_manages_people_and_memory_and_opens_no_project_or_chat(self) -> None:
-        for pattern in patterns():
+        for pattern in pages():
             name = str(pattern.name)
             if name in access.OPEN:
                 continue
