@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-MODES = ("ok", "500", "429", "hang", "empty", "garbage", "401", "400", "badjson", "echo")
+MODES = ("ok", "500", "429", "hang", "empty", "garbage", "401", "400", "badjson", "echo", "break-off", "mid-error")
 MAX_LINES = 12
 MAX_WORDS = 20
 DIMENSIONS = 64
@@ -68,6 +68,9 @@ def embedding(text: str) -> list[float]:
 class OpenAIServer:
     """Listens on 127.0.0.1; ``mode``, ``delay`` (seconds), ``retry_after`` and ``answer`` may change at any time.
 
+    A streamed answer comes word by word with ``pace`` seconds before each; in the modes "break-off" and "mid-error" it
+    ends after half of them, in silence or with an error.
+
     With a ``context`` (tokens, about) it refuses what is longer, as endpoints do.
 
     ``calls`` counts requests for answers and embeddings; ``requests`` keeps the last bodies.
@@ -80,6 +83,7 @@ class OpenAIServer:
         self.answer: Callable[[list[dict[str, Any]]], str] = answer
         self.context = 0
         self.usage = True
+        self.pace = 0.0
         self.calls = 0
         self.requests: deque[dict[str, Any]] = deque(maxlen=keep)
         self.keys: deque[str] = deque(maxlen=keep)
@@ -155,6 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         owner.mode = body.get("mode", owner.mode)
         owner.delay = float(body.get("delay", owner.delay))
+        owner.pace = float(body.get("pace", owner.pace))
         owner.retry_after = str(body.get("retry_after", owner.retry_after))
         self._json(200, {"mode": owner.mode, "delay": owner.delay, "calls": owner.calls})
 
@@ -219,13 +224,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        for delta, finish in _deltas(text):
+        deltas = list(_deltas(text))
+        fails = self.server.owner.mode in ("break-off", "mid-error")
+        for delta, finish in deltas[: len(deltas) // 2] if fails else deltas:
+            self.server.owner.stopping.wait(self.server.owner.pace)
             choice = {"index": 0, "delta": delta, "finish_reason": finish}
             self._event(self._head(body, "chat.completion.chunk") | {"choices": [choice]})
-        if (body.get("stream_options") or {}).get("include_usage"):
+        self.close_connection = True
+        if fails:
+            if self.server.owner.mode == "mid-error":
+                self._event({"error": {"message": "The server had an error", "code": 500}})
+            return
+        if self.server.owner.usage and (body.get("stream_options") or {}).get("include_usage"):
             self._event(self._head(body, "chat.completion.chunk") | {"choices": [], "usage": usage})
         self.wfile.write(b"data: [DONE]\n\n")
-        self.close_connection = True
 
     def _event(self, data: dict[str, Any]) -> None:
         self.wfile.write(f"data: {json.dumps(data)}\n\n".encode())

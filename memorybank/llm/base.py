@@ -1,8 +1,8 @@
-"""The seam to a language model: one method in, one frozen result out."""
+"""The seam to a language model: messages in, one frozen result out, at once or after its pieces."""
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -41,6 +41,16 @@ class LLM(ABC):
         Raises ``LLMUnavailable`` (try later), ``LLMMisconfigured`` (an operator must act) or
         ``LLMRejected`` (this request will always fail), and nothing else.
         """
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
+        """Answer as :meth:`complete` does, piece by piece: yields the text as it comes, returns the whole of it.
+
+        No piece is blank, and joined they are the text. Raises what :meth:`complete` raises, also in mid-answer.
+        Closed before its end (``close()``), it ends the call; nobody knows then what that cost.
+        """
+        completion = self.complete(messages, max_tokens=max_tokens)
+        yield completion.text
+        return completion
 
     @property
     def fingerprint(self) -> str:

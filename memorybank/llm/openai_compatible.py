@@ -1,7 +1,8 @@
 """Any OpenAI-compatible endpoint, hosted or local, with its errors translated into ours."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -11,6 +12,7 @@ from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMTo
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message, fingerprint
 from memorybank.llm.echoes import discreet
+from memorybank.llm.pieces import Heard, spoken, text_in
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -54,6 +56,7 @@ class OpenAICompatibleLLM(LLM):
         self.patience = timeout * (max_retries + 1)
         self._api_key = api_key
         self._cap = "max_tokens"
+        self._usage = True
 
     @property
     def fingerprint(self) -> str:
@@ -68,6 +71,19 @@ class OpenAICompatibleLLM(LLM):
             text = self._text(answer)
         return self._completion(answer, clean, text)
 
+    def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
+        """One chat completion, streamed. See ``LLM.stream``; an answer that breaks off is :class:`LLMUnavailable`."""
+        clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
+        heard, text = Heard(), ""
+        with discreet([message["content"] for message in clean if message["role"] != "system"]):
+            for piece in spoken(self._pieces(clean, max_tokens, heard)):
+                text += piece
+                yield piece
+            if not text:
+                why = "".join(heard.refusal) or f"finish reason: {heard.finish_reason}"
+                raise LLMRejected(self._bounded(f"The model answered nothing ({why})"))
+        return self._completion(heard, clean, text)
+
     def load(self) -> None:
         """Import the SDK (a second)."""
         import openai.resources.chat.completions  # noqa: F401  (the package alone imports them at the first call)
@@ -78,21 +94,43 @@ class OpenAICompatibleLLM(LLM):
         if client:
             client.close()
 
-    def _ask(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
+    def _ask(self, messages: Sequence[Message], max_tokens: int | None, **more: Any) -> Any:
         """The provider's answer; newer OpenAI models want the cap under another name, and say so once."""
         try:
-            return self._create(messages, max_tokens)
+            return self._create(messages, max_tokens, **more)
         except LLMRejected as error:
             if max_tokens is None or self._cap == "max_completion_tokens" or "max_completion_tokens" not in str(error):
                 raise
         self._cap = "max_completion_tokens"
-        return self._create(messages, max_tokens)
+        return self._create(messages, max_tokens, **more)
 
-    def _create(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
+    def _pieces(self, messages: Sequence[Message], max_tokens: int | None, heard: Heard) -> Iterator[str]:
+        """The text of a stream as it comes, raw; what else it says is in ``heard``."""
+        with closing(self._opened(messages, max_tokens)) as chunks:
+            try:
+                for chunk in chunks:
+                    yield text_in(chunk, heard)
+            except Exception as error:  # as in ``_create``
+                self._translate(error)
+        if not heard.finish_reason:
+            raise LLMUnavailable("The answer broke off.")
+
+    def _opened(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
+        """The stream; an endpoint that cannot say at its end what it cost is not asked to, once it has said so."""
+        if self._usage:
+            try:
+                return self._ask(messages, max_tokens, stream=True, stream_options={"include_usage": True})
+            except LLMRejected as error:
+                if "stream_options" not in str(error) and "include_usage" not in str(error):
+                    raise
+            self._usage = False
+        return self._ask(messages, max_tokens, stream=True)
+
+    def _create(self, messages: Sequence[Message], max_tokens: int | None, **more: Any) -> Any:
         cap = {} if max_tokens is None else {self._cap: max_tokens}
         try:
             create: Any = self._client.chat.completions.create
-            return create(model=self.model, messages=messages, **cap)
+            return create(model=self.model, messages=messages, **cap, **more)
         except Exception as error:  # the SDK lets JSON, header and URL errors through untouched
             self._translate(error)
 
@@ -152,6 +190,9 @@ class OpenAICompatibleLLM(LLM):
             cause = error.__cause__ or error
             kind = LLMMisconfigured if type(cause).__name__ in ("UnsupportedProtocol", "InvalidURL") else LLMUnavailable
             raise kind(self._bounded(f"Cannot connect to {self.base_url}: {cause}")) from error
+        if type(error) is openai.APIError:  # said in mid-answer, after a 200
+            code = error.body.get("code") if isinstance(error.body, Mapping) else None
+            raise self._status_error(code if isinstance(code, int) else 502, error.message) from error
         if isinstance(error, UnicodeError | openai.OpenAIError) or type(error).__name__ == "InvalidURL":
             raise LLMMisconfigured(self._bounded(f"{type(error).__name__}: {error}")) from error
         raise LLMUnavailable(self._bounded(f"Unreadable answer: {type(error).__name__}: {error}")) from error

@@ -1,13 +1,16 @@
 """A model that says what a test tells it to, and remembers what it was asked (as simonw/llm's mock does)."""
 
+import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from threading import Lock
 
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message
 
 Answer = str | BaseException | Callable[[Sequence[Message]], str]
+
+_WORD = re.compile(r"\S+\s*")
 
 
 def nothing(messages: Sequence[Message]) -> str:
@@ -37,11 +40,22 @@ class ScriptedLLM(LLM):
 
     def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
         """The next scripted answer; ``max_tokens`` is not enforced, as a test wants what it asked for."""
-        with self._lock:
-            self.history.append(list(messages))
-            answer = self._queue.popleft() if self._queue else self.answer
+        answer = self._next(messages)
         if isinstance(answer, BaseException):
             raise answer
-        text = answer if isinstance(answer, str) else answer(messages)
+        return self._completion(messages, answer if isinstance(answer, str) else answer(messages))
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
+        """The same, word by word."""
+        completion = self.complete(messages, max_tokens=max_tokens)
+        yield from _WORD.findall(completion.text)
+        return completion
+
+    def _next(self, messages: Sequence[Message]) -> Answer:
+        with self._lock:
+            self.history.append(list(messages))
+            return self._queue.popleft() if self._queue else self.answer
+
+    def _completion(self, messages: Sequence[Message], text: str) -> Completion:
         prompt = sum(tokens.count(message["content"]) for message in messages)
         return Completion(text, prompt, tokens.count(text), self.model)
