@@ -42,11 +42,12 @@ from memorybank.reading.rendering import Block, ShownLine, Text, render
 from memorybank.reading.vitals import Vitals
 from memorybank.watching import board, check, history, last_sweep, outage, spent, statistics, vitals
 from memorybank.writing import bank_settings, recording
-from memorybank.writing.outputs import NewOutput, Outcome
+from memorybank.writing.outputs import MAX_TEXT, NewOutput, Outcome
 
 # Whatever writes memory is imported where it is called: no prompt needs its rules, which take a third of a second.
 
 __all__ = [
+    "MAX_TEXT",
     "Block",
     "Board",
     "Curve",

@@ -16,6 +16,7 @@ from .models import Conversation, Membership, Project, Role, Scope, Tenant
 #: Open to everybody, by the names of their addresses: signing in and out, links by mail, watching machines, languages.
 OPEN = frozenset(
     {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
+    | {"api-description", "api-nowhere"}  # how the API describes itself; what is said of an address that it has not
 )
 #: Opened by a key of a project, whoever is signed in: by the names of their addresses, the scope that each needs.
 KEYED = {"mcp": Scope.READ}
@@ -52,6 +53,32 @@ NEEDED = {
     "memory-add": Role.ADMIN,
     "memory-forget": Role.ADMIN,
     "memory-receipt": Role.ADMIN,
+}
+#: What programs may: of every address of theirs, by its name and method, the scope that a key must have. A key opens
+#: its own project alone; nobody's session opens any of these.
+SCOPES = {
+    "api-outputs": {"POST": Scope.WRITE},
+    "api-batch": {"POST": Scope.WRITE},
+    "api-chats": {"GET": Scope.READ},
+    "api-chat": {"GET": Scope.READ, "PATCH": Scope.WRITE},
+    "api-chat-outputs": {"GET": Scope.READ},
+    "api-compaction": {"GET": Scope.READ, "POST": Scope.WRITE},
+    "api-entries": {"GET": Scope.READ},
+    "api-entry": {"GET": Scope.READ},
+    "api-facts": {"GET": Scope.READ, "POST": Scope.ADMIN},
+    "api-fact": {"GET": Scope.READ, "PATCH": Scope.ADMIN},
+    "api-block": {"GET": Scope.READ},
+    "api-memory": {"POST": Scope.READ},  # a question, in a body because addresses are logged
+    "api-recall": {"POST": Scope.READ},
+    "api-summarise": {"POST": Scope.WRITE},
+    "api-job": {"GET": Scope.READ},
+    "api-job-events": {"GET": Scope.READ},
+    "api-forget": {"POST": Scope.ADMIN},
+    "api-receipts": {"GET": Scope.ADMIN},
+    "api-receipt": {"GET": Scope.ADMIN},
+    "api-key": {"GET": Scope.READ},
+    "api-settings": {"GET": Scope.READ, "PATCH": Scope.ADMIN},
+    "api-usage": {"GET": Scope.READ},
 }
 
 

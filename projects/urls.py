@@ -17,6 +17,7 @@ from . import (
     views,
 )
 from .addresses import ChatKey
+from .deferring import Deferred
 from .languages import Language, Words
 from .throttling import LoginForm
 from .turn_numbers import TurnNumber
@@ -30,6 +31,7 @@ MEMORY = "p/<slug:tenant>/<slug:project>/memory/"
 CHAT = "p/<slug:tenant>/<slug:project>/chats/<key:key>/"
 
 urlpatterns = [
+    Deferred("api/v1/", "projects.api.urls"),
     path("", views.home, name="home"),
     path("favicon.ico", views.favicon, name="favicon"),
     path("mcp", mcp_endpoint.mcp, name="mcp"),

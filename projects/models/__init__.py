@@ -1,5 +1,6 @@
 """Tenants and what belongs to them: members, projects, conversations, API keys."""
 
+from .answered import Answered
 from .conversation import Conversation, GivenWith
 from .key import APIKey, Scope
 from .login import LoginFailures
@@ -10,6 +11,7 @@ from .trail import TenantEvent, TenantTrail
 __all__ = [
     "SLUG",
     "APIKey",
+    "Answered",
     "Conversation",
     "GivenWith",
     "Invitation",

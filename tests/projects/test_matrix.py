@@ -9,7 +9,7 @@ from memorybank.models import Chat
 from projects import access
 from projects.models import APIKey, Role
 
-from .test_walk import Everything, pages, pages_of, patterns, registered
+from .test_walk import Everything, of_programs, pages, pages_of, patterns, registered
 
 NO_KEY, REFUSED, NOWHERE, NO_SUCH_DEED = 401, 403, 404, 405
 #: What she may ask, whatever becomes of it: done, wrongly asked, about nothing; and the one that says what is missing.
@@ -30,8 +30,8 @@ class MatrixTest(Everything):
         return self.ask(self.address(pattern, self.chats.get(user) if user else None), method).status_code
 
     def test_it_names_every_page_once(self) -> None:
-        named = [str(pattern.name) for pattern in patterns()]
-        self.assertEqual(sorted(named), sorted([*access.OPEN, *access.KEYED, *access.NEEDED]))
+        named = [str(pattern.name) for pattern in (*patterns(), *of_programs())]
+        self.assertEqual(sorted(named), sorted([*access.OPEN, *access.KEYED, *access.SCOPES, *access.NEEDED]))
 
     def test_what_a_key_opens_opens_to_nobody_without_one_whoever_she_is(self) -> None:
         for pattern in patterns():

@@ -14,6 +14,7 @@ from django.urls.resolvers import RoutePattern
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
 from projects import access, keys, trail
+from projects.deferring import Deferred
 from projects.models import APIKey, Invitation, Membership, Role, TenantEvent
 from tests.base import NOON, without_models
 
@@ -26,17 +27,26 @@ TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="\w+"')
 
 
 def patterns(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
-    """All addresses but the admin's."""
+    """All addresses but the admin's, and those of programs, which no session opens."""
     for each in (resolver or get_resolver()).url_patterns:
         if isinstance(each, URLPattern):
             yield each
-        elif each.namespace != "admin":
+        elif each.namespace != "admin" and not isinstance(each, Deferred):
             yield from patterns(each)
 
 
 def pages() -> Iterator[URLPattern]:
     """What people open, and no program's key."""
     return (each for each in patterns() if each.name not in access.KEYED)
+
+
+def of_programs(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
+    """All addresses of programs."""
+    for each in (resolver or get_resolver()).url_patterns:
+        if isinstance(each, Deferred):
+            yield from each.url_patterns
+        elif isinstance(each, URLResolver):
+            yield from of_programs(each)
 
 
 def registered() -> list[type[Model]]:
