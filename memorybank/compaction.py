@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 
-from memorybank.models import Bank, Checkpoint
+from memorybank.models import Bank, Checkpoint, Compaction
 
 if TYPE_CHECKING:
     from memorybank.compacting.progress import Progress
@@ -43,9 +43,39 @@ def compact_chat(
 
     Raises :class:`NotCompacted`, which says why and how many tokens, for whatever fails: the chat is then as it was.
     """
-    from memorybank.compacting import checkpointing
+    from memorybank.compacting import holding
 
     now = now or timezone.now()
-    return checkpointing.compact(
-        bank, chat_key=chat_key, window=window, focus=focus, harder=harder, tell=progress, now=now
-    )
+    held = holding.begin(bank, chat_key=chat_key, focus=focus, awaited=False, now=now)
+    return finish_compaction(held, window=window, harder=harder, progress=progress, now=now)
+
+
+def begin_compaction(bank: Bank, *, chat_key: str, focus: str = "", now: datetime | None = None) -> Compaction:
+    """Take a chat for :func:`finish_compaction`, which must follow in this process: somebody awaits it.
+
+    Raises :class:`NotCompacted`, with how far it is, if it is being compacted already.
+    """
+    from memorybank.compacting import holding
+
+    return holding.begin(bank, chat_key=chat_key, focus=focus, awaited=True, now=now or timezone.now())
+
+
+def resume_compaction(bank: Bank, *, chat_key: str, now: datetime | None = None) -> Compaction | None:
+    """What :func:`begin_compaction` gave a process that has died since, a minute ago or longer; None if none has."""
+    from memorybank.compacting import holding
+
+    return holding.resume(bank, chat_key=chat_key, now=now or timezone.now())
+
+
+def finish_compaction(
+    held: Compaction,
+    *,
+    window: int,
+    harder: bool = False,
+    progress: "Callable[[Progress], None] | None" = None,
+    now: datetime | None = None,
+) -> Checkpoint:
+    """Do what was begun; see :func:`compact_chat`."""
+    from memorybank.compacting import checkpointing
+
+    return checkpointing.compact(held, window=window, harder=harder, tell=progress, now=now or timezone.now())

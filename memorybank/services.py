@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from memorybank import audit, conf
 from memorybank.asking import ask, retry_parked, run, summarise_now
-from memorybank.compaction import compact_chat, tools_said
+from memorybank.compaction import begin_compaction, compact_chat, finish_compaction, resume_compaction, tools_said
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.erasure import clear, forget, forget_asked, opt_out, restore_asked, set_private
 from memorybank.facts import (
@@ -68,6 +68,7 @@ __all__ = [
     "add",
     "ask",
     "ask_again",
+    "begin_compaction",
     "board",
     "browse",
     "check",
@@ -83,6 +84,7 @@ __all__ = [
     "explain_line",
     "export",
     "find",
+    "finish_compaction",
     "forget",
     "forget_asked",
     "hide",
@@ -102,6 +104,7 @@ __all__ = [
     "render",
     "restore",
     "restore_asked",
+    "resume_compaction",
     "retry_parked",
     "run",
     "set_private",

@@ -1,10 +1,9 @@
-"""Shortening a chat where it is written: by ``/compact`` in place of a message, or by itself for a prompt too long."""
+"""Shortening a chat where it is written: at once, or by itself for a prompt too long."""
 
 import logging
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -20,15 +19,8 @@ from .turn_numbers import TurnNumber
 
 logger = logging.getLogger(__name__)
 
-COMMAND = "/compact"
 #: Seconds between two looks at whether somebody else is done.
 EVERY = 0.5
-
-
-def focus_in(message: str) -> str | None:
-    """What ``/compact`` was given to look at ("" for nothing); None if the message is no such command."""
-    command, *focus = message.split(maxsplit=1) or [""]
-    return "".join(focus).strip() if command == COMMAND else None
 
 
 def compact(project: Project, chat: Chat, focus: str = "", *, harder: bool = False) -> Checkpoint:
@@ -82,21 +74,3 @@ def as_json(made: Checkpoint | None) -> dict[str, str] | None:
         return None
     number = TurnNumber().to_url
     return {"number": number(made.pk), "after": number(made.through), "label": label(made), "text": made.text}
-
-
-def how_far(chat: Chat) -> dict[str, Any]:
-    """Whether somebody shortens the chat now, and how far that is; or why it has just come to nothing."""
-    row, now = Compaction.objects.filter(chat=chat).first(), timezone.now()
-    running = row if row and row.leased_until and row.leased_until > now else None
-    failed = row and not running and row.retry_at and row.retry_at > now
-    return {
-        "percent": running.percent if running else None,
-        "stage": said(running) if running else "",
-        "problem": row.error if row and failed else "",
-    }
-
-
-def said(running: Compaction) -> str:
-    """What is being done, in words."""
-    stage = Compaction.Stage(running.stage).label
-    return f"{stage}, {running.done} of {running.of}" if running.of > 1 else str(stage)

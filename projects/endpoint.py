@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Checkpoint
 
-from . import access, answering, compacting
+from . import access, answering, compact_command, compacting
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Role
 from .turn_numbers import TurnNumber
@@ -47,15 +47,16 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
     """``{"message": …}`` in; the answer, the exact prompt and its counts out. ``answer`` is null without a model.
 
     A ``"key"`` (32 hexadecimal digits) makes sending the same message again the same message. ``/compact`` in place
-    of a message shortens the chat: the checkpoint out, or in one line why not (409).
+    of a message has the chat shortened, beside the request (202); :func:`compaction` tells how far it is.
     """
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     form = MessageForm(_message_in(request.body))
     if not form.is_valid():
         return _problem(form.problem, 413 if form.too_long else 400)
     message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
-    if (focus := compacting.focus_in(message)) is not None:
-        return JsonResponse({"checkpoint": compacting.as_json(compacting.compact(found, conversation.chat, focus))})
+    if (focus := compact_command.focus_in(message)) is not None:
+        compact_command.begin(found, conversation.chat, focus)
+        return JsonResponse({"compaction": compact_command.how_far(found, conversation.chat)}, status=202)
     return _given_in_json(answering.reply(found, conversation.chat, message, request.user.get_username(), sent))
 
 
@@ -73,10 +74,14 @@ def retry_message(request: HttpRequest, tenant: str, project: str, key: str, tur
 @require_GET
 @_refusing_in_json
 def compaction(request: HttpRequest, tenant: str, project: str, key: str) -> JsonResponse:
-    """How far somebody is with shortening the chat (``percent`` is null if nobody is at it), and what stands for it."""
-    _, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    """How far somebody is with shortening the chat (``percent`` is null if nobody is at it), and what stands for it.
+
+    ``problem`` says why the last time came to nothing. What a killed server was at is gone on with.
+    """
+    found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    told = compact_command.how_far(found, conversation.chat)
     standing = Checkpoint.objects.newest(conversation.chat.pk)
-    return JsonResponse({**compacting.how_far(conversation.chat), "checkpoint": compacting.as_json(standing)})
+    return JsonResponse({**told, "checkpoint": compacting.as_json(standing)})
 
 
 def _given_in_json(given: answering.Reply) -> JsonResponse:

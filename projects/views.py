@@ -17,7 +17,7 @@ from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Chat, Checkpoint, ErasureRequest, Output
 from memorybank.services import PromptMemory
 
-from . import access, answering, compacting
+from . import access, answering, compact_command, compacting
 from .chat import Prompt
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Conversation, Project, Role
@@ -123,7 +123,7 @@ def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> Http
     if not form.is_valid():
         return _show(request, found, conversation.chat, form, form.problem, 413 if form.too_long else 400)
     message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
-    if (focus := compacting.focus_in(message)) is not None:
+    if (focus := compact_command.focus_in(message)) is not None:
         return _compacted(request, found, conversation.chat, form, focus)
     try:
         given = answering.reply(found, conversation.chat, message, request.user.get_username(), sent)
@@ -162,7 +162,7 @@ def _show(
             "unsent": _unsent(project, chat, turns),
             "asked": _asked(turns),
             "checkpoints": _checkpoints(chat, turns),
-            "compaction": compacting.how_far(chat),
+            "compaction": compact_command.how_far(project, chat),
             "model": llm.get("chat"),
             "form": form,
             "problem": problem,

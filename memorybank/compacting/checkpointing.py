@@ -1,4 +1,4 @@
-"""A chat's earlier turns → a checkpoint: claim, read, take notes, commit. Any failure leaves the chat as it was.
+"""A chat's earlier turns → a checkpoint: read, take notes, commit. Any failure leaves the chat as it was.
 
 The model is called outside any transaction. The commit is one short write that checks the lease, the epoch and that the
 chat is still there. What is said meanwhile follows the checkpoint, because it stands for turns that were there before.
@@ -6,16 +6,16 @@ chat is still there. What is said meanwhile follows the checkpoint, because it s
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain, islice
 
 from django.db import transaction
 
 from memorybank import conf, llm
 from memorybank.compacting import tools
-from memorybank.compacting.asking import Shown, asking, method
+from memorybank.compacting.holding import kept
+from memorybank.compacting.note_calls import Shown, method, note_calls
 from memorybank.compacting.progress import Progress, Reporter, Stage
 from memorybank.core import transcript
 from memorybank.core.compaction import extracts
@@ -23,7 +23,7 @@ from memorybank.core.compaction.notes import Note, by_section, fitted
 from memorybank.core.compaction.planning import Budget, own_words, tail, thinned
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
-from memorybank.exceptions import InvalidInput, LLMError, NotCompacted, NothingToCompact, blurred
+from memorybank.exceptions import LLMError, NotCompacted, NothingToCompact
 from memorybank.language import tokens
 from memorybank.llm import MESSAGE_TOKENS, prompt_files
 from memorybank.models import EXTRACTIVE, Bank, Chat, Checkpoint, Compaction, OptOut, Output
@@ -31,9 +31,6 @@ from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
 
-MAX_FOCUS = 1_000
-#: Beside twice what one answer may take: reading a chat and joining notes tell nobody how far they are.
-LEASE = timedelta(minutes=2)
 #: Older turns that are looked through for people's own words.
 MOST_OLDER = 500
 
@@ -57,47 +54,13 @@ class Work:
 
 
 def compact(
-    bank: Bank,
-    *,
-    chat_key: str,
-    window: int,
-    focus: str,
-    harder: bool,
-    tell: Callable[[Progress], None] | None,
-    now: datetime,
+    held: Compaction, *, window: int, harder: bool, tell: Callable[[Progress], None] | None, now: datetime
 ) -> Checkpoint:
-    """See :func:`memorybank.compaction.compact_chat`."""
-    if len(focus) > MAX_FOCUS:
-        raise InvalidInput(f"focus: {len(focus):,} characters, at most {MAX_FOCUS:,} are allowed.")
-    chat = Chat.objects.filter(bank=bank, key=chat_key).select_related("bank").first()
-    if chat is None:
-        raise InvalidInput(f"chat: there is none with the key “{chat_key[:200]}”.")
-    budget = Budget.of(window, conf.current().input_tokens, harder=harder)
-    with _held(chat, now, tell) as report:
-        return _compact(chat, budget, focus, report, now)
-
-
-@contextmanager
-def _held(chat: Chat, now: datetime, tell: Callable[[Progress], None] | None) -> Iterator[Reporter]:
-    """The chat's compaction, given back whatever happens, with why it failed."""
-    model = llm.get("chat")
-    lease = LEASE + timedelta(seconds=2 * model.patience if model else 0)
-    held = Compaction.objects.begin(chat, now, lease)
-    if held is None:
-        raise NotCompacted("The chat is being shortened already.")
-    try:
-        yield Reporter(held, now, lease, tell)
-    except NothingToCompact as why:
-        held.release(error=str(why)[:500])
-        raise
-    except NotCompacted as why:
-        held.failed(str(why), now)
-        raise
-    except Exception as error:
-        held.failed(blurred(error), now)
-        raise
-    finally:
-        held.release()  # of no effect where it has been given back already
+    """Do what was begun, and give it back. See :func:`memorybank.compaction.compact_chat`."""
+    with kept(held, tell, now) as report:
+        budget = Budget.of(window, conf.current().input_tokens, harder=harder)
+        chat = Chat.objects.select_related("bank").get(pk=held.chat_id)
+        return _compact(chat, budget, held.focus, report, now)
 
 
 def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: datetime) -> Checkpoint:
@@ -193,12 +156,12 @@ def _notes(
     data = transcript.items(thin, encoding=encoding)
     beside = Shown(work.known, _tail(work, budget))
     report.reached(Stage.STRATEGY)
-    with asking(work.bank, model, budget, focus, now) as ask:
+    with note_calls(work.bank, model, budget, focus, now) as calls:
         if sum(item.tokens for item in data) <= budget.read:
-            notes = ask.whole(data, beside)
+            notes = calls.whole(data, beside)
             report.part(1, 1)
         else:
-            notes = ask.joined(ask.in_parts(thin, data, report.part), beside)
+            notes = calls.joined(calls.in_parts(thin, data, report.part), beside)
     return notes, method(model)
 
 
@@ -229,11 +192,9 @@ def _commit(work: Work, made: Checkpoint, held: Compaction) -> None:
     """One short write, or :class:`NotCompacted` if anything it rests on has moved."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=work.bank.pk).first()
-        mine = Compaction.objects.filter(pk=held.pk, lease_token=held.lease_token)
-        if bank is None or bank.epoch != work.bank.epoch or not mine.exists():
-            raise NotCompacted(
-                f"Something was erased meanwhile, or it took too long. The chat stays as it was, {work.size:,} tokens."
-            )
+        if bank is None or bank.epoch != work.bank.epoch or not Chat.objects.filter(pk=work.chat.pk).exists():
+            raise NotCompacted(f"Something was erased meanwhile. The chat stays as it was, {work.size:,} tokens.")
         made.save()
-        mine.update(failures=0, retry_at=None)
+        if not held.give_back(failures=0, retry_at=None, percent=100, stage=Stage.WRITTEN):
+            raise NotCompacted(f"It took too long. The chat stays as it was, {work.size:,} tokens.")
     logger.info("chat %s: %s tokens, now %s", work.chat.pk, made.tokens_before, made.tokens_after)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 
 from .chat import Chat
@@ -29,6 +29,7 @@ class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
         A checkpoint is made of all that was before it, so there is no telling what of it rests on which turn.
         """
         first = {chat: min(outputs) for chat, outputs in touched.items() if outputs}
+        Compaction.objects.filter(chat__in=first).update(focus="", awaited=False)
         rows = self.filter(chat__in=first).values_list("pk", "chat", "through")
         return self.filter(pk__in=[pk for pk, chat, through in rows if through >= first[chat]]).delete()[0]
 
@@ -73,16 +74,26 @@ class Checkpoint(models.Model):
 class CompactionQuerySet(LeasedQuerySet["Compaction"]):
     """Sets of compactions."""
 
-    def begin(self, chat: Chat, now: datetime, lease: timedelta) -> Compaction | None:
+    def begin(
+        self, chat: Chat, now: datetime, lease: timedelta, *, focus: str = "", awaited: bool = False
+    ) -> Compaction | None:
         """The compaction of ``chat``, held by the caller until ``lease`` has passed; None while somebody else is at it.
 
         Saying how far it is extends it: one that was killed keeps nobody waiting for long.
         """
-        row, _ = self.get_or_create(chat=chat)
-        held = self.claim(row.pk, now)
-        if held:
-            held.note(now + lease, percent=0, stage=Compaction.Stage.LOAD, done=0, of=0, error="")
+        begun = {"percent": 0, "stage": Compaction.Stage.LOAD, "done": 0, "of": 0, "error": ""}
+        with transaction.atomic():
+            row, _ = self.get_or_create(chat=chat)
+            held = self.claim(row.pk, now)
+            if held:
+                held.focus, held.awaited = focus, awaited
+                held.note(now + lease, focus=focus, awaited=awaited, **begun)
         return held
+
+    def resume(self, chat: Chat, now: datetime, lease: timedelta) -> Compaction | None:
+        """What :meth:`begin` gives, of one that is awaited and whose process died; once, should it be what kills."""
+        left = self.filter(chat=chat, awaited=True, leased_until__lte=now).first()
+        return self.begin(chat, now, lease, focus=left.focus) if left else None
 
     def running(self, chat_id: int, now: datetime) -> Compaction | None:
         """How far somebody is with it at ``now``; None if nobody is at it."""
@@ -111,6 +122,8 @@ class Compaction(Leased):
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True, blank=True, help_text="Not tried again unasked before.")
     error = models.CharField(max_length=500, blank=True)
+    focus = models.CharField(max_length=1_000, blank=True, help_text="What matters most, while it is being made.")
+    awaited = models.BooleanField(default=False, help_text="Somebody asked for it, so it is resumed if it breaks off.")
 
     objects: ClassVar[CompactionQuerySet] = CompactionQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -124,10 +137,19 @@ class Compaction(Leased):
 
     def note(self, until: datetime, **how_far: Any) -> None:
         """Say how far it is, for whoever looks, and hold it ``until`` then; of no effect once the lease is lost."""
-        mine = Compaction.objects.filter(pk=self.pk, lease_token=self.lease_token)
-        mine.update(leased_until=until, **how_far)
+        if self.lease_token:  # "" is that of every row which nobody holds
+            mine = Compaction.objects.filter(pk=self.pk, lease_token=self.lease_token)
+            mine.update(leased_until=until, **how_far)
+
+    def broke_off(self, now: datetime) -> bool:
+        """Whether the process that held it has died."""
+        return self.leased_until is not None and self.leased_until <= now
+
+    def give_back(self, **changes: Any) -> bool:
+        """Release it, with nothing left of what was asked; False if it was lost meanwhile."""
+        return self.release(focus="", awaited=False, **changes)
 
     def failed(self, why: str, now: datetime) -> None:
         """Give it back with the reason; it is not tried again unasked for a while."""
         failures = self.failures + 1
-        self.release(error=why[:500], failures=failures, retry_at=now + backoff(failures))
+        self.give_back(error=why[:500], failures=failures, retry_at=now + backoff(failures))

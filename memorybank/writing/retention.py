@@ -14,6 +14,7 @@ from memorybank.models import (
     Bank,
     Chat,
     Checkpoint,
+    Compaction,
     Entry,
     Event,
     Fact,
@@ -67,6 +68,7 @@ def _expire_checkpoints(bank: Bank, limit: datetime, counts: Counter[str], since
     old = Checkpoint.objects.filter(Exists(told), chat__bank=bank)
     counts["checkpoints"] += old.count()
     old.delete()
+    Compaction.objects.filter(chat__bank=bank, leased_until__lt=limit).update(focus="", awaited=False)
 
 
 def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int]:

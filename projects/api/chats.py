@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, StrictBool
 from memorybank import services
 from memorybank.models import Bank, Chat, Checkpoint
 
-from .. import compacting
+from .. import compact_command, compacting
 from .door import bank_of, key_of
 from .values import CHAT, NUMBER, Body, ChatIn, Cursor, Limit, NumberOut, Page, Words, address, chat_key, paged
 
@@ -117,8 +117,9 @@ def compact(request: HttpRequest, chat: ChatIn, body: Compacting) -> CheckpointO
 )
 def how_far(request: HttpRequest, chat: ChatIn) -> HowFar:
     found = program_chat(bank_of(request), chat_key(chat))
+    told = compact_command.how_far(key_of(request).project, found)
     standing = Checkpoint.objects.newest(found.pk)
-    return HowFar(**compacting.how_far(found), checkpoint=CheckpointOut.of(standing) if standing else None)
+    return HowFar(**told, checkpoint=CheckpointOut.of(standing) if standing else None)
 
 
 def program_chat(bank: Bank, key: str) -> Chat:

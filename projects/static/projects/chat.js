@@ -105,16 +105,27 @@
   const compacting = document.getElementById("compacting");
   let waiting = 0; // how many requests may be shortening the chat
   let looking = false;
+  let atIt = !compacting.hidden; // whether somebody is shortening the chat, as far as is known
 
-  const look = async () => {
-    const response = await fetch(compacting.dataset.endpoint);
-    if (!response.ok) return false;
-    const { percent, stage, checkpoint } = await response.json();
-    compacting.hidden = percent === null;
+  const showHowFar = ({ percent, stage, problem }) => {
+    const over = atIt && percent === null;
+    atIt = percent !== null;
+    compacting.hidden = !atIt;
     document.getElementById("percent").value = percent || 0;
     document.getElementById("stage").textContent = stage ? `${percent} %, ${stage}` : `${percent || 0} %`;
-    if (percent === null) standing(checkpoint);
-    return percent !== null;
+    document.getElementById("not-compacted-why").textContent = problem;
+    document.getElementById("not-compacted").hidden = !(over && problem);
+  };
+
+  // Whether somebody is at it. While the server does not answer, whoever was at it may be.
+  const look = async () => {
+    const response = await fetch(compacting.dataset.endpoint).catch(() => null);
+    if (!response) return atIt;
+    if (!response.ok) return false;
+    const told = await response.json();
+    showHowFar(told);
+    if (!atIt) standing(told.checkpoint);
+    return atIt;
   };
 
   // Once a second, until nobody waits and nobody is at it.
@@ -122,24 +133,24 @@
     if (looking) return;
     looking = true;
     do await new Promise((done) => setTimeout(done, 1000));
-    while ((await look().catch(() => false)) || waiting);
+    while ((await look()) || waiting);
     looking = false;
   };
 
   const shorten = async (message) => {
     tell("");
-    button.disabled = true;
     box.value = "";
     try {
-      const line = standing((await post(form.dataset.endpoint, { message })).checkpoint);
-      line.scrollIntoView({ block: "nearest" });
+      const { compaction } = await post(form.dataset.endpoint, { message });
+      atIt = true;
+      showHowFar(compaction);
+      compacting.scrollIntoView({ block: "nearest" });
+      watch();
     } catch (error) {
       box.value = box.value || message;
-      tell(error instanceof TypeError ? "The connection broke. Look again in a moment." : error.message);
-    } finally {
-      button.disabled = false;
-      box.focus();
+      tell(error instanceof TypeError ? gettext("The connection broke. Look again in a moment.") : error.message);
     }
+    box.focus();
   };
 
   const post = async (endpoint, data) => {

@@ -1,6 +1,6 @@
 """Turns → notes, by the chat's own model: in one call, or in parts at the same time and a call that joins them.
 
-Calls come from several threads; rows are written by the thread that opened the asking.
+Calls come from several threads; rows are written by the thread that opened them.
 """
 
 import logging
@@ -41,7 +41,7 @@ class Shown:
 
 
 @dataclass(slots=True)
-class Asking:
+class NoteCalls:
     """The calls of one compaction."""
 
     bank: Bank
@@ -53,7 +53,7 @@ class Asking:
 
     def whole(self, data: Sequence[SourceItem], beside: Shown) -> list[Note]:
         """Notes of turns that one call can read."""
-        return self._ask([str(item) for item in data], beside, self.budget.notes)
+        return self._noted([str(item) for item in data], beside, self.budget.notes)
 
     def in_parts(
         self, turns: Sequence[Turn], data: Sequence[SourceItem], told: Callable[[int, int], None]
@@ -69,7 +69,7 @@ class Asking:
         parts = transcript.waves(data, size, width=now.concurrency, limit=limit, encoding=now.encoding)
         room = max(200, GENEROUS * self.budget.notes // len(parts))
         with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="part") as pool:
-            asked = {pool.submit(self._ask, [str(item) for item in part], Shown(), room): part for part in parts}
+            asked = {pool.submit(self._noted, [str(item) for item in part], Shown(), room): part for part in parts}
             try:
                 failed = self._await(list(asked), told)
             finally:
@@ -97,12 +97,12 @@ class Asking:
         while sum(note.cost(encoding) for note in notes) > self.budget.read:
             groups = _groups(notes, self.budget.read, encoding)
             room = max(200, self.budget.read // 2 // len(groups))
-            fewer = [note for group in groups for note in self._ask(list(map(str, group)), Shown(), room, parts=True)]
+            fewer = [note for group in groups for note in self._noted(list(map(str, group)), Shown(), room, parts=True)]
             if len(fewer) >= len(notes):  # it does not get shorter this way
                 notes = fitted(notes, self.budget.read, encoding)
                 break
             notes = fewer
-        return self._ask(list(map(str, notes)), beside, self.budget.notes, parts=True)
+        return self._noted(list(map(str, notes)), beside, self.budget.notes, parts=True)
 
     def _await(
         self, asked: Sequence[Future[list[Note]]], told: Callable[[int, int], None]
@@ -122,7 +122,7 @@ class Asking:
         numbers = sorted({int(item.label) - 1 for item in part})
         return extracts.notes([turns[number] for number in numbers], room, conf.current().encoding)
 
-    def _ask(self, data: Sequence[str], beside: Shown, room: int, *, parts: bool = False) -> list[Note]:
+    def _noted(self, data: Sequence[str], beside: Shown, room: int, *, parts: bool = False) -> list[Note]:
         """The notes of an answer that hold, at most ``room`` tokens of them. Thread-safe; writes no row."""
         encoding = conf.current().encoding
         shown = {
@@ -158,9 +158,9 @@ class Asking:
 
 
 @contextmanager
-def asking(bank: Bank, model: LLM, budget: Budget, focus: str, now: datetime) -> Iterator[Asking]:
+def note_calls(bank: Bank, model: LLM, budget: Budget, focus: str, now: datetime) -> Iterator[NoteCalls]:
     """The calls of one compaction, on the ledger whatever comes of it."""
-    opened = Asking(bank, model, budget, focus, now)
+    opened = NoteCalls(bank, model, budget, focus, now)
     try:
         yield opened
     finally:
