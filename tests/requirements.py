@@ -1,4 +1,4 @@
-"""What a newcomer may not have, servers and a browser: where it is, or one loud skip each; in CI that is a failure."""
+"""What a newcomer may not have, servers and programs: where it is, or one loud skip each; in CI that is a failure."""
 
 import os
 import shutil
@@ -38,6 +38,24 @@ def needs_chromium() -> str:
     found = next(filter(None, map(shutil.which, names)), "")
     if not found:
         _give_up("!! NO CHROMIUM: install it, or set TEST_CHROMIUM to a browser of its kind; its tests did NOT run.")
+    return found
+
+
+def needs_systemd() -> str:
+    """The program that reads units."""
+    return _program("systemd-analyze")
+
+
+def needs_nginx() -> str:
+    """The reverse proxy."""
+    return _program("nginx")
+
+
+def _program(name: str) -> str:
+    # Where administrators' programs are, which is not on everybody's path.
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/local/sbin")
+    if not found:
+        _give_up(f"!! NO {name.upper()}: install it; its tests did NOT run.")
     return found
 
 

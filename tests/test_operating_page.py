@@ -27,8 +27,8 @@ from tests.test_docs import OURS, environment, parser_of, rows
 PAGE = (ROOT / "docs/operating.md").read_text(encoding="utf-8")
 WORDS = " ".join(PAGE.split())
 SPANS = sorted(set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S))))
-#: What stands in capitals and is not read by our settings: by uvicorn, the compiler's cache, the system.
-OTHERS = {"WEB_CONCURRENCY", "FORWARDED_ALLOW_IPS", "XDG_CACHE_HOME", "SIGTERM"}
+#: What stands in capitals and is not read by our settings: by uvicorn, the compiler's cache, the system, containers.
+OTHERS = {"WEB_CONCURRENCY", "FORWARDED_ALLOW_IPS", "XDG_CACHE_HOME", "SIGTERM", "POSTGRES_PASSWORD"}
 
 
 def examples() -> list[list[str]]:

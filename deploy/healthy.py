@@ -1,0 +1,19 @@
+"""Whether the web server of this container answers, at port 8000 or the one named: exit code 0, or 1."""
+
+import os
+import sys
+import urllib.request
+
+
+def host() -> str:
+    """A name that the site answers to: of ALLOWED_HOSTS the first that is one and no pattern."""
+    named = os.environ.get("ALLOWED_HOSTS", "").split(",")
+    return next((name for name in named if name and name[0] not in "*."), "localhost")
+
+
+port = sys.argv[1] if len(sys.argv) > 1 else "8000"
+try:
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}/healthz", headers={"Host": host()})
+    urllib.request.urlopen(asked, timeout=4).close()
+except OSError as error:
+    sys.exit(f"{error}")
