@@ -132,6 +132,7 @@ API_REQUESTS_PER_MINUTE = _number("API_REQUESTS_PER_MINUTE", 600)  # of one key;
 # A page is in the language its reader chose, else in what her browser asks for, else in English.
 LANGUAGE_CODE = "en-gb"
 LANGUAGES = [("en-gb", "English"), ("de", "Deutsch")]
+FORMAT_MODULE_PATH = ["config.formats"]
 LANGUAGE_COOKIE_AGE = 31_536_000
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"

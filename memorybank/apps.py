@@ -1,14 +1,17 @@
 """App configuration."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class MemoryBankConfig(AppConfig):
     """The reusable app: banks, chats, outputs, entries, facts."""
 
     name = "memorybank"
-    verbose_name = "Memory bank"
+    verbose_name = _("Memory bank")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from memorybank import checks  # noqa: F401  (registers the system checks)
+        from memorybank import checks, words  # noqa: F401  (checks registers the system checks)
+
+        words.give_to_translators(self)

@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from memorybank.models import Bank
 
@@ -128,7 +129,9 @@ def require(user: User | AnonymousUser, tenant: Tenant, needed: Role) -> Role:
         raise Http404
     role = Role(membership.role)
     if not role.covers(needed):
-        raise PermissionDenied(f"This needs the role “{needed.label}” in {tenant}.")
+        raise PermissionDenied(
+            _("This needs the role “%(role)s” in %(tenant)s.") % {"role": needed.label, "tenant": tenant}
+        )
     return role
 
 

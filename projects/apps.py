@@ -1,10 +1,17 @@
 """App configuration."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from memorybank import words
 
 
 class ProjectsConfig(AppConfig):
     """Tenants, memberships, projects, keys."""
 
     name = "projects"
+    verbose_name = _("Projects")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        words.give_to_translators(self)

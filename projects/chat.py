@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.utils.translation import gettext as _
+
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.llm import MESSAGE_TOKENS, Message
@@ -121,5 +124,8 @@ def _alternating(messages: list[Message]) -> list[Message]:
 
 def _too_long(has: int, limit: int) -> str:
     if limit <= 0:
-        return "message: the system prompt and the memory leave no room for it in the model's context."
-    return f"message: {has:,} tokens; at most {limit:,} fit into the model's context."
+        return _("message: the system prompt and the memory leave no room for it in the model's context.")
+    return _("message: %(has)s tokens; at most %(most)s fit into the model's context.") % {
+        "has": intcomma(has),
+        "most": intcomma(limit),
+    }

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.models import Bank, Fact, FactQuerySet
@@ -14,21 +15,21 @@ from memorybank.models import Bank, Fact, FactQuerySet
 class FactFilter(forms.Form):
     """Which facts of a bank somebody looks for. ``told`` are those in the block."""
 
-    q = forms.CharField(label="Search", required=False, max_length=1000)
+    q = forms.CharField(label=_("Search"), required=False, max_length=1000)
     person = forms.ChoiceField(required=False)
-    kind = forms.ChoiceField(required=False, choices=[("", "Any kind"), *Fact.Kind.choices])
+    kind = forms.ChoiceField(required=False, choices=[("", _("Any kind")), *Fact._meta.get_field("kind").choices])
     day = forms.DateField(required=False, widget=forms.DateInput(attrs={"type": "date"}))
     state = forms.ChoiceField(required=False)
 
     #: What may be asked of a fact's state; the last two are for who may act.
     STATES: ClassVar = {
-        "block": "in the block",
-        "pinned": "pinned",
-        "hand": "put right or by hand",
-        "replaced": "replaced",
-        "rolled": "rolled up",
-        "hidden": "hidden",
-        "held": "held back",
+        "block": _("in the block"),
+        "pinned": _("pinned"),
+        "hand": _("put right or by hand"),
+        "replaced": _("replaced"),
+        "rolled": _("rolled up"),
+        "hidden": _("hidden"),
+        "held": _("held back"),
     }
 
     def __init__(self, data: Any, *, facts: FactQuerySet, told: Collection[int], may_act: bool) -> None:
@@ -37,8 +38,8 @@ class FactFilter(forms.Form):
         people = {first or last for first, last in facts.values_list("original_speaker", "speaker").distinct()}
         named = sorted(people - {""}, key=str.casefold)
         states = list(self.STATES.items())[: None if may_act else -2]
-        self._choices("person", [("", "Anybody"), *((name, name) for name in named)])
-        self._choices("state", [("", "Any state"), *states])
+        self._choices("person", [("", _("Anybody")), *((name, name) for name in named)])
+        self._choices("state", [("", _("Any state")), *states])
 
     def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]

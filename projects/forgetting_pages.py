@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, ngettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from memorybank import services
@@ -22,26 +24,26 @@ from .views import MemberRequest
 
 #: People that a chat is named after.
 MOST_NAMED = 3
-#: What a receipt counts, one and many: what goes, then what is made anew.
+#: What a receipt counts: what goes, then what is made anew.
 GONE = {
-    "chats": ("chat", "chats"),
-    "turns": ("turn", "turns"),
-    "halves_of_turns": ("half of a turn", "halves of turns"),
-    "summaries": ("summary of a chat", "summaries of chats"),
-    "facts": ("fact", "facts"),
-    "digests": ("digest", "digests"),
-    "digest_lines": ("line of a digest", "lines of digests"),
-    "documents": ("entry of the index", "entries of the index"),
-    "vectors": ("vector", "vectors"),
-    "masked_values": ("masked value, known by a hash", "masked values, known by hashes"),
-    "past_lines": ("line of an earlier block", "lines of earlier blocks"),
-    "checkpoints": ("checkpoint of a long chat", "checkpoints of long chats"),
-    "blocks": ("stored block, stored again without it", "stored blocks, stored again without it"),
+    "chats": ngettext_lazy("chat", "chats"),
+    "turns": ngettext_lazy("turn", "turns"),
+    "halves_of_turns": ngettext_lazy("half of a turn", "halves of turns"),
+    "summaries": ngettext_lazy("summary of a chat", "summaries of chats"),
+    "facts": ngettext_lazy("fact", "facts"),
+    "digests": ngettext_lazy("digest", "digests"),
+    "digest_lines": ngettext_lazy("line of a digest", "lines of digests"),
+    "documents": ngettext_lazy("entry of the index", "entries of the index"),
+    "vectors": ngettext_lazy("vector", "vectors"),
+    "masked_values": ngettext_lazy("masked value, known by a hash", "masked values, known by hashes"),
+    "past_lines": ngettext_lazy("line of an earlier block", "lines of earlier blocks"),
+    "checkpoints": ngettext_lazy("checkpoint of a long chat", "checkpoints of long chats"),
+    "blocks": ngettext_lazy("stored block, stored again without it", "stored blocks, stored again without it"),
 }
 ANEW = {
-    "summaries_to_mend": ("summary of a chat", "summaries of chats"),
-    "digests_to_mend": ("digest", "digests"),
-    "calls": ("call of the model, about", "calls of the model, about"),
+    "summaries_to_mend": ngettext_lazy("summary of a chat", "summaries of chats"),
+    "digests_to_mend": ngettext_lazy("digest", "digests"),
+    "calls": ngettext_lazy("call of the model, about", "calls of the model, about"),
 }
 
 
@@ -62,13 +64,13 @@ def forget(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     opened = Opened.by(request, "memory-forget", tenant, project)
     meant, sure = _meant(request, opened.bank), request.POST.get("sure") == "yes"
     if meant is None:
-        messages.warning(request, "Nothing was chosen.")
+        messages.warning(request, _("Nothing was chosen."))
         return back(request, tenant, project)
     try:
         actor = request.user.get_username()
         receipt = services.forget(opened.bank, actor=actor, dry_run=not sure, **meant.given)
     except InvalidInput as error:
-        messages.error(request, f"Nothing is erased. {error}")
+        messages.error(request, _("Nothing is erased. %(why)s") % {"why": error})
         return back(request, tenant, project)
     if sure:
         assert receipt.id is not None
@@ -98,18 +100,16 @@ def _meant(request: MemberRequest, bank: Bank) -> Meant | None:
     if what != "person" or not person:
         return None
     fields = [("what", "person"), ("person", person)]
-    return Meant({"author": person}, f"All that {person} said", [], fields)
+    return Meant({"author": person}, _("All that %(person)s said") % {"person": person}, [], fields)
 
 
 def _lines(facts: list[int], bank: Bank) -> Meant | None:
     if not facts:
         return None
     quoted = list(bank.facts.filter(pk__in=facts).order_by("pk").values_list("text", flat=True))
-    title = "A line, with the turns that it rests on"
     fields = [("what", "line"), *(("fact", TurnNumber().to_url(fact)) for fact in facts)]
-    return Meant(
-        {"facts": facts}, title if len(facts) == 1 else f"{len(facts)} facts, with their turns", quoted, fields
-    )
+    title = ngettext("A line, with the turns that it rests on", "%(number)d facts, with their turns", len(facts))
+    return Meant({"facts": facts}, title % {"number": len(facts)}, quoted, fields)
 
 
 def _chat(number: str, bank: Bank) -> Meant:
@@ -117,7 +117,11 @@ def _chat(number: str, bank: Bank) -> Meant:
         chat = bank.chats.filter(pk=TurnNumber().to_python(number), private=False).first()
         if chat:
             people = chat.outputs.order_by("author").values_list("author", flat=True).distinct()[:MOST_NAMED]
-            title = f"A whole chat of {' and '.join(people) or 'nobody'}"
+            title = (
+                _("A whole chat of %(people)s") % {"people": ", ".join(people)}
+                if people
+                else _("A whole chat of nobody")
+            )
             return Meant({"chat": chat.key}, title, [], [("what", "chat"), ("chat", number)])
     raise Http404
 
@@ -126,8 +130,6 @@ def told(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
     """The counts of a receipt in words: what goes and what is made anew."""
     parts = {"gone": GONE, "anew": ANEW}
     return {
-        part: [
-            (counts[name], one if counts[name] == 1 else many) for name, (one, many) in words.items() if name in counts
-        ]
+        part: [(counts[name], words[name] % counts[name]) for name in words if name in counts]
         for part, words in parts.items()
     }

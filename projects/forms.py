@@ -36,9 +36,9 @@ class MessageForm(forms.Form):
         max_length=MAX_MESSAGE_CHARS,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "aria-describedby": "composer-hint"}),
         error_messages={
-            "required": "message: write something first.",
-            "max_length": "message: %(show_value)s characters; at most %(limit_value)s are accepted.",
-            "null_characters_not_allowed": "message: a null character is not text.",
+            "required": _("message: write something first."),
+            "max_length": _("message: %(show_value)s characters; at most %(limit_value)s are accepted."),
+            "null_characters_not_allowed": _("message: a null character is not text."),
         },
     )
 
@@ -48,14 +48,14 @@ class MessageForm(forms.Form):
         required=False,
         widget=forms.HiddenInput(attrs={"autocomplete": "off"}),
         initial=lambda: uuid4().hex,
-        error_messages={"invalid": "key: must be 32 hexadecimal digits."},
+        error_messages={"invalid": _("key: must be 32 hexadecimal digits.")},
     )
 
     def clean_message(self) -> str:
         """Lone surrogates cannot be stored or sent; they become "?"."""
         message: str = self.cleaned_data["message"].encode("utf-8", "replace").decode("utf-8")
         if not message.strip():
-            raise ValidationError("message: write something first.", code="required")
+            raise ValidationError(_("message: write something first."), code="required")
         return message
 
     @property
@@ -75,9 +75,9 @@ class TitleForm(forms.Form):
     title = forms.CharField(
         max_length=200,
         error_messages={
-            "required": "A title needs a word.",
-            "max_length": "A title has at most %(limit_value)s characters.",
-            "null_characters_not_allowed": "A null character is not text.",
+            "required": _("A title needs a word."),
+            "max_length": _("A title has at most %(limit_value)s characters."),
+            "null_characters_not_allowed": _("A null character is not text."),
         },
     )
 
@@ -107,23 +107,23 @@ def _timezones() -> list[tuple[str, str]]:
 class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """A project and the settings of its memory bank in one form."""
 
-    enabled = forms.BooleanField(label="Memory is on", required=False)
+    enabled = forms.BooleanField(label=_("Memory is on"), required=False)
     disclosure_read = forms.BooleanField(
-        label="I have read this and accept it for this project",
+        label=_("I have read this and accept it for this project"),
         required=False,
-        help_text="Needed once, before memory can be switched on. Your name and the time are kept.",
+        help_text=_("Needed once, before memory can be switched on. Your name and the time are kept."),
     )
     history = forms.ChoiceField(
-        label="What it begins with",
+        label=_("What it begins with"),
         required=False,
-        choices=[("", "What is said from now on"), ("include", "Include what was said before")],
+        choices=[("", _("What is said from now on")), ("include", _("Include what was said before"))],
         widget=forms.RadioSelect,
     )
     max_tokens = _bank_field("max_tokens")
     recall_tokens = _bank_field("recall_tokens")
     idle_minutes = _bank_field("idle_minutes")
     timezone = forms.ChoiceField(
-        label="Time zone", choices=_timezones, help_text=Bank._meta.get_field("timezone").help_text
+        label=_("Time zone"), choices=_timezones, help_text=Bank._meta.get_field("timezone").help_text
     )
     focus = _bank_field("focus")
     redact_personal = _bank_field("redact_personal")
@@ -149,7 +149,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
         accepted = cleaned.get("disclosure_read") or self.bank.disclosure_accepted_at
         if cleaned.get("enabled") and not accepted:
             self.add_error(
-                "disclosure_read", "Read what this means and tick this box before memory can be switched on."
+                "disclosure_read", _("Read what this means and tick this box before memory can be switched on.")
             )
         return cleaned
 
@@ -167,7 +167,7 @@ class PersonField(forms.CharField):
         name = super().clean(value)
         user = User.objects.filter(username=name).first()
         if user is None:
-            raise ValidationError("There is no user “%(name)s”.", params={"name": name}, code="unknown")
+            raise ValidationError(_("There is no user “%(name)s”."), params={"name": name}, code="unknown")
         return user
 
 
@@ -175,7 +175,7 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
     """A person in a tenant. ``actor`` is who fills it in: nobody grants a role above her own."""
 
     actor: User
-    user = PersonField(label="User name", max_length=150)
+    user = PersonField(label=_("User name"), max_length=150)
 
     class Meta:
         model = Membership
@@ -187,9 +187,9 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         tenant = cleaned.get("tenant") or (self.instance.tenant if self.instance.pk else None)
         role = Role(cleaned["role"]) if cleaned.get("role") else None
         if tenant and role and not access.may(self.actor, tenant, role):
-            self.add_error("role", f"Only a member with the role “{role.label}” may give it.")
+            self.add_error("role", _("Only a member with the role “%(role)s” may give it.") % {"role": role.label})
         if self.instance.pk and role != Role.OWNER and access.last_owners(self.actor, [self.instance]):
-            self.add_error("role", f"This is the last owner of {self.instance.tenant}.")
+            self.add_error("role", _("This is the last owner of %(tenant)s.") % {"tenant": self.instance.tenant})
         return cleaned
 
 
@@ -222,13 +222,14 @@ class InvitationForm(forms.Form):
     """Whom to invite, as what; ``roles`` are those that may be given."""
 
     email = forms.EmailField(
-        label="E-mail address", widget=forms.EmailInput(attrs={"autocomplete": "off", "placeholder": "ann@example.com"})
+        label=_("E-mail address"),
+        widget=forms.EmailInput(attrs={"autocomplete": "off", "placeholder": "ann@example.com"}),
     )
 
     def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.roles = [(role.value, role.label) for role in roles]
-        self.fields["role"] = forms.ChoiceField(label="Role", initial=Role.MEMBER, choices=self.roles)
+        self.fields["role"] = forms.ChoiceField(label=_("Role"), initial=Role.MEMBER, choices=self.roles)
 
     def clean_email(self) -> str:
         """In small letters: mail servers make no difference, and the account is named after it."""

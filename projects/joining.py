@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from . import people
@@ -39,7 +40,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
 def _join(request: HttpRequest, invitation: Invitation, user: User) -> HttpResponse:
     if not people.accept(invitation, user, now=timezone.now()):
         return render(request, "projects/invitation_over.html", status=404)
-    messages.success(request, f"You belong to {invitation.tenant} now.")
+    messages.success(request, _("You belong to %(tenant)s now.") % {"tenant": invitation.tenant})
     return redirect("home")
 
 

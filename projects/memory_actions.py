@@ -4,10 +4,13 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from memorybank import services
@@ -23,12 +26,12 @@ MOST = 500
 
 #: What may be decided of facts, and how that is told.
 DECISIONS: dict[str, tuple[Callable[..., int], str]] = {
-    "pin": (services.pin, "pinned: always in the block"),
-    "unpin": (services.unpin, "no longer pinned"),
-    "hide": (services.hide, "hidden: in no prompt from now on"),
-    "restore": (services.restore, "restored: in prompts from the next sweep on"),
-    "release": (services.release, "released: in prompts from the next sweep on"),
-    "keep": (services.keep_back, "kept back for good"),
+    "pin": (services.pin, _("pinned: always in the block")),
+    "unpin": (services.unpin, _("no longer pinned")),
+    "hide": (services.hide, _("hidden: in no prompt from now on")),
+    "restore": (services.restore, _("restored: in prompts from the next sweep on")),
+    "release": (services.release, _("released: in prompts from the next sweep on")),
+    "keep": (services.keep_back, _("kept back for good")),
 }
 
 
@@ -36,14 +39,14 @@ DECISIONS: dict[str, tuple[Callable[..., int], str]] = {
 @login_required
 def decide(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Pin, unpin, hide, restore or release facts."""
-    found, _ = access.page_for(request.user, "memory-decide", tenant, project)
+    found, _role = access.page_for(request.user, "memory-decide", tenant, project)
     act, done = DECISIONS.get(request.POST.get("do", ""), (None, ""))
     facts = named(request, found.bank)
     if act is None or not facts:
-        messages.warning(request, "Nothing was chosen." if act else "Choose what to do.")
+        messages.warning(request, _("Nothing was chosen.") if act else _("Choose what to do."))
     else:
         count = act(found.bank, fact_ids=facts, actor=request.user.get_username())
-        messages.success(request, f"{_lines(count)} {done}." if count else "Nothing to change: it was so before.")
+        messages.success(request, f"{_lines(count)} {done}." if count else _("Nothing to change: it was so before."))
     return back(request, tenant, project)
 
 
@@ -51,16 +54,18 @@ def decide(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
 @login_required
 def edit(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Put a line right."""
-    found, _ = access.page_for(request.user, "memory-edit", tenant, project)
+    found, _role = access.page_for(request.user, "memory-edit", tenant, project)
     facts = named(request, found.bank)
     if not facts:
         raise Http404
     try:
         text, actor = request.POST.get("text", ""), request.user.get_username()
         count = services.edit(found.bank, fact_ids=facts, text=text, actor=actor)
-        messages.success(request, "Put right, in your name." if count else "Nothing to change: it said so before.")
+        messages.success(
+            request, _("Put right, in your name.") if count else _("Nothing to change: it said so before.")
+        )
     except InvalidInput as error:
-        messages.error(request, f"Not saved. {error}")
+        messages.error(request, _("Not saved. %(why)s") % {"why": error})
     return back(request, tenant, project)
 
 
@@ -68,7 +73,7 @@ def edit(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
 @login_required
 def add(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Write a line by hand."""
-    found, _ = access.page_for(request.user, "memory-add", tenant, project)
+    found, _role = access.page_for(request.user, "memory-add", tenant, project)
     kind = request.POST.get("kind", Fact.Kind.FACT)
     try:
         services.add(
@@ -78,9 +83,9 @@ def add(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
             pinned=request.POST.get("pinned") == "on",
             actor=request.user.get_username(),
         )
-        messages.success(request, "Written down, in your name.")
+        messages.success(request, _("Written down, in your name."))
     except InvalidInput as error:
-        messages.error(request, f"Not saved. {error}")
+        messages.error(request, _("Not saved. %(why)s") % {"why": error})
     return back(request, tenant, project)
 
 
@@ -96,7 +101,7 @@ def named(request: HttpRequest, bank: Bank) -> list[int]:
 
 
 def _lines(count: int) -> str:
-    return "1 line" if count == 1 else f"{count:,} lines"
+    return ngettext("%(number)s line", "%(number)s lines", count) % {"number": intcomma(count)}
 
 
 def page_before(request: HttpRequest, tenant: str, project: str) -> str:

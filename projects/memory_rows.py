@@ -7,6 +7,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from memorybank import services
 from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity
@@ -17,50 +21,50 @@ from .turn_numbers import TurnNumber
 
 #: The parts of the token meter, in the order of a block: what each is called.
 PARTS = {
-    "pinned": "pinned",
-    "month": "months",
-    "week": "weeks",
-    "day": "days",
-    "conversation": "chats",
-    "frame": "heading, dates and names",
-    "free": "free",
+    "pinned": _("pinned"),
+    "month": _("months"),
+    "week": _("weeks"),
+    "day": _("days"),
+    "conversation": _("chats"),
+    "frame": _("heading, dates and names"),
+    "free": _("free"),
 }
 #: What stands above lines that are always told, in the place of a day.
-PINNED = "Pinned"
+PINNED = _("Pinned")
 #: What somebody did, as the page of activity says it.
 WORDS = {
-    "enable": "switched memory on",
-    "disable": "switched memory off",
-    "configure": "changed settings",
-    "pin": "pinned",
-    "unpin": "unpinned",
-    "add": "wrote by hand",
-    "edit": "put right",
-    "hide": "hid",
-    "show": "restored",
-    "release": "released what was held back",
-    "keep": "kept back for good",
-    "erase": "deleted what had grown too old",
-    "export": "exported everything",
-    "read": "read the turns of",
-    "retry": "had parked chats tried again",
-    "private": "made a chat private",
-    "public": "shared a chat again",
-    "summarise": "had chats summarised at once",
-    "compress": "had memory rolled up",
-    "rebuild": "had memory made anew",
-    "ask": "asked to have something forgotten",
-    "restore": "restored what was to be forgotten",
-    "opt_out": "left somebody out of memory",
-    "opt_in": "let somebody in again",
+    "enable": pgettext_lazy("somebody", "switched memory on"),
+    "disable": pgettext_lazy("somebody", "switched memory off"),
+    "configure": pgettext_lazy("somebody", "changed settings"),
+    "pin": pgettext_lazy("somebody", "pinned"),
+    "unpin": pgettext_lazy("somebody", "unpinned"),
+    "add": pgettext_lazy("somebody", "wrote by hand"),
+    "edit": pgettext_lazy("somebody", "put right"),
+    "hide": pgettext_lazy("somebody", "hid"),
+    "show": pgettext_lazy("somebody", "restored"),
+    "release": pgettext_lazy("somebody", "released what was held back"),
+    "keep": pgettext_lazy("somebody", "kept back for good"),
+    "erase": pgettext_lazy("somebody", "deleted what had grown too old"),
+    "export": pgettext_lazy("somebody", "exported everything"),
+    "read": pgettext_lazy("somebody", "read what a line rests on"),
+    "retry": pgettext_lazy("somebody", "had parked chats tried again"),
+    "private": pgettext_lazy("somebody", "made a chat private"),
+    "public": pgettext_lazy("somebody", "shared a chat again"),
+    "summarise": pgettext_lazy("somebody", "had chats summarised at once"),
+    "compress": pgettext_lazy("somebody", "had memory rolled up"),
+    "rebuild": pgettext_lazy("somebody", "had memory made anew"),
+    "ask": pgettext_lazy("somebody", "asked to have something forgotten"),
+    "restore": pgettext_lazy("somebody", "restored what was to be forgotten"),
+    "opt_out": pgettext_lazy("somebody", "left somebody out of memory"),
+    "opt_in": pgettext_lazy("somebody", "let somebody in again"),
 }
 #: And what was erased, by the kind of the receipt.
 ERASED = {
-    "chat": "a chat",
-    "author": "what somebody had said",
-    "output": "a turn",
-    "line": "a line, with its turns",
-    "everything": "everything",
+    "chat": pgettext_lazy("somebody", "erased a chat"),
+    "author": pgettext_lazy("somebody", "erased what somebody had said"),
+    "output": pgettext_lazy("somebody", "erased a turn"),
+    "line": pgettext_lazy("somebody", "erased a line, with its turns"),
+    "everything": pgettext_lazy("somebody", "erased everything"),
 }
 
 
@@ -154,14 +158,14 @@ def told(event: Event) -> dict[str, Any]:
     named = detail.get("facts", [detail["fact"]] if "fact" in detail else [])
     ids = named if isinstance(named, list) else []  # an erasure says how many went
     before, after = detail.get("before", {}), detail.get("after", {})
-    changes = [(name.replace("_", " "), before.get(name), after.get(name)) for name in detail.get("changed", [])]
+    changes = [(_(name.replace("_", " ")), before.get(name), after.get(name)) for name in detail.get("changed", [])]
     words = WORDS.get(event.action, event.get_action_display().lower())
     if event.action == Event.Action.RELEASE and "reason" in detail:
-        words = f"{words} (it {detail['reason']})"
+        words = _("%(words)s (it %(reason)s)") % {"words": words, "reason": _(detail["reason"])}
     if detail.get("taken_in"):
-        words += ", with what was said before"
+        words = _("%(words)s, with what was said before") % {"words": words}
     if detail.get("kind") in ERASED:
-        words = f"erased {ERASED[detail['kind']]}"
+        words = ERASED[detail["kind"]]
     return {"event": event, "words": words, "facts": ids, "changes": changes, "receipt": detail.get("receipt")}
 
 
@@ -173,20 +177,20 @@ def _fact_row(fact: Fact, told: Collection[int], said: Collection[int]) -> Row:
 
 def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterable[tuple[str, str]]:
     if fact.hidden:
-        yield "off", "hidden with a line that rests on it" if fact.hidden_with_id else "hidden"
+        yield "off", _("hidden with a line that rests on it") if fact.hidden_with_id else _("hidden")
     if fact.quarantine:
-        yield "off", f"held back: {fact.quarantine}"
+        yield "off", _("held back: %(reason)s") % {"reason": _(fact.quarantine)}
     if fact.pinned:
-        yield "on", "pinned"
+        yield "on", _("pinned")
     if fact.pk in told:
-        yield "on", "in the block"
+        yield "on", _("in the block")
     elif fact.pk in said:
-        yield "on", "said in the block by a digest"
+        yield "on", _("said in the block by a digest")
     if fact.entry.parent:
-        *_, live = fact.entry.upwards()
-        yield "", f"rolled up into {label_of(live)}"
+        *_below, live = fact.entry.upwards()
+        yield "", _("rolled up into %(period)s") % {"period": label_of(live)}
     if newer := replaced_by(fact):
-        yield "off", f"replaced by “{newer.text if len(newer.text) <= 80 else newer.text[:79] + '…'}”"
+        yield "off", _("replaced by “%(text)s”") % {"text": Truncator(newer.text).chars(80)}
 
 
 def replaced_by(fact: Fact) -> Fact | None:
@@ -198,21 +202,22 @@ def replaced_by(fact: Fact) -> Fact | None:
 
 def _by_hand(fact: Fact) -> list[tuple[str, str]]:
     if not fact.edited_by:
-        return [("", f"released by {fact.released_by}")] if fact.released_by else []
+        return [("", _("released by %(name)s") % {"name": fact.released_by})] if fact.released_by else []
     if fact.entry.method == BY_HAND and not fact.original:
-        return [("", f"written by hand by {fact.edited_by}")]
-    return [("", f"put right by {fact.edited_by}")]
+        return [("", _("written by hand by %(name)s") % {"name": fact.edited_by})]
+    return [("", _("put right by %(name)s") % {"name": fact.edited_by})]
 
 
 def label_of(entry: Entry) -> str:
     """What people call the period of an entry; of a leaf, its day."""
     if entry.granularity == Granularity.MONTH:
-        return f"{entry.period_start:%B %Y}"
-    return f"{'the week of ' if entry.granularity == Granularity.WEEK else ''}{_spelt(entry.period_start)}"
+        return date_format(entry.period_start, "YEAR_MONTH_FORMAT")
+    day = _spelt(entry.period_start)
+    return _("the week of %(day)s") % {"day": day} if entry.granularity == Granularity.WEEK else day
 
 
 def _spelt(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"
+    return date_format(day, _("j F Y"))
 
 
 def _number(fact: Fact) -> str:

@@ -2,8 +2,10 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from memorybank import services
@@ -29,12 +31,12 @@ def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
 @login_required
 def rename(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
     """Name a chat by hand; a title that is none leaves the one that it has."""
-    _, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key)
+    _found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key)
     form = TitleForm(request.POST)
     if form.is_valid():
         Chat.objects.filter(pk=conversation.chat_id).update(title=form.cleaned_data["title"])
     else:
-        messages.error(request, f"Not renamed. {form.problem}")
+        messages.error(request, _("Not renamed. %(why)s") % {"why": form.problem})
     return redirect("chat", tenant=tenant, project=project, key=key)
 
 
@@ -59,6 +61,6 @@ def delete(request: MemberRequest, tenant: str, project: str, key: str) -> HttpR
     if not sure:
         others = chat.outputs.exclude(author=actor).count()
         return render(request, "projects/delete.html", {"project": found, "chat": chat, "others": others, **parts})
-    gone = ", ".join(f"{count:,} {what}" for count, what in parts["gone"])
-    messages.success(request, f"Deleted, with all that memory had of it: {gone}.")
+    gone = ", ".join(f"{intcomma(count)} {what}" for count, what in parts["gone"])
+    messages.success(request, _("Deleted, with all that memory had of it: %(gone)s.") % {"gone": gone})
     return redirect("project", tenant=tenant, project=project)

@@ -7,6 +7,7 @@ from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from memorybank.models import ToldLine
@@ -22,10 +23,10 @@ class MomentsForm(forms.Form):
     """Which moment, or which two; ``change`` is the very moment of a change."""
 
     at = forms.DateTimeField(
-        label="What it said on", required=False, widget=forms.DateTimeInput(PICKER, format="%Y-%m-%dT%H:%M")
+        label=_("What it said on"), required=False, widget=forms.DateTimeInput(PICKER, format="%Y-%m-%dT%H:%M")
     )
     to = forms.DateTimeField(
-        label="and what changed until", required=False, widget=forms.DateTimeInput(PICKER, format="%Y-%m-%dT%H:%M")
+        label=_("and what changed until"), required=False, widget=forms.DateTimeInput(PICKER, format="%Y-%m-%dT%H:%M")
     )
     change = forms.DateTimeField(required=False)
 

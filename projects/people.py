@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.mail import send_mail
 from django.db import transaction
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
 from . import access, trail
 from .models import Invitation, Membership, Project, Role, Tenant
@@ -32,7 +33,9 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
         Tenant.objects.select_for_update().get(pk=tenant.pk)
         tenant.invitations.filter(email=email).delete()
         if tenant.invitations.count() >= OPEN_AT_ONCE:
-            raise Refused(f"{OPEN_AT_ONCE} invitations wait for an answer. Withdraw some first.")
+            raise Refused(
+                _("%(number)d invitations wait for an answer. Withdraw some first.") % {"number": OPEN_AT_ONCE}
+            )
         invitation = tenant.invitations.create(email=email, role=role, invited_by=by, sent_at=now)
         trail.log(tenant, by.get_username(), Action.INVITE, now, invitation=invitation.pk, role=role)
     return invitation
@@ -63,10 +66,18 @@ def invitation_for(signed: str, now: datetime) -> Invitation | None:
 
 
 def send(invitation: Invitation, link: str) -> None:
-    """The link, to its address and nobody else: who opens it has shown that the address is hers."""
+    """The link, to its address and nobody else: who opens it has shown that the address is hers.
+
+    In the language of who invites; that of who is invited nobody knows yet.
+    """
     context = {"invitation": invitation, "link": link, "until": invitation.sent_at + INVITED_FOR}
     tenant = " ".join(invitation.tenant.name.split())  # a subject is one line
-    send_mail(f"Join {tenant}", render_to_string("projects/invitation.txt", context), None, [invitation.email])
+    send_mail(
+        _("Join %(tenant)s") % {"tenant": tenant},
+        render_to_string("projects/invitation.txt", context),
+        None,
+        [invitation.email],
+    )
 
 
 def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
@@ -75,7 +86,7 @@ def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
         if not Invitation.objects.filter(pk=invitation.pk, sent_at=invitation.sent_at).delete()[0]:
             return False
         tenant, role = invitation.tenant, invitation.role
-        member, _ = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
+        member, _new = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
         _open_admin(user, Role(role))
         trail.log(tenant, user.get_username(), Action.JOIN, now, invitation=invitation.pk, role=member.role)
     return True
@@ -118,12 +129,12 @@ def open_project(project: Project, *, members_only: bool, names: Collection[str]
 
 def _require_rank(by: User, tenant: Tenant, role: Role) -> None:
     if not access.may(by, tenant, role):
-        raise PermissionDenied(f"Only a member with the role “{role.label}” may do this.")
+        raise PermissionDenied(_("Only a member with the role “%(role)s” may do this.") % {"role": role.label})
 
 
 def _require_another_owner(by: User, member: Membership) -> None:
     if access.last_owners(by, [member]):
-        raise Refused(f"This is the last owner of {member.tenant}.")
+        raise Refused(_("This is the last owner of %(tenant)s.") % {"tenant": member.tenant})
 
 
 def _open_admin(user: User, role: Role) -> None:

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from . import access, people
@@ -38,7 +39,7 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
     if not form.is_valid():
         return _show(request, found, form, 400)
     email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
-    with _told(request, f"An invitation is on its way to {email}."):
+    with _told(request, _("An invitation is on its way to %(email)s.") % {"email": email}):
         invitation = people.invite(found, email=email, role=role, by=request.user, now=timezone.now())
         link = reverse("invitation", args=[people.token(invitation)])
         people.send(invitation, request.build_absolute_uri(link))
@@ -51,7 +52,7 @@ def withdraw(request: MemberRequest, tenant: str) -> HttpResponse:
     """The link works no more, and the address is forgotten."""
     found = access.tenant_for(request.user, tenant)
     people.withdraw(found, email=request.POST.get("email", ""), by=request.user, now=timezone.now())
-    messages.success(request, "The invitation is withdrawn.")
+    messages.success(request, _("The invitation is withdrawn."))
     return redirect("people", tenant=tenant)
 
 
@@ -62,7 +63,9 @@ def change_role(request: MemberRequest, tenant: str) -> HttpResponse:
     member, role = _member(request, tenant), request.POST.get("role", "")
     if role not in Role.values:
         raise Http404
-    with _told(request, f"{member.user} is {Role(role).label.lower()} now."):
+    with _told(
+        request, _("%(person)s has the role “%(role)s” now.") % {"person": member.user, "role": Role(role).label}
+    ):
         people.change_role(member, Role(role), by=request.user, now=timezone.now())
     return redirect("home" if member.user == request.user else reverse("people", args=[tenant]))
 
@@ -72,7 +75,10 @@ def change_role(request: MemberRequest, tenant: str) -> HttpResponse:
 def remove(request: MemberRequest, tenant: str) -> HttpResponse:
     """Take a member out of the tenant."""
     member = _member(request, tenant)
-    with _told(request, f"{member.user} does not belong to {member.tenant} any more."):
+    with _told(
+        request,
+        _("%(person)s does not belong to %(tenant)s any more.") % {"person": member.user, "tenant": member.tenant},
+    ):
         people.remove(member, by=request.user, now=timezone.now())
     return redirect("home" if member.user == request.user else reverse("people", args=[tenant]))
 
@@ -88,7 +94,8 @@ def open_project(request: MemberRequest, tenant: str) -> HttpResponse:
     only = request.POST.get("open") == "named"
     names = request.POST.getlist("person")
     people.open_project(project, members_only=only, names=names, by=request.user, now=timezone.now())
-    messages.success(request, f"{project} is open to {'those who are named' if only else 'everybody'}.")
+    open_to = _("%(project)s is open to those who are named.") if only else _("%(project)s is open to everybody.")
+    messages.success(request, open_to % {"project": project})
     return redirect("people", tenant=tenant)
 
 
@@ -111,7 +118,7 @@ def _told(request: HttpRequest, success: str) -> Iterator[None]:
         messages.error(request, str(why))
     except (OSError, SMTPException) as error:
         logger.error("invitation: the mail server failed: %s", type(error).__name__)
-        messages.error(request, "The mail server did not take it. Try again later.")
+        messages.error(request, _("The mail server did not take it. Try again later."))
     else:
         messages.success(request, success)
 

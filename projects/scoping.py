@@ -56,11 +56,11 @@ class TenantScoped(Discreet):
         return bool(request.user.is_staff)
 
 
-def deletion(kind: str, objs: Any, banks: QuerySet[Bank]) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+def deletion(words: str, objs: Any, banks: QuerySet[Bank]) -> tuple[list[str], dict[str, int], set[str], list[str]]:
     """The admin's confirmation: what goes, how much of it, which permissions lack, what forbids it."""
     counts = banks.aggregate(
         projects=Count("pk", distinct=True),
         chats=Count("chats", distinct=True),
         facts=Count("entries__facts", distinct=True),
     )
-    return [f"{kind} {obj}, with everything it remembers" for obj in objs], counts, set(), []
+    return [words % obj for obj in objs], counts, set(), []

@@ -7,6 +7,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from .models import LoginFailures
 
@@ -35,7 +36,10 @@ class Slowed:
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
         keys = LoginFailures.keys(name=str(self.cleaned_data.get("username", "")), address=address)
         if pause := wait(keys, now):
-            raise ValidationError(f"Too many wrong logins. Try again in {round(pause.total_seconds())} seconds.")
+            raise ValidationError(
+                _("Too many wrong logins. Try again in %(seconds)d seconds.")
+                % {"seconds": round(pause.total_seconds())}
+            )
         try:
             cleaned = super().clean()  # type: ignore[misc]
         except ValidationError:

@@ -5,7 +5,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from memorybank.models import Bank, Entry, Fact, FactQuerySet, Granularity
 
@@ -20,6 +23,8 @@ HEIGHT, WIDTH, GAP = 44, 1000, 8
 LEAST, LETTER, MARGINS = 3.0, 7.6, 14.0
 #: Decisions and replaced values that are listed beneath it.
 LISTED = 15
+#: States that are drawn, too.
+SHOWN, HIDDEN = _("shown in the block"), _("has hidden lines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +47,20 @@ class Span:
         return round(self.x + self.width / 2, 2)
 
     @property
+    def is_told(self) -> bool:
+        """Whether a line of it is in the block."""
+        return SHOWN in self.states
+
+    @property
+    def has_hidden(self) -> bool:
+        """Whether it has lines that somebody hid."""
+        return HIDDEN in self.states
+
+    @property
     def words(self) -> str:
         """What a reader of the screen is told."""
-        return f"{self.label}, {self.entry.tokens:,} tokens, {', '.join(self.states)}"
+        size = _("%(number)s tokens") % {"number": intcomma(self.entry.tokens)}
+        return ", ".join([self.label, size, *map(str, self.states)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +132,18 @@ class _States:
 
     def of(self, entry: Entry) -> Iterator[str]:
         """In words."""
-        yield "rolled up" if entry.parent_id else "live"
+        yield _("rolled up") if entry.parent_id else _("live")
         if entry.pk in self.shown:
-            yield "shown in the block"
+            yield SHOWN
         if entry.pk in self.hidden:
-            yield "has hidden lines"
+            yield HIDDEN
         if count := self.decisions[entry.pk]:
-            yield "1 decision" if count == 1 else f"{count} decisions"
+            decided = ngettext("%(number)d decision", "%(number)d decisions", count)
+            yield decided % {"number": count}
         if count := self.replaced[entry.pk]:
-            yield "1 value replaced since" if count == 1 else f"{count} values replaced since"
+            yield ngettext("%(number)d value replaced since", "%(number)d values replaced since", count) % {
+                "number": count
+            }
 
 
 def _spans(leaves: Sequence[Entry], states: _States) -> Iterator[Span]:
@@ -136,7 +155,7 @@ def _spans(leaves: Sequence[Entry], states: _States) -> Iterator[Span]:
     for leaf in leaves:
         width = least + free * max(leaf.tokens, 1) / total
         for entry in leaf.upwards():
-            _, start, _ = reach.get(entry.pk, (entry, at, at))
+            _entry, start, _end = reach.get(entry.pk, (entry, at, at))
             reach[entry.pk] = (entry, start, at + width)
         at += width
     for entry, start, end in reach.values():

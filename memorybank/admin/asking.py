@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
@@ -47,12 +48,14 @@ class Asking(BankScoped):
             raise PermissionDenied
         try:
             job = services.ask(found, Job.Kind(kind), actor=request.user.get_username())
-            messages.success(request, f"{job.get_kind_display()}: asked for. The next sweep begins with it.")
+            messages.success(
+                request, _("%(job)s: asked for. The next sweep begins with it.") % {"job": job.get_kind_display()}
+            )
         except InvalidInput as error:
             messages.error(request, str(error))
         return redirect(reverse("admin:memorybank_bank_change", args=[bank]))
 
-    @admin.display(description="Work")
+    @admin.display(description=_("Work"))
     def work(self, bank: Bank) -> SafeString:
         address = reverse("admin:memorybank_bank_ask", args=[bank.pk])
         return shown("work", address=address, kinds=Job.Kind, jobs=bank.jobs.all()[:LATEST], bank=bank)

@@ -5,6 +5,8 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from memorybank import services
 from memorybank.models import Erasure, ErasureRequest
@@ -21,11 +23,11 @@ class ErasureAdmin(BankScoped):
     ordering = ["-pk"]
     fields = ["of_bank", "at", "kind", "asked_by", "epoch", "counts"]
 
-    @admin.display(description="turns")
+    @admin.display(description=_("turns"))
     def turns(self, erasure: Erasure) -> int:
         return int(erasure.counts.get("turns", 0)) + int(erasure.counts.get("halves_of_turns", 0))
 
-    @admin.display(description="facts")
+    @admin.display(description=_("facts"))
     def facts(self, erasure: Erasure) -> int:
         return int(erasure.counts.get("facts", 0))
 
@@ -41,23 +43,30 @@ class ErasureRequestAdmin(BankScoped):
     fields = ["of_bank", "asked_at", "author", "turns", "state", "closed_by", "closed_at"]
     actions = ["erase", "restore"]
 
-    @admin.display(description="turns")
+    @admin.display(description=_("turns"))
     def turns(self, request: ErasureRequest) -> int:
         return len(request.outputs)
 
-    @admin.action(description="Erase what the selected requests ask for", permissions=["decide"])
+    @admin.action(description=_("Erase what the selected requests ask for"), permissions=["decide"])
     def erase(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """For good; a receipt each."""
         actor = request.user.get_username()
         erased = [services.forget_asked(each.bank, request_id=each.pk, actor=actor) for each in queryset]
-        self.message_user(request, f"{sum(map(len, erased))} turns are erased; see the receipts.", messages.SUCCESS)
+        count = sum(map(len, erased))
+        done = ngettext("%(n)d turn is erased; see the receipt.", "%(n)d turns are erased; see the receipts.", count)
+        self.message_user(request, done % {"n": count}, messages.SUCCESS)
 
-    @admin.action(description="Restore what the selected requests suppressed", permissions=["decide"])
+    @admin.action(description=_("Restore what the selected requests suppressed"), permissions=["decide"])
     def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """It was not meant, or is not to be erased."""
         actor = request.user.get_username()
         restored = sum(services.restore_asked(each.bank, request_id=each.pk, actor=actor) for each in queryset)
-        self.message_user(request, f"{restored} requests are restored; the next sweep shows it.", messages.SUCCESS)
+        done = ngettext(
+            "%(n)d request is restored; the next sweep shows it.",
+            "%(n)d requests are restored; the next sweep shows it.",
+            restored,
+        )
+        self.message_user(request, done % {"n": restored}, messages.SUCCESS)
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
         return self.may_decide(request)

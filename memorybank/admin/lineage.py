@@ -6,11 +6,12 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.models import Fact, Granularity
 
-WITHHELD = "(rests on a chat that is private now)"
+WITHHELD = _("(rests on a chat that is private now)")
 
 
 def marked(facts: Iterable[Fact]) -> list[Fact]:

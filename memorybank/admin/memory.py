@@ -8,9 +8,12 @@ from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from memorybank import services
 from memorybank.models import Bank, Entry, Fact, StoredBlock
+from memorybank.words import grouped
 
 from .asking import Asking
 from .lineage import WITHHELD, explained, link, links, marked, shown
@@ -36,41 +39,46 @@ class BankAdmin(Asking, BankScoped):
         """Headed by its label, which says more than its number."""
         return super().render_change_form(request, {**context, "subtitle": context["original"].label}, *args, **kwargs)
 
-    @admin.display(description="bank", ordering="label")
+    @admin.display(description=_("bank"), ordering="label")
     def of_bank(self, obj: Any) -> str:
         return str(obj.label)
 
-    @admin.display(description="Tokens of budget")
+    @admin.display(description=_("Tokens of budget"))
     def size(self, bank: Any) -> str:
         used = bank.block_tokens or 0 if bank.enabled else 0
-        return f"{used:,} of {bank.max_tokens:,} ({used / bank.max_tokens:.0%})"
+        shown = {
+            "used": grouped(used),
+            "budget": grouped(bank.max_tokens),
+            "share": round(100 * used / bank.max_tokens),
+        }
+        return _("%(used)s of %(budget)s (%(share)d %%)") % shown
 
-    @admin.display(description="What the model is told")
+    @admin.display(description=_("What the model is told"))
     def told(self, bank: Bank) -> SafeString | str:
         block = services.prompt_memory(bank).block
         if not block.text:
-            return "Nothing yet." if bank.enabled else "Nothing: memory is off."
+            return _("Nothing yet.") if bank.enabled else _("Nothing: memory is off.")
         return shown("block", text=block.text)
 
-    @admin.display(description="Where each line comes from")
+    @admin.display(description=_("Where each line comes from"))
     def origins(self, bank: Bank) -> SafeString | str:
         lines = services.prompt_memory(bank).block.lines
         return shown("origins", lines=lines) if lines else "–"
 
-    @admin.display(description="In numbers")
+    @admin.display(description=_("In numbers"))
     def figures(self, bank: Bank) -> SafeString:
         figures = _flat(asdict(services.statistics(bank)))
-        return shown("figures", rows=[(name.replace("_", " "), value) for name, value in figures])
+        return shown("figures", rows=[(_(name.replace("_", " ")), value) for name, value in figures])
 
-    @admin.display(description="Trouble")
+    @admin.display(description=_("Trouble"))
     def trouble(self, bank: Bank) -> str:
-        return bank.last_error or "none"
+        return bank.last_error or _("none")
 
 
 class QuarantineFilter(SetFilter):
     """Held back from the model, or not."""
 
-    title = "held back"
+    title = _("held back")
     parameter_name = "quarantined"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Fact]) -> QuerySet[Fact]:
@@ -96,28 +104,28 @@ class EntryAdmin(BankScoped):
         shared: QuerySet[Entry] = super().get_queryset(request).exclude(chat__private=True)
         return shared.annotate(fact_total=Count("facts")).select_related("parent")
 
-    @admin.display(description="turns", ordering="output_count")
+    @admin.display(description=_("turns"), ordering="output_count")
     def turns(self, entry: Entry) -> int:
         return entry.output_count
 
-    @admin.display(description="facts", ordering="fact_total")
+    @admin.display(description=_("facts"), ordering="fact_total")
     def fact_count(self, entry: Any) -> int:
         return int(entry.fact_total) + len(entry.kept)
 
-    @admin.display(description="rolled up", boolean=True)
+    @admin.display(description=_("rolled up"), boolean=True)
     def rolled_up(self, entry: Entry) -> bool:
         return entry.parent_id is not None
 
-    @admin.display(description="Rolled up into")
+    @admin.display(description=_("Rolled up into"))
     def parent_link(self, entry: Entry) -> SafeString | str:
         return link(entry.parent, str(entry.parent)) if entry.parent else "–"
 
-    @admin.display(description="Made from")
+    @admin.display(description=_("Made from"))
     def children_links(self, entry: Entry) -> SafeString | str:
         children = entry.children.exclude(chat__private=True).in_order()
-        return links(children, between=" ") or "the turns of one chat"
+        return links(children, between=" ") or _("the turns of one chat")
 
-    @admin.display(description="Facts")
+    @admin.display(description=_("Facts"))
     def facts_list(self, entry: Entry) -> SafeString | str:
         """Its own, and those a digest stands for as they are."""
         own = entry.facts.select_related("entry").order_by("position")
@@ -165,26 +173,26 @@ class FactAdmin(BankScoped):
         fact.reader = request.user.get_username()  # type: ignore[attr-defined]  # for the audit trail
         return marked([fact])[0]
 
-    @admin.display(description="fact")  # in the order of its words a withheld line would tell how it begins
+    @admin.display(description=_("fact"))  # in the order of its words a withheld line would tell how it begins
     def line(self, fact: Any) -> str:
         return WITHHELD if fact.withheld else fact.text
 
-    @admin.display(description="speaker")
+    @admin.display(description=_("speaker"))
     def said_by(self, fact: Any) -> str:
         return "" if fact.withheld else fact.speaker
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def state(self, fact: Fact) -> SafeString | str:
         if fact.quarantine:
             return shown("held_back", fact=fact)
-        marks = {"pinned": fact.pinned, "hidden": fact.hidden, "replaced": fact.superseded_by_id}
-        return ", ".join(name for name, holds in marks.items() if holds) or "in memory"
+        marks = {_("pinned"): fact.pinned, _("hidden"): fact.hidden, _("replaced"): fact.superseded_by_id}
+        return ", ".join(str(name) for name, holds in marks.items() if holds) or _("in memory")
 
-    @admin.display(description="held back of its author")
+    @admin.display(description=_("held back of its author"))
     def author_record(self, fact: Any) -> str:
         return "" if fact.withheld else str(fact.author_record)
 
-    @admin.action(description="Release the selected lines", permissions=["release"])
+    @admin.action(description=_("Release the selected lines"), permissions=["release"])
     def release(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
         """Whoever sees a line held back may let it pass; not one that rests on a private chat."""
         actor = request.user.get_username()
@@ -195,20 +203,25 @@ class FactAdmin(BankScoped):
             services.release(bank, fact_ids=[fact.pk for fact in held if fact.bank_id == pk], actor=actor)
             for pk, bank in banks.items()
         )
-        self.message_user(request, f"{released} lines are released; the next sweep shows them.", messages.SUCCESS)
+        done = ngettext(
+            "%(n)d line is released; the next sweep shows it.",
+            "%(n)d lines are released; the next sweep shows them.",
+            released,
+        )
+        self.message_user(request, done % {"n": released}, messages.SUCCESS)
 
     def has_release_permission(self, request: HttpRequest) -> bool:
         return self.may_decide(request)
 
-    @admin.display(description="bank")
+    @admin.display(description=_("bank"))
     def of_bank(self, obj: Any) -> str:
         return str(obj.entry.bank.label)
 
-    @admin.display(description="In the summary")
+    @admin.display(description=_("In the summary"))
     def entry_link(self, fact: Fact) -> SafeString:
         return link(fact.entry, str(fact.entry))
 
-    @admin.display(description="Why does it say this?")
+    @admin.display(description=_("Why does it say this?"))
     def why(self, fact: Any) -> SafeString | str:
         if fact.withheld:
             return WITHHELD

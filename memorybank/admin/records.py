@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Count
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from memorybank.core.turns import NOTED
 from memorybank.models import Fact
@@ -37,5 +39,5 @@ def _author(speaker: str) -> str:
 
 
 def _record(lines: int) -> str:
-    often = " – held back often" if lines >= OFTEN else ""
-    return f"{lines} line{'' if lines == 1 else 's'}{often}"
+    counted = ngettext("%(n)d line", "%(n)d lines", lines) % {"n": lines}
+    return _("%(lines)s – held back often") % {"lines": counted} if lines >= OFTEN else counted

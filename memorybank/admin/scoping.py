@@ -7,6 +7,7 @@ from django.db.models import Prefetch, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext_lazy as _
 
 from memorybank import conf
 from memorybank.admin.lookups import Discreet, LookedAt
@@ -25,7 +26,7 @@ def banks_for(request: HttpRequest) -> QuerySet[Bank]:
 class BankFilter(admin.SimpleListFilter):
     """By bank. Only those the person may see are offered."""
 
-    title = "bank"
+    title = _("bank")
     parameter_name = "bank"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -34,7 +35,7 @@ class BankFilter(admin.SimpleListFilter):
         return [(str(bank.pk), bank.label) for bank in banks]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        known = {pk for pk, _ in self.lookup_choices}
+        known = {pk for pk, _label in self.lookup_choices}
         return queryset.filter(**{self.lookup: self.value()}) if self.value() in known else queryset
 
 
@@ -42,7 +43,7 @@ class SetFilter(admin.SimpleListFilter):
     """Whether a text or a time is set."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "Yes"), ("no", "No")]
+        return [("yes", _("Yes")), ("no", _("No"))]
 
 
 class BankScoped(LookedAt, Discreet):
@@ -61,7 +62,7 @@ class BankScoped(LookedAt, Discreet):
         own = super().get_queryset(request).filter(**{f"{self.bank_lookup}__in": banks.values("pk")})
         return own if self.bank_lookup == "pk" else own.prefetch_related(Prefetch(self.bank_lookup, banks))
 
-    @admin.display(description="bank")
+    @admin.display(description=_("bank"))
     def of_bank(self, obj: Any) -> str:
         return str(obj.bank.label)
 

@@ -7,10 +7,14 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.formats import number_format
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Chat, Event, Job, LLMCall, MaskedValue
+from memorybank.words import grouped
 
 from .scoping import BankFilter, BankScoped, SetFilter
 
@@ -18,7 +22,7 @@ from .scoping import BankFilter, BankScoped, SetFilter
 class ParkedFilter(SetFilter):
     """Given up on until somebody asks for a retry, or not."""
 
-    title = "parked"
+    title = _("parked")
     parameter_name = "parked"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Chat]) -> QuerySet[Chat]:
@@ -49,21 +53,21 @@ class ChatAdmin(BankScoped):
         chat: Chat | None = super().get_object(request, object_id, from_field)
         return _as_shown([chat])[0] if chat else None
 
-    @admin.display(description="state", ordering="-attempts")
+    @admin.display(description=_("state"), ordering="-attempts")
     def state(self, chat: Chat) -> str:
         if chat.private or chat.parked_at:
-            return "private" if chat.private else f"parked after {chat.attempts}"
+            return _("private") if chat.private else _("parked after %(n)d") % {"n": chat.attempts}
         if not (chat.pending_outputs or chat.stale):
-            return "settled"
+            return _("settled")
         if not chat.bank.enabled:
-            return "waits: memory is off"
-        return f"failed {chat.attempts} ×" if chat.attempts else "waits"
+            return _("waits: memory is off")
+        return _("failed %(n)d ×") % {"n": chat.attempts} if chat.attempts else _("waits")
 
-    @admin.display(description="chat", ordering="key")
+    @admin.display(description=_("chat"), ordering="key")
     def name(self, chat: Chat) -> str:
-        return "private chat" if chat.private else str(chat)
+        return _("private chat") if chat.private else str(chat)
 
-    @admin.action(description="Summarise the selected chats now", permissions=["view"])
+    @admin.action(description=_("Summarise the selected chats now"), permissions=["view"])
     def summarise_now(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
         actor, chosen = request.user.get_username(), defaultdict(list)
         for chat in queryset:
@@ -71,18 +75,19 @@ class ChatAdmin(BankScoped):
         try:
             for bank, chats in chosen.items():
                 services.ask(bank, Job.Kind.SUMMARISE, chats=chats, actor=actor)
-            self.message_user(request, "Asked for. The next sweep begins with it.", messages.SUCCESS)
+            self.message_user(request, _("Asked for. The next sweep begins with it."), messages.SUCCESS)
         except InvalidInput as error:
             self.message_user(request, str(error), messages.ERROR)
 
-    @admin.action(description="Retry the selected parked chats", permissions=["view"])
+    @admin.action(description=_("Retry the selected parked chats"), permissions=["view"])
     def retry_parked(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
         actor = request.user.get_username()
         retried = sum(
             services.retry_parked(chat.bank, actor=actor, chat_key=chat.key)
             for chat in queryset.filter(parked_at__isnull=False)
         )
-        self.message_user(request, f"{retried} parked chats will be tried again.", messages.SUCCESS)
+        done = ngettext("%(n)d parked chat will be tried again.", "%(n)d parked chats will be tried again.", retried)
+        self.message_user(request, done % {"n": retried}, messages.SUCCESS)
 
 
 @admin.register(LLMCall)
@@ -97,13 +102,13 @@ class LLMCallAdmin(BankScoped):
     fields = ["outcome", "error", "of_bank", "at", "purpose", "model", "prompt_tokens", "completion_tokens"]
     fields += ["duration_ms", "cost"]
 
-    @admin.display(description="tokens", ordering="prompt_tokens")
+    @admin.display(description=_("tokens"), ordering="prompt_tokens")
     def tokens(self, call: LLMCall) -> str:
-        return f"{call.prompt_tokens:,} → {call.completion_tokens:,}"
+        return f"{grouped(call.prompt_tokens)} → {grouped(call.completion_tokens)}"
 
-    @admin.display(description="seconds", ordering="duration_ms")
+    @admin.display(description=_("seconds"), ordering="duration_ms")
     def seconds(self, call: LLMCall) -> str:
-        return f"{call.duration_ms / 1000:.1f}"
+        return number_format(call.duration_ms / 1000, 1)
 
 
 @admin.register(Event)
@@ -123,9 +128,9 @@ class JobAdmin(BankScoped):
     list_filter = [BankFilter, "kind"]
     fields = ["progress", "kind", "asked_by", "asked_at", "finished_at", "total", "of_bank"]
 
-    @admin.display(description="state", ordering="percent")
+    @admin.display(description=_("state"), ordering="percent")
     def progress(self, job: Job) -> str:
-        return "done" if job.finished_at else f"{job.percent} %"
+        return _("done") if job.finished_at else f"{job.percent} %"
 
 
 def _as_shown(chats: Iterable[Chat]) -> list[Chat]:

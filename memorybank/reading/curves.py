@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, F, QuerySet, Sum, Window
 from django.db.models.functions import Ceil, RowNumber, TruncDate
+from django.utils.translation import gettext as _
 
 from memorybank.models import Bank, BankDay, LLMCall
 
@@ -38,11 +39,11 @@ def curves(banks: QuerySet[Any], now: datetime) -> tuple[Curve, ...]:
     due = dict(days.annotate(n=Sum("due")))
     full = days.filter(budget__gt=0).annotate(used=Sum("block_tokens"), of=Sum("budget"))
     return (
-        _curve("Tokens a day", "", now, tokens, empty=0),
-        _curve("Chats due at once, at most", "", now, due, empty=0),
-        _curve("Half of summary calls (p50) take up to", "s", now, _latency(calls, 0.5)),
-        _curve("95 of 100 (p95) take up to", "s", now, _latency(calls, 0.95)),
-        _curve("Budget in use", "%", now, {day: 100 * used / of for day, used, of in full}),
+        _curve(_("Tokens a day"), "", now, tokens, empty=0),
+        _curve(_("Chats due at once, at most"), "", now, due, empty=0),
+        _curve(_("Half of summary calls (p50) take up to"), "s", now, _latency(calls, 0.5)),
+        _curve(_("95 of 100 (p95) take up to"), "s", now, _latency(calls, 0.95)),
+        _curve(_("Budget in use"), "%", now, {day: 100 * used / of for day, used, of in full}),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memorybank import conf
 from memorybank.core.packing.assembly import PINNED
@@ -137,9 +138,14 @@ def _why(passage: Passage) -> str:
     asked = set(passage.asked)
     found = dict.fromkeys(word for word in words(passage.text) if not asked.isdisjoint(terms(word)))
     has = ", ".join(f"“{word}”" for word in found)
-    reasons = [f"has {has} of the question"] if has else ["stands where the question's subject was talked about"]
-    reasons += ["is said by somebody the question names"] if passage.named else []
-    return f"It {' and '.join(reasons)}; its turn is number {passage.rank} of those found."
+    reasons = (
+        [_("has %(words)s of the question") % {"words": has}]
+        if has
+        else [_("stands where the question's subject was talked about")]
+    )
+    reasons += [_("is said by somebody the question names")] if passage.named else []
+    why = _(" and ").join(reasons)
+    return _("It %(why)s; its turn is number %(rank)d of those found.") % {"why": why, "rank": passage.rank}
 
 
 def refresh(bank_id: int, *, now: datetime) -> None:

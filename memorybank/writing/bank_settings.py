@@ -8,6 +8,7 @@ from zoneinfo import available_timezones
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from memorybank.audit import log
 from memorybank.exceptions import DisclosureRequired, InvalidInput
@@ -34,7 +35,7 @@ def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, history: bool, 
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         if not (disclosure_accepted or row.disclosure_accepted_at):
-            raise DisclosureRequired("The privacy disclosure must be read and accepted before memory is on.")
+            raise DisclosureRequired(_("The privacy disclosure must be read and accepted before memory is on."))
         if disclosure_accepted and not row.disclosure_accepted_at:
             row.disclosure_accepted_by, row.disclosure_accepted_at = actor[:200], now
         before = Output.objects.before_memory(row)

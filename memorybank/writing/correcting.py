@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from memorybank import conf
 from memorybank.audit import log
@@ -22,6 +23,7 @@ from memorybank.reading.recall.correcting import says
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
+from memorybank.words import grouped
 from memorybank.writing import recording, summarising
 from memorybank.writing.outputs import NewOutput, storable
 
@@ -118,7 +120,7 @@ def add(bank: Bank, *, text: str, kind: str, pinned: bool, actor: str, now: date
     new = NewOutput(uuid4().hex, actor, _writable(text), now, title=TITLE)
     try:
         with transaction.atomic():
-            output, _ = recording.record(bank, new, now=now)
+            output, _chat = recording.record(bank, new, now=now)
             fact = summarising.write_by_hand(output.chat, kind=kind, now=now)
             # Whoever may let a line pass that reads like an instruction may write one.
             fact.released_by = actor[:200] if quarantine.reason(fact.text) else ""
@@ -126,7 +128,7 @@ def add(bank: Bank, *, text: str, kind: str, pinned: bool, actor: str, now: date
             fact.save()
             log(bank, actor, Event.Action.ADD, now, facts=[fact.pk])
     except Stale as error:
-        raise InvalidInput("Memory is off in this project.") from error
+        raise InvalidInput(_("Memory is off in this project.")) from error
     rendering.refresh(bank.pk, now=now)
     return fact
 
@@ -151,9 +153,12 @@ def _writable(text: str) -> str:
     """What somebody wrote by hand, as one line of memory."""
     line = escape(storable(text))
     if not any(map(str.isalnum, line)):
-        raise InvalidInput("text: write something first.")
+        raise InvalidInput(_("text: write something first."))
     if len(line) > MOST:
-        raise InvalidInput(f"text: {len(line):,} characters, at most {MOST:,} are allowed.")
+        raise InvalidInput(
+            _("text: %(has)s characters, at most %(most)s are allowed.")
+            % {"has": grouped(len(line)), "most": grouped(MOST)}
+        )
     return line
 
 
@@ -244,5 +249,5 @@ def _place(bank: Bank, facts: Iterable[Fact]) -> None:
     absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and _is_line_of_digest(fact)}
     settled = set(bank.facts.settled().filter(pk__in=absorbed).values_list("pk", flat=True))
     for pk, entry in absorbed.items():
-        *_, live = entry.upwards()
+        *_below, live = entry.upwards()
         bank.facts.filter(pk=pk).update(tier=live.tier if pk in settled else None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Erasure, Granularity, Output
@@ -53,11 +54,11 @@ def meant(bank: Bank, kind: Kind, named: Named) -> Doomed:
     if kind == Kind.CHAT:
         chat = bank.chats.filter(key=named).first()
         if chat is None:
-            raise InvalidInput(f"chat: there is none with the key “{str(named)[:200]}”.")
+            raise InvalidInput(_("chat: there is none with the key “%(key)s”.") % {"key": str(named)[:200]})
         return Doomed(kind, (kind, chat.key), outputs.filter(chat=chat))
     output = outputs.filter(pk=named).select_related("chat").first()
     if output is None:
-        raise InvalidInput(f"output: there is none with the number {named}.")
+        raise InvalidInput(_("output: there is none with the number %(number)s.") % {"number": named})
     return Doomed(kind, _subject(output), outputs.filter(pk=output.pk))
 
 
@@ -76,7 +77,7 @@ def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> Doomed:
     turns = outputs.filter(pk__in=cited[True].union(chain.from_iterable(below)))
     along = [_subject(output) for output in turns.select_related("chat").only("key", "chat__key")]
     if not along:
-        raise InvalidInput("line: there is none that rests on a turn.")
+        raise InvalidInput(_("line: there is none that rests on a turn."))
     return Doomed(Kind.LINE, (Kind.LINE, *map(str, sorted(facts))), turns, along=along)
 
 
@@ -84,7 +85,7 @@ def _of_author(outputs: OutputQuerySet, author: str) -> Doomed:
     """All she wrote, and what she is quoted with; of talk between people, only her half of a turn."""
     found = outputs.of_person(author)
     if not author or not found.exists():
-        raise InvalidInput(f"author: nothing of “{author[:200]}” is recorded.")
+        raise InvalidInput(_("author: nothing of “%(name)s” is recorded.") % {"name": author[:200]})
     halves = [each for each in found.exclude(said_by="", answered_by="") if _others_said(each, author)]
     whole = found.exclude(pk__in=[each.pk for each in halves])
     return Doomed(Kind.AUTHOR, (Kind.AUTHOR, author), whole, halves)

@@ -9,6 +9,7 @@ from math import ceil
 
 from django.db import transaction
 from django.db.models import F, Sum
+from django.utils.translation import gettext as _
 
 from memorybank import conf
 from memorybank.audit import log
@@ -53,9 +54,9 @@ def note(jobs: JobQuerySet, now: datetime, *, settled: bool = False) -> None:
 
 def _require_possible(bank: Bank, kind: Job.Kind, now: datetime) -> None:
     if not bank.enabled:
-        raise InvalidInput("Memory is off in this project.")
+        raise InvalidInput(_("Memory is off in this project."))
     if kind == Kind.REBUILD and spending.stops(bank, now):
-        raise InvalidInput("The monthly cap is reached: what a model wrote would be replaced by what is extracted.")
+        raise InvalidInput(_("The monthly cap is reached: what a model wrote would be replaced by what is extracted."))
 
 
 def _mark(job: Job, chats: Collection[int] | None) -> None:

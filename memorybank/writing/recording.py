@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Output
@@ -27,9 +28,9 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     with transaction.atomic():
         locked = _lock(bank)
         if not not_erased(locked, [new]):
-            raise InvalidInput("created_at: what was said there up to then has been erased.")
+            raise InvalidInput(_("created_at: what was said there up to then has been erased."))
         title = storable(new.title[:200])
-        chat, _ = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
+        chat, _new = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
         chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may hold its row, not the bank's
         known = chat.outputs.with_keys([new.key]).first() if new.key else None
         if known and not _gives_way(known, new):
@@ -104,7 +105,7 @@ def ask_again(bank: Bank, output_id: int, *, now: datetime) -> Output:
         locked = _lock(bank)
         output = Output.objects.unanswered().filter(pk=output_id, chat__bank=locked).select_related("chat").first()
         if output is None:
-            raise InvalidInput("message: it has been answered or erased meanwhile.")
+            raise InvalidInput(_("message: it has been answered or erased meanwhile."))
         output.status, output.asked_at, output.error = Output.Status.PENDING, now, ""
         output.key = output.key or _new_key()
         output.save(update_fields=["status", "asked_at", "error", "key"])
@@ -127,7 +128,7 @@ def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> 
         chat = Chat.objects.select_for_update().filter(pk=output.chat_id, bank=locked).first()
         known = chat.outputs.with_keys([output.key]).first() if chat else None
         if chat is None or known is None:
-            raise InvalidInput("message: it was erased before it was answered.")
+            raise InvalidInput(_("message: it was erased before it was answered."))
         if known.status == Output.Status.OK:
             return known
         if outcome.status == Output.Status.OK:
@@ -151,7 +152,7 @@ def _lock(bank: Bank) -> Bank:
     """
     locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
     if locked is None:
-        raise InvalidInput("The project has been deleted.")
+        raise InvalidInput(_("The project has been deleted."))
     return locked
 
 

@@ -1,6 +1,7 @@
 """Tenants, people, projects and keys in the admin. Staff see the tenants they are owner or admin of, no others."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from ..throttling import AdminLoginForm
 from . import keys, projects, tenants
@@ -10,4 +11,4 @@ __all__ = ["keys", "projects", "tenants"]
 admin.site.site_header = admin.site.site_title = "Memory Bank"
 admin.site.login_form = AdminLoginForm
 admin.site.enable_nav_sidebar = False  # lists need its room; a project's tabs are the way from page to page
-admin.site.index_title = "Tenants, projects and their memory"
+admin.site.index_title = _("Tenants, projects and their memory")

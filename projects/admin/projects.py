@@ -3,13 +3,16 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from memorybank import llm, services
 from memorybank.models import Bank, Output, StoredBlock
@@ -30,13 +33,14 @@ class ProjectAdmin(TenantScoped):
     list_filter = ["bank__enabled", ("tenant", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["name", "slug", "tenant__slug", "tenant__name"]
 
-    @admin.display(description="memory", boolean=True, ordering="bank__enabled")
+    @admin.display(description=_("memory"), boolean=True, ordering="bank__enabled")
     def memory_on(self, project: Project) -> bool:
         return project.bank.enabled
 
-    @admin.display(description="memory tokens of budget")
+    @admin.display(description=_("memory tokens of budget"))
     def memory_size(self, project: Any) -> str:
-        return f"{project.block_tokens or 0:,} of {project.bank.max_tokens:,}" if project.bank.enabled else "–"
+        used = {"used": intcomma(project.block_tokens or 0), "budget": intcomma(project.bank.max_tokens)}
+        return _("%(used)s of %(budget)s") % used if project.bank.enabled else "–"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
         """With the size of each one's block."""
@@ -50,44 +54,46 @@ class ProjectAdmin(TenantScoped):
             switch += ["before", "history"]
         fieldsets = [
             (None, {"fields": ["tenant", "slug", "name", "system_prompt"]}),
-            ("Shared memory", {"fields": switch}),
-            ("Memory settings", {"fields": BANK_SETTINGS}),
+            (_("Shared memory"), {"fields": switch}),
+            (_("Memory settings"), {"fields": BANK_SETTINGS}),
         ]
-        return [*fieldsets, ("What memory holds", {"fields": ["told", "recorded", "look"]})] if obj else fieldsets
+        return [*fieldsets, (_("What memory holds"), {"fields": ["told", "recorded", "look"]})] if obj else fieldsets
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
         computed = ["disclosure", "accepted", "before", "told", "recorded", "look"]
         # Moving a project would carry one tenant's memory into another.
         return ["tenant", *computed] if obj else computed
 
-    @admin.display(description="What this means")
+    @admin.display(description=_("What this means"))
     def disclosure(self, project: Project) -> SafeString:
         summariser = llm.get("summary")
         bank = project.bank if project.pk else Bank()
         context = {"idle_minutes": bank.idle_minutes, "summariser": summariser.model if summariser else ""}
         return render_to_string("projects/disclosure.html", {**_recorded(project), **context})
 
-    @admin.display(description="Said before")
+    @admin.display(description=_("Said before"))
     def before(self, project: Project) -> SafeString:
         return render_to_string("projects/history.html", {"history": services.history(project.bank)})
 
-    @admin.display(description="Read and accepted")
+    @admin.display(description=_("Read and accepted"))
     def accepted(self, project: Project) -> str:
         bank = project.bank
-        return f"by {bank.disclosure_accepted_by}, {bank.disclosure_accepted_at:%-d %B %Y, %H:%M} UTC"
+        at = date_format(bank.disclosure_accepted_at, "DATETIME_FORMAT") if bank.disclosure_accepted_at else ""
+        return _("by %(name)s, %(time)s UTC") % {"name": bank.disclosure_accepted_by, "time": at}
 
-    @admin.display(description="What the model is told")
+    @admin.display(description=_("What the model is told"))
     def told(self, project: Project) -> SafeString:
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
         saved = Project.objects.get(pk=project.pk)  # in a form that is refused its slug may be no slug
         page = reverse("memory", args=[project.tenant.slug, saved.slug])
-        return _links([(address, "The exact block, with its token count"), (page, "The memory page")])
+        return _links([(address, _("The exact block, with its token count")), (page, _("The memory page"))])
 
-    @admin.display(description="Recorded so far")
+    @admin.display(description=_("Recorded so far"))
     def recorded(self, project: Project) -> str:
-        return "{chats:,} chats with {turns:,} turns, and {private:,} private chats".format(**_recorded(project))
+        counts = {name: intcomma(count) for name, count in _recorded(project).items()}
+        return _("Chats: %(chats)s, with turns: %(turns)s; private chats: %(private)s") % counts
 
-    @admin.display(description="Look at")
+    @admin.display(description=_("Look at"))
     def look(self, project: Project) -> SafeString:
         pages = [(name, f"admin:memorybank_{model}_changelist") for name, model in LISTS.items()]
         return _links([(f"{reverse(page)}?bank={project.bank_id}", name) for name, page in pages])
@@ -109,17 +115,17 @@ class ProjectAdmin(TenantScoped):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a project: its memory bank, which Django would not look for on this side."""
-        return deletion("project", objs, Bank.objects.filter(project__in=objs))
+        return deletion(_("project “%s”, with everything it remembers"), objs, Bank.objects.filter(project__in=objs))
 
 
 LISTS = {
-    "facts": "fact",
-    "entries": "entry",
-    "chats": "chat",
-    "LLM calls": "llmcall",
-    "events": "event",
-    "requests to erase": "erasurerequest",
-    "erasures": "erasure",
+    _("facts"): "fact",
+    _("entries"): "entry",
+    _("chats"): "chat",
+    _("LLM calls"): "llmcall",
+    _("events"): "event",
+    _("requests to erase"): "erasurerequest",
+    _("erasures"): "erasure",
 }
 
 

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memorybank.models import Bank
 
@@ -26,7 +27,7 @@ class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not gener
     extra = 0
     can_delete = False
     show_change_link = True
-    verbose_name_plural = "members"
+    verbose_name_plural = _("members")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
         return super().get_queryset(request).select_related("user", "tenant")
@@ -58,11 +59,11 @@ class TenantAdmin(TenantScoped):
         tenants: Any = super().get_queryset(request)
         return tenants.annotate(**counts)  # type: ignore[no-any-return]
 
-    @admin.display(ordering="member_total")
+    @admin.display(description=_("members"), ordering="member_total")
     def members(self, tenant: Any) -> int:
         return int(tenant.member_total)
 
-    @admin.display(description="projects", ordering="project_total")
+    @admin.display(description=_("projects"), ordering="project_total")
     def project_count(self, tenant: Any) -> int:
         return int(tenant.project_total)
 
@@ -88,7 +89,9 @@ class TenantAdmin(TenantScoped):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a tenant; its projects do not protect it here, they are deleted first."""
-        return deletion("tenant", objs, Bank.objects.filter(project__tenant__in=objs))
+        return deletion(
+            _("tenant “%s”, with everything it remembers"), objs, Bank.objects.filter(project__tenant__in=objs)
+        )
 
 
 @admin.register(Membership)
@@ -125,7 +128,12 @@ class MembershipAdmin(TenantScoped):
         deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
         with transaction.atomic():
             left = access.last_owners(request.user, objs)
-        return deleted, counts, lacking, [*protected, *(f"the last owner of {tenant}" for tenant in left)]
+        return (
+            deleted,
+            counts,
+            lacking,
+            [*protected, *(_("the last owner of %(tenant)s") % {"tenant": tenant} for tenant in left)],
+        )
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

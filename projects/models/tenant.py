@@ -7,11 +7,15 @@ from typing import Any
 from django.conf import settings
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 # No leading or trailing dash, so that "tenant/project" can be typed, quoted and logged anywhere.
 SLUG = RegexValidator(
     r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$",
-    "Use lower-case letters, digits, dashes and underscores, at most 64, beginning and ending with a letter or digit.",
+    _(
+        "Use lower-case letters, digits, dashes and underscores, at most 64, "
+        "beginning and ending with a letter or digit."
+    ),
 )
 
 
@@ -45,10 +49,10 @@ class Tenant(models.Model):
 class Role(models.TextChoices):
     """What a member may do, most first: each may do all that the next ones may."""
 
-    OWNER = "owner"
-    ADMIN = "admin"
-    MEMBER = "member"
-    VIEWER = "viewer"
+    OWNER = "owner", _("Owner")
+    ADMIN = "admin", _("Admin")
+    MEMBER = "member", _("Member")
+    VIEWER = "viewer", _("Viewer")
 
     def covers(self, needed: Role) -> bool:
         """Whether this role may do what ``needed`` may."""

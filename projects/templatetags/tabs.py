@@ -4,6 +4,7 @@ from typing import Any
 
 from django import template
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.models import Bank
@@ -13,8 +14,9 @@ from projects.models import Project
 register = template.Library()
 
 #: Lists with a tab of their own, or the tab that they belong to.
-LISTS = {"chat": "Chats", "llmcall": "Cost", "event": "Audit"}
-UNDER = {**LISTS, "project": "Settings", "bank": "Memory", "fact": "Memory", "entry": "Memory", "job": "Memory"}
+SETTINGS, MEMORY, COST = _("Settings"), _("Memory"), _("Cost")
+LISTS = {"chat": _("Chats"), "llmcall": COST, "event": _("Audit")}
+UNDER = {**LISTS, "project": SETTINGS, **dict.fromkeys(("bank", "fact", "entry", "job"), MEMORY)}
 
 
 @register.inclusion_tag("projects/tabs.html", takes_context=True)
@@ -25,11 +27,11 @@ def project_tabs(context: dict[str, Any]) -> dict[str, Any]:
         return {}
     here = UNDER[opts.model_name]
     tabs = {
-        "Settings": reverse("admin:projects_project_change", args=[bank.project.pk]),
-        "Memory": reverse("admin:memorybank_bank_change", args=[bank.pk]),
+        SETTINGS: reverse("admin:projects_project_change", args=[bank.project.pk]),
+        MEMORY: reverse("admin:memorybank_bank_change", args=[bank.pk]),
         **{name: f"{reverse(f'admin:memorybank_{model}_changelist')}?bank={bank.pk}" for model, name in LISTS.items()},
     }
-    cost = {"spent": services.spent(bank)} if here == "Cost" else {}
+    cost = {"spent": services.spent(bank)} if here == COST else {}
     return {"tabs": tabs.items(), "here": here, "project": bank.project, "bank": bank, **cost}
 
 

@@ -2,6 +2,7 @@
 
 from django import template
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from memorybank.models import Chat, Checkpoint
 from projects import answering, compacting
@@ -13,7 +14,7 @@ register = template.Library()
 @register.filter
 def named(chat: Chat) -> str:
     """What a chat is called, with or without a title."""
-    return chat.title or ("Untitled chat" if chat.last_output_at else "New chat")
+    return chat.title or (_("Untitled chat") if chat.last_output_at else _("New chat"))
 
 
 @register.filter

@@ -1,0 +1,40 @@
+"""What people read of models and figures, in their language: names, help, choices and grouped digits."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models import Field
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+
+def give_to_translators(app: AppConfig) -> None:
+    """Have each name, help text and choice of an app's models looked up in the reader's language when it is shown.
+
+    A field is named by its attribute. To write each name once more, beside it, would be no better than this, and a
+    migration for every one. Migrations keep the English.
+    """
+    for model in app.get_models():
+        opts: Any = model._meta
+        plural = str(opts.verbose_name_plural)
+        opts.verbose_name, opts.verbose_name_plural = _lazy(opts.verbose_name), _lazy(plural)
+        for field in (*opts.local_fields, *opts.local_many_to_many):
+            _give(field)
+
+
+def _give(field: "Field[Any, Any]") -> None:
+    field.verbose_name = _lazy(field.verbose_name)
+    if field.help_text:
+        field.help_text = _lazy(field.help_text)
+    if field.choices:
+        field.choices = [(value, _lazy(label)) for value, label in field.flatchoices]
+
+
+def _lazy(words: Any) -> Any:
+    return words if isinstance(words, Promise) else gettext_lazy(words)
+
+
+def grouped(number: int) -> str:
+    """With the separator of thousands that the reader is used to."""
+    return number_format(number, force_grouping=True)
