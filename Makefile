@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOG ?= projects/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint picture run bench bench-quality
+.PHONY: help demo test lint words picture run bench bench-quality
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,9 @@ test: $(VENV)/dev ## run the whole test suite, on SQLite and on PostgreSQL if th
 
 lint: $(VENV)/dev ## style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+words: $(VENV)/dev ## bring the catalogues up to date with what pages say, and name what waits for its German
+	$(BIN)/python -m docs.words
 
 picture: $(VENV)/dev ## draw docs/architecture.svg anew, from the imports and their contracts
 	$(BIN)/python -m docs.picture

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
@@ -17,7 +18,7 @@ class FactFilter(forms.Form):
 
     q = forms.CharField(label=_("Search"), required=False, max_length=1000)
     person = forms.ChoiceField(required=False)
-    kind = forms.ChoiceField(required=False, choices=[("", _("Any kind")), *Fact._meta.get_field("kind").choices])
+    kind = forms.ChoiceField(required=False, choices=[("", _("Any kind")), *Fact._meta.get_field("kind").flatchoices])
     day = forms.DateField(required=False, widget=forms.DateInput(attrs={"type": "date"}))
     state = forms.ChoiceField(required=False)
 
@@ -38,10 +39,10 @@ class FactFilter(forms.Form):
         people = {first or last for first, last in facts.values_list("original_speaker", "speaker").distinct()}
         named = sorted(people - {""}, key=str.casefold)
         states = list(self.STATES.items())[: None if may_act else -2]
-        self._choices("person", [("", _("Anybody")), *((name, name) for name in named)])
-        self._choices("state", [("", _("Any state")), *states])
+        self._choices("person", [("", gettext("Anybody")), *((name, name) for name in named)])
+        self._choices("state", [("", gettext("Any state")), *states])
 
-    def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
+    def _choices(self, name: str, choices: list[tuple[str, Any]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = choices

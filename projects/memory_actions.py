@@ -1,6 +1,7 @@
 """What owners and admins decide on the memory page: each a POST that says in one line what became of it."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -9,8 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from memorybank import services
@@ -25,7 +26,7 @@ from .views import MemberRequest
 MOST = 500
 
 #: What may be decided of facts, and how that is told.
-DECISIONS: dict[str, tuple[Callable[..., int], str]] = {
+DECISIONS: dict[str, tuple[Callable[..., int], Any]] = {
     "pin": (services.pin, _("pinned: always in the block")),
     "unpin": (services.unpin, _("no longer pinned")),
     "hide": (services.hide, _("hidden: in no prompt from now on")),
@@ -43,10 +44,12 @@ def decide(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     act, done = DECISIONS.get(request.POST.get("do", ""), (None, ""))
     facts = named(request, found.bank)
     if act is None or not facts:
-        messages.warning(request, _("Nothing was chosen.") if act else _("Choose what to do."))
+        messages.warning(request, gettext("Nothing was chosen.") if act else gettext("Choose what to do."))
     else:
         count = act(found.bank, fact_ids=facts, actor=request.user.get_username())
-        messages.success(request, f"{_lines(count)} {done}." if count else _("Nothing to change: it was so before."))
+        messages.success(
+            request, f"{_lines(count)} {done}." if count else gettext("Nothing to change: it was so before.")
+        )
     return back(request, tenant, project)
 
 
@@ -62,10 +65,10 @@ def edit(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
         text, actor = request.POST.get("text", ""), request.user.get_username()
         count = services.edit(found.bank, fact_ids=facts, text=text, actor=actor)
         messages.success(
-            request, _("Put right, in your name.") if count else _("Nothing to change: it said so before.")
+            request, gettext("Put right, in your name.") if count else gettext("Nothing to change: it said so before.")
         )
     except InvalidInput as error:
-        messages.error(request, _("Not saved. %(why)s") % {"why": error})
+        messages.error(request, gettext("Not saved. %(why)s") % {"why": error})
     return back(request, tenant, project)
 
 
@@ -83,9 +86,9 @@ def add(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
             pinned=request.POST.get("pinned") == "on",
             actor=request.user.get_username(),
         )
-        messages.success(request, _("Written down, in your name."))
+        messages.success(request, gettext("Written down, in your name."))
     except InvalidInput as error:
-        messages.error(request, _("Not saved. %(why)s") % {"why": error})
+        messages.error(request, gettext("Not saved. %(why)s") % {"why": error})
     return back(request, tenant, project)
 
 

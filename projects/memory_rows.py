@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.text import Truncator
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from memorybank import services
 from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity
@@ -112,7 +112,7 @@ def meter(block: Text, budget: int) -> list[Segment]:
     segments, at = [], 0.0
     for name, tokens in used.items():
         width = 1000 * tokens / (budget or 1)
-        segments.append(Segment(name, PARTS[name], tokens, round(at, 2), round(width, 2)))
+        segments.append(Segment(name, str(PARTS[name]), tokens, round(at, 2), round(width, 2)))
         at += width
     return segments
 
@@ -128,7 +128,7 @@ def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row
     for line in lines:
         known = [facts[pk] for pk in line.facts if pk in facts]
         turns = {origin.output: origin for fact in known for origin in rest_on[fact.pk]}
-        day = PINNED if line.pinned else line.label
+        day = str(PINNED) if line.pinned else line.label
         row = Row(line.text, line.speaker, day, known[0] if known else None, [_number(fact) for fact in known])
         row.pinned = any(fact.pinned for fact in known)
         row.badges = _by_hand(known[0]) if known else []
@@ -158,12 +158,14 @@ def told(event: Event) -> dict[str, Any]:
     named = detail.get("facts", [detail["fact"]] if "fact" in detail else [])
     ids = named if isinstance(named, list) else []  # an erasure says how many went
     before, after = detail.get("before", {}), detail.get("after", {})
-    changes = [(_(name.replace("_", " ")), before.get(name), after.get(name)) for name in detail.get("changed", [])]
+    changes = [
+        (gettext(name.replace("_", " ")), before.get(name), after.get(name)) for name in detail.get("changed", [])
+    ]
     words = WORDS.get(event.action, event.get_action_display().lower())
     if event.action == Event.Action.RELEASE and "reason" in detail:
-        words = _("%(words)s (it %(reason)s)") % {"words": words, "reason": _(detail["reason"])}
+        words = gettext("%(words)s (it %(reason)s)") % {"words": words, "reason": gettext(detail["reason"])}
     if detail.get("taken_in"):
-        words = _("%(words)s, with what was said before") % {"words": words}
+        words = gettext("%(words)s, with what was said before") % {"words": words}
     if detail.get("kind") in ERASED:
         words = ERASED[detail["kind"]]
     return {"event": event, "words": words, "facts": ids, "changes": changes, "receipt": detail.get("receipt")}
@@ -177,20 +179,20 @@ def _fact_row(fact: Fact, told: Collection[int], said: Collection[int]) -> Row:
 
 def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterable[tuple[str, str]]:
     if fact.hidden:
-        yield "off", _("hidden with a line that rests on it") if fact.hidden_with_id else _("hidden")
+        yield "off", gettext("hidden with a line that rests on it") if fact.hidden_with_id else gettext("hidden")
     if fact.quarantine:
-        yield "off", _("held back: %(reason)s") % {"reason": _(fact.quarantine)}
+        yield "off", gettext("held back: %(reason)s") % {"reason": gettext(fact.quarantine)}
     if fact.pinned:
-        yield "on", _("pinned")
+        yield "on", gettext("pinned")
     if fact.pk in told:
-        yield "on", _("in the block")
+        yield "on", gettext("in the block")
     elif fact.pk in said:
-        yield "on", _("said in the block by a digest")
+        yield "on", gettext("said in the block by a digest")
     if fact.entry.parent:
         *_below, live = fact.entry.upwards()
-        yield "", _("rolled up into %(period)s") % {"period": label_of(live)}
+        yield "", gettext("rolled up into %(period)s") % {"period": label_of(live)}
     if newer := replaced_by(fact):
-        yield "off", _("replaced by “%(text)s”") % {"text": Truncator(newer.text).chars(80)}
+        yield "off", gettext("replaced by “%(text)s”") % {"text": Truncator(newer.text).chars(80)}
 
 
 def replaced_by(fact: Fact) -> Fact | None:
@@ -202,10 +204,10 @@ def replaced_by(fact: Fact) -> Fact | None:
 
 def _by_hand(fact: Fact) -> list[tuple[str, str]]:
     if not fact.edited_by:
-        return [("", _("released by %(name)s") % {"name": fact.released_by})] if fact.released_by else []
+        return [("", gettext("released by %(name)s") % {"name": fact.released_by})] if fact.released_by else []
     if fact.entry.method == BY_HAND and not fact.original:
-        return [("", _("written by hand by %(name)s") % {"name": fact.edited_by})]
-    return [("", _("put right by %(name)s") % {"name": fact.edited_by})]
+        return [("", gettext("written by hand by %(name)s") % {"name": fact.edited_by})]
+    return [("", gettext("put right by %(name)s") % {"name": fact.edited_by})]
 
 
 def label_of(entry: Entry) -> str:
@@ -213,11 +215,11 @@ def label_of(entry: Entry) -> str:
     if entry.granularity == Granularity.MONTH:
         return date_format(entry.period_start, "YEAR_MONTH_FORMAT")
     day = _spelt(entry.period_start)
-    return _("the week of %(day)s") % {"day": day} if entry.granularity == Granularity.WEEK else day
+    return gettext("the week of %(day)s") % {"day": day} if entry.granularity == Granularity.WEEK else day
 
 
 def _spelt(day: date) -> str:
-    return date_format(day, _("j F Y"))
+    return date_format(day, gettext("j F Y"))
 
 
 def _number(fact: Fact) -> str:

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Q
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from memorybank.models import Bank, Entry, Fact, FactQuerySet, Granularity
 
@@ -24,6 +25,8 @@ LEAST, LETTER, MARGINS = 3.0, 7.6, 14.0
 #: Decisions and replaced values that are listed beneath it.
 LISTED = 15
 #: States that are drawn, too.
+SHOWN: Any
+HIDDEN: Any
 SHOWN, HIDDEN = _("shown in the block"), _("has hidden lines")
 
 
@@ -59,7 +62,7 @@ class Span:
     @property
     def words(self) -> str:
         """What a reader of the screen is told."""
-        size = _("%(number)s tokens") % {"number": intcomma(self.entry.tokens)}
+        size = gettext("%(number)s tokens") % {"number": intcomma(self.entry.tokens)}
         return ", ".join([self.label, size, *map(str, self.states)])
 
 
@@ -132,7 +135,7 @@ class _States:
 
     def of(self, entry: Entry) -> Iterator[str]:
         """In words."""
-        yield _("rolled up") if entry.parent_id else _("live")
+        yield gettext("rolled up") if entry.parent_id else gettext("live")
         if entry.pk in self.shown:
             yield SHOWN
         if entry.pk in self.hidden:

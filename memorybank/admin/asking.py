@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
@@ -49,7 +50,7 @@ class Asking(BankScoped):
         try:
             job = services.ask(found, Job.Kind(kind), actor=request.user.get_username())
             messages.success(
-                request, _("%(job)s: asked for. The next sweep begins with it.") % {"job": job.get_kind_display()}
+                request, gettext("%(job)s: asked for. The next sweep begins with it.") % {"job": job.get_kind_display()}
             )
         except InvalidInput as error:
             messages.error(request, str(error))

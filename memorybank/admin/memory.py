@@ -8,8 +8,8 @@ from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from memorybank import services
 from memorybank.models import Bank, Entry, Fact, StoredBlock
@@ -51,13 +51,13 @@ class BankAdmin(Asking, BankScoped):
             "budget": grouped(bank.max_tokens),
             "share": round(100 * used / bank.max_tokens),
         }
-        return _("%(used)s of %(budget)s (%(share)d %%)") % shown
+        return gettext("%(used)s of %(budget)s (%(share)d %%)") % shown
 
     @admin.display(description=_("What the model is told"))
     def told(self, bank: Bank) -> SafeString | str:
         block = services.prompt_memory(bank).block
         if not block.text:
-            return _("Nothing yet.") if bank.enabled else _("Nothing: memory is off.")
+            return gettext("Nothing yet.") if bank.enabled else gettext("Nothing: memory is off.")
         return shown("block", text=block.text)
 
     @admin.display(description=_("Where each line comes from"))
@@ -68,11 +68,11 @@ class BankAdmin(Asking, BankScoped):
     @admin.display(description=_("In numbers"))
     def figures(self, bank: Bank) -> SafeString:
         figures = _flat(asdict(services.statistics(bank)))
-        return shown("figures", rows=[(_(name.replace("_", " ")), value) for name, value in figures])
+        return shown("figures", rows=[(gettext(name.replace("_", " ")), value) for name, value in figures])
 
     @admin.display(description=_("Trouble"))
     def trouble(self, bank: Bank) -> str:
-        return bank.last_error or _("none")
+        return bank.last_error or gettext("none")
 
 
 class QuarantineFilter(SetFilter):
@@ -123,7 +123,7 @@ class EntryAdmin(BankScoped):
     @admin.display(description=_("Made from"))
     def children_links(self, entry: Entry) -> SafeString | str:
         children = entry.children.exclude(chat__private=True).in_order()
-        return links(children, between=" ") or _("the turns of one chat")
+        return links(children, between=" ") or gettext("the turns of one chat")
 
     @admin.display(description=_("Facts"))
     def facts_list(self, entry: Entry) -> SafeString | str:
@@ -175,7 +175,7 @@ class FactAdmin(BankScoped):
 
     @admin.display(description=_("fact"))  # in the order of its words a withheld line would tell how it begins
     def line(self, fact: Any) -> str:
-        return WITHHELD if fact.withheld else fact.text
+        return str(WITHHELD) if fact.withheld else fact.text
 
     @admin.display(description=_("speaker"))
     def said_by(self, fact: Any) -> str:
@@ -185,8 +185,12 @@ class FactAdmin(BankScoped):
     def state(self, fact: Fact) -> SafeString | str:
         if fact.quarantine:
             return shown("held_back", fact=fact)
-        marks = {_("pinned"): fact.pinned, _("hidden"): fact.hidden, _("replaced"): fact.superseded_by_id}
-        return ", ".join(str(name) for name, holds in marks.items() if holds) or _("in memory")
+        marks = {
+            gettext("pinned"): fact.pinned,
+            gettext("hidden"): fact.hidden,
+            gettext("replaced"): fact.superseded_by_id,
+        }
+        return ", ".join(str(name) for name, holds in marks.items() if holds) or gettext("in memory")
 
     @admin.display(description=_("held back of its author"))
     def author_record(self, fact: Any) -> str:
@@ -224,7 +228,7 @@ class FactAdmin(BankScoped):
     @admin.display(description=_("Why does it say this?"))
     def why(self, fact: Any) -> SafeString | str:
         if fact.withheld:
-            return WITHHELD
+            return str(WITHHELD)
         return explained(services.explain(fact.entry.bank, fact_id=fact.pk, actor=fact.reader))
 
 

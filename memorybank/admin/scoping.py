@@ -7,6 +7,7 @@ from django.db.models import Prefetch, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import conf
@@ -43,7 +44,7 @@ class SetFilter(admin.SimpleListFilter):
     """Whether a text or a time is set."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", _("Yes")), ("no", _("No"))]
+        return [("yes", gettext("Yes")), ("no", gettext("No"))]
 
 
 class BankScoped(LookedAt, Discreet):

@@ -8,8 +8,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
@@ -56,16 +56,16 @@ class ChatAdmin(BankScoped):
     @admin.display(description=_("state"), ordering="-attempts")
     def state(self, chat: Chat) -> str:
         if chat.private or chat.parked_at:
-            return _("private") if chat.private else _("parked after %(n)d") % {"n": chat.attempts}
+            return gettext("private") if chat.private else gettext("parked after %(n)d") % {"n": chat.attempts}
         if not (chat.pending_outputs or chat.stale):
-            return _("settled")
+            return gettext("settled")
         if not chat.bank.enabled:
-            return _("waits: memory is off")
-        return _("failed %(n)d ×") % {"n": chat.attempts} if chat.attempts else _("waits")
+            return gettext("waits: memory is off")
+        return gettext("failed %(n)d ×") % {"n": chat.attempts} if chat.attempts else gettext("waits")
 
     @admin.display(description=_("chat"), ordering="key")
     def name(self, chat: Chat) -> str:
-        return _("private chat") if chat.private else str(chat)
+        return gettext("private chat") if chat.private else str(chat)
 
     @admin.action(description=_("Summarise the selected chats now"), permissions=["view"])
     def summarise_now(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
@@ -75,7 +75,7 @@ class ChatAdmin(BankScoped):
         try:
             for bank, chats in chosen.items():
                 services.ask(bank, Job.Kind.SUMMARISE, chats=chats, actor=actor)
-            self.message_user(request, _("Asked for. The next sweep begins with it."), messages.SUCCESS)
+            self.message_user(request, gettext("Asked for. The next sweep begins with it."), messages.SUCCESS)
         except InvalidInput as error:
             self.message_user(request, str(error), messages.ERROR)
 
@@ -130,7 +130,7 @@ class JobAdmin(BankScoped):
 
     @admin.display(description=_("state"), ordering="percent")
     def progress(self, job: Job) -> str:
-        return _("done") if job.finished_at else f"{job.percent} %"
+        return gettext("done") if job.finished_at else f"{job.percent} %"
 
 
 def _as_shown(chats: Iterable[Chat]) -> list[Chat]:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import llm, services
@@ -40,7 +41,7 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description=_("memory tokens of budget"))
     def memory_size(self, project: Any) -> str:
         used = {"used": intcomma(project.block_tokens or 0), "budget": intcomma(project.bank.max_tokens)}
-        return _("%(used)s of %(budget)s") % used if project.bank.enabled else "–"
+        return gettext("%(used)s of %(budget)s") % used if project.bank.enabled else "–"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
         """With the size of each one's block."""
@@ -54,10 +55,12 @@ class ProjectAdmin(TenantScoped):
             switch += ["before", "history"]
         fieldsets = [
             (None, {"fields": ["tenant", "slug", "name", "system_prompt"]}),
-            (_("Shared memory"), {"fields": switch}),
-            (_("Memory settings"), {"fields": BANK_SETTINGS}),
+            (gettext("Shared memory"), {"fields": switch}),
+            (gettext("Memory settings"), {"fields": BANK_SETTINGS}),
         ]
-        return [*fieldsets, (_("What memory holds"), {"fields": ["told", "recorded", "look"]})] if obj else fieldsets
+        return (
+            [*fieldsets, (gettext("What memory holds"), {"fields": ["told", "recorded", "look"]})] if obj else fieldsets
+        )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
         computed = ["disclosure", "accepted", "before", "told", "recorded", "look"]
@@ -79,24 +82,24 @@ class ProjectAdmin(TenantScoped):
     def accepted(self, project: Project) -> str:
         bank = project.bank
         at = date_format(bank.disclosure_accepted_at, "DATETIME_FORMAT") if bank.disclosure_accepted_at else ""
-        return _("by %(name)s, %(time)s UTC") % {"name": bank.disclosure_accepted_by, "time": at}
+        return gettext("by %(name)s, %(time)s UTC") % {"name": bank.disclosure_accepted_by, "time": at}
 
     @admin.display(description=_("What the model is told"))
     def told(self, project: Project) -> SafeString:
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
         saved = Project.objects.get(pk=project.pk)  # in a form that is refused its slug may be no slug
         page = reverse("memory", args=[project.tenant.slug, saved.slug])
-        return _links([(address, _("The exact block, with its token count")), (page, _("The memory page"))])
+        return _links([(address, gettext("The exact block, with its token count")), (page, gettext("The memory page"))])
 
     @admin.display(description=_("Recorded so far"))
     def recorded(self, project: Project) -> str:
         counts = {name: intcomma(count) for name, count in _recorded(project).items()}
-        return _("Chats: %(chats)s, with turns: %(turns)s; private chats: %(private)s") % counts
+        return gettext("Chats: %(chats)s, with turns: %(turns)s; private chats: %(private)s") % counts
 
     @admin.display(description=_("Look at"))
     def look(self, project: Project) -> SafeString:
         pages = [(name, f"admin:memorybank_{model}_changelist") for name, model in LISTS.items()]
-        return _links([(f"{reverse(page)}?bank={project.bank_id}", name) for name, page in pages])
+        return _links([(f"{reverse(page)}?bank={project.bank_id}", str(name)) for name, page in pages])
 
     def save_model(self, request: HttpRequest, obj: Project, form: ProjectForm, change: bool) -> None:
         if not change:
@@ -115,7 +118,9 @@ class ProjectAdmin(TenantScoped):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a project: its memory bank, which Django would not look for on this side."""
-        return deletion(_("project “%s”, with everything it remembers"), objs, Bank.objects.filter(project__in=objs))
+        return deletion(
+            gettext("project “%s”, with everything it remembers"), objs, Bank.objects.filter(project__in=objs)
+        )
 
 
 LISTS = {

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank.models import Bank
@@ -90,7 +91,7 @@ class TenantAdmin(TenantScoped):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a tenant; its projects do not protect it here, they are deleted first."""
         return deletion(
-            _("tenant “%s”, with everything it remembers"), objs, Bank.objects.filter(project__tenant__in=objs)
+            gettext("tenant “%s”, with everything it remembers"), objs, Bank.objects.filter(project__tenant__in=objs)
         )
 
 
@@ -132,7 +133,7 @@ class MembershipAdmin(TenantScoped):
             deleted,
             counts,
             lacking,
-            [*protected, *(_("the last owner of %(tenant)s") % {"tenant": tenant} for tenant in left)],
+            [*protected, *(gettext("the last owner of %(tenant)s") % {"tenant": tenant} for tenant in left)],
         )
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:

@@ -85,7 +85,7 @@ class MemorySwitchTest(AdminCase):
         services.set_private(self.apollo.bank, chat_key="three", private=True, actor="bob", now=NOON)
         page = self.client.get(self.change_url(self.apollo))
 
-        self.assertContains(page, "2 chats with 3 turns recorded so far")
+        self.assertContains(page, "Recorded so far: 2 chats, 3 turns.")
         self.assertContains(page, "2 chats of 1 person, 3 turns, about ")
         self.assertContains(page, "1 private chat is left out")
         self.assertContains(page, "nobody has written in it for 10 minutes")
@@ -328,7 +328,7 @@ class MemoryTest(AdminCase):
                 self.fact.refresh_from_db()
                 self.assertEqual((self.fact.quarantine, self.fact.released_by), ("", person.username))
                 said = [str(message) for message in get_messages(response.wsgi_request)]
-                self.assertEqual(said[-1], "1 lines are released; the next sweep shows them.")
+                self.assertEqual(said[-1], "1 line is released; the next sweep shows it.")
                 event = Event.objects.filter(action="release").first()
                 assert event
                 self.assertEqual((event.bank, event.actor), (self.apollo.bank, person.username))
@@ -420,7 +420,7 @@ class MemoryTest(AdminCase):
 
         chat.refresh_from_db()
         self.assertIsNone(chat.parked_at)
-        self.assertEqual([str(m) for m in get_messages(response.wsgi_request)], ["1 parked chats will be tried again."])
+        self.assertEqual([str(m) for m in get_messages(response.wsgi_request)], ["1 parked chat will be tried again."])
 
     def test_lists_cost_the_same_however_long_they_are(self) -> None:
         for model in (Fact, Chat, Project):

@@ -122,7 +122,7 @@ class NowTest(MemoryPageCase):
         self.remember(self.apollo, "bob", "The <script>alert(1)</script> tag costs 40 euros.", "odd")
         for name in ("memory", "memory-facts", "memory-review", "memory-activity"):
             page = self.see(self.alice, name).content.decode()
-            for inline in ("<script", "<style", "style=", "onclick="):
+            for inline in ("<script>", "<style", "style=", "onclick="):
                 self.assertNotIn(inline, page)
 
 

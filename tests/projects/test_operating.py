@@ -165,7 +165,7 @@ class BoardTest(Cast):
     def test_it_says_for_how_long_the_oldest_chat_waits(self) -> None:
         oldest = Chat.objects.filter(bank=self.apollo.bank).earliest("due_at").due_at
         self.assertEqual(services.board(access.banks_for(self.alice)).due_since, oldest)
-        self.assertIn("the oldest since", self.page(self.alice))
+        self.assertIn("the oldest for", self.page(self.alice))
 
     def test_it_shows_what_is_in_trouble(self) -> None:
         Chat.objects.filter(bank=self.apollo.bank).update(parked_at=self.now, due_at=None)

@@ -53,7 +53,7 @@ class PastTest(MemoryPageCase):
     def test_activity_says_what_a_change_did_to_the_block(self) -> None:
         self.hide()
         page = self.see(self.alice, "memory-activity")
-        self.assertContains(page, "in the block, 1 went")
+        self.assertContains(page, "in the block: 1 went")
         self.assertNotContains(page, CRANE)
         self.assertNotContains(self.see(self.bob, "memory-activity"), "in the block,")
         self.assertContains(self.see(self.alice, "memory-past"), "1 went")
@@ -74,7 +74,7 @@ class PastTest(MemoryPageCase):
     def test_of_what_is_to_come_nothing_is_said(self) -> None:
         page = self.then(self.bob, at=LATER.replace(year=9000))
         self.assertContains(page, FERRY)
-        self.assertNotContains(page, "9000")
+        self.assertNotContains(page, "Mar 9000")
 
     def test_nonsense_is_refused_in_words(self) -> None:
         page = self.see(self.bob, "memory-past", at="yesterday", change="x")
