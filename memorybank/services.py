@@ -90,6 +90,7 @@ __all__ = [
     "hide",
     "history",
     "keep_back",
+    "keep_prompt",
     "last_sweep",
     "opt_out",
     "origins",
@@ -162,16 +163,19 @@ def complete(
     status: str = Output.Status.OK,
     error: str = "",
     title: str = "",
+    messages: Sequence[Any] = (),
     now: datetime | None = None,
 ) -> Output:
     """What became of an attempt that :func:`record` (as pending) or :func:`ask_again` began.
 
     Returns the output as it is now: one that becomes ok is a new row, after all the others of its chat, and
     waits to become memory. The first answer wins, whichever attempt it is from; a failure of any but the
-    latest attempt changes nothing. ``title`` names an untitled chat. Raises :class:`InvalidInput` if the
+    latest attempt changes nothing. ``title`` names an untitled chat; ``messages`` were said between question and
+    answer, if that was not known when it was recorded. Raises :class:`InvalidInput` if the
     output has been erased.
     """
-    return recording.complete(bank, output, Outcome(status, answer, error, title), now=now or timezone.now())
+    outcome = Outcome(status, answer, error, title, messages)
+    return recording.complete(bank, output, outcome, now=now or timezone.now())
 
 
 def prompt_memory(
@@ -183,6 +187,11 @@ def prompt_memory(
     then has the same block again while it is warm.
     """
     return prompting.prompt_memory(bank, chat_key=chat_key, question=question, keep=keep, now=now or timezone.now())
+
+
+def keep_prompt(bank: Bank, *, chat_key: str, memory: PromptMemory, now: datetime | None = None) -> None:
+    """What :func:`prompt_memory` does by ``keep``, once the prompt is on its way and the chat is there."""
+    prompting.keep_prompt(bank, chat_key, memory, now or timezone.now())
 
 
 def recall(

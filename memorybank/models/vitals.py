@@ -55,6 +55,8 @@ class PromptCount(models.Model):
         GIVEN = "given"
         OFF = "off", "memory is off"
         NOTHING = "nothing", "nothing is remembered yet"
+        ASIDE = "aside", "it was no message of a chat"
+        FAILED = "failed", "memory failed, and the answer came without it"
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="prompt_counts", db_index=False)
     day = models.DateField()

@@ -62,10 +62,20 @@ def prompt_memory(
         current = stored.version >= given.version
         memory = PromptMemory(memory.block, recalled, stored.version, stored.made_at, current)
     if keep:
-        PromptCount.objects.note(bank.pk, _what(given, memory), now)
-    if keep and stored and given.chat and given.kept != stored.pk:
-        _keep(given.chat, stored)
+        _remember(bank.pk, given, memory, stored, now)
     return memory
+
+
+def keep_prompt(bank: Bank, chat_key: str, memory: PromptMemory, now: datetime) -> None:
+    """A prompt was made with ``memory``: counted, and the chat has the same block again while it is warm."""
+    stored = StoredBlock.objects.filter(bank=bank, version=memory.version).first() if memory.version else None
+    _remember(bank.pk, _given(bank.pk, chat_key), memory, stored, now)
+
+
+def _remember(bank_id: int, given: Given, memory: PromptMemory, stored: StoredBlock | None, now: datetime) -> None:
+    PromptCount.objects.note(bank_id, _what(given, memory), now)
+    if stored and given.chat and given.kept != stored.pk:
+        _keep(given.chat, stored)
 
 
 def _what(given: Given, memory: PromptMemory) -> PromptCount.Memory:

@@ -86,12 +86,16 @@ class NewOutput:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of asking. ``title`` is the chat's if it has none, ``error`` why there is no answer."""
+    """What became of asking. ``title`` is the chat's if it has none, ``error`` why there is no answer.
+
+    ``messages`` were said between question and answer.
+    """
 
     status: str = Output.Status.OK
     answer: str = ""
     error: str = ""
     title: str = ""
+    messages: Sequence[Any] = ()
 
     def require_valid(self) -> None:
         """Raise :class:`InvalidInput` unless this ends an attempt."""

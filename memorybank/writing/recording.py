@@ -182,7 +182,7 @@ def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: dateti
         question=known.question,
         created_at=known.created_at,
         answer=f"{outcome.answer}{said}",
-        messages=known.messages,
+        messages=outcome.messages or known.messages,
         key=known.key,
         title=outcome.title,
     )
