@@ -81,6 +81,7 @@ SECRET_KEY = env.str("SECRET_KEY", default="")
 if not SECRET_KEY and "DEBUG" in os.environ and not DEBUG:
     raise ImproperlyConfigured("Set SECRET_KEY: with DEBUG off there is no default.")
 SECRET_KEY = SECRET_KEY or kept_key(DATA_DIR)
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 
 
 with catch_warnings(action="ignore"):  # its warning about an unknown address would print the password
@@ -236,6 +237,15 @@ MEMORYBANK: dict[str, Any] = {
     "SWEEP_SECONDS": env.float("SWEEP_SECONDS", default=60.0),
     **_tunables(),
 }
+
+# Where requests to /v1 go, by protocol, unless their project has an upstream of its own: address and key.
+_CHAT = MEMORYBANK["LLMS"].get("chat", {})
+GATEWAY_UPSTREAMS = {
+    "openai": (env.str("GATEWAY_OPENAI_BASE_URL", default=""), env.str("GATEWAY_OPENAI_API_KEY", default="")),
+    "anthropic": (env.str("GATEWAY_ANTHROPIC_BASE_URL", default=""), env.str("GATEWAY_ANTHROPIC_API_KEY", default="")),
+}
+if not GATEWAY_UPSTREAMS["openai"][0] and _CHAT:
+    GATEWAY_UPSTREAMS["openai"] = (_CHAT["BASE_URL"], _CHAT["API_KEY"])
 
 SWEEP_SECONDS = MEMORYBANK["SWEEP_SECONDS"]
 CELERY_BEAT_SCHEDULE = {

@@ -20,7 +20,16 @@ OPEN = frozenset(
     | {"api-description", "api-nowhere"}  # how the API describes itself; what is said of an address that it has not
 )
 #: Opened by a key of a project, whoever is signed in: by the names of their addresses, the scope that each needs.
-KEYED = {"mcp": Scope.READ}
+KEYED = {
+    "mcp": Scope.READ,
+    "gateway-chat-completions": Scope.WRITE,
+    "gateway-responses": Scope.WRITE,
+    "gateway-messages": Scope.WRITE,
+    "gateway-count-tokens": Scope.WRITE,
+    "gateway-embeddings": Scope.WRITE,
+    "gateway-models": Scope.WRITE,
+    "gateway-model": Scope.WRITE,
+}
 #: Who may: of every other page, by the name of its address, the least role in its tenant. What is posted to is a page,
 #: too. Superusers manage people and memory everywhere, and open nobody's project or chat. The admin follows
 #: :func:`tenants_for` and :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.

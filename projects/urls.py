@@ -18,6 +18,7 @@ from . import (
 )
 from .addresses import ChatKey
 from .deferring import Deferred
+from .gateway import views as gateway
 from .languages import Language, Words
 from .throttling import LoginForm
 from .turn_numbers import TurnNumber
@@ -75,4 +76,11 @@ urlpatterns = [
     path(f"{MEMORY}add", memory_actions.add, name="memory-add"),
     path(f"{MEMORY}forget", forgetting_pages.forget, name="memory-forget"),
     path(f"{MEMORY}receipts/<turn:receipt>", forgetting_pages.receipt_page, name="memory-receipt"),
+    path("v1/chat/completions", gateway.chat_completions, name="gateway-chat-completions"),
+    path("v1/responses", gateway.responses, name="gateway-responses"),
+    path("v1/messages", gateway.messages, name="gateway-messages"),
+    path("v1/messages/count_tokens", gateway.count_tokens, name="gateway-count-tokens"),
+    path("v1/embeddings", gateway.embeddings, name="gateway-embeddings"),
+    path("v1/models", gateway.models, name="gateway-models"),
+    path("v1/models/<path:model>", gateway.models, name="gateway-model"),
 ]

@@ -4,9 +4,9 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from ..throttling import AdminLoginForm
-from . import keys, projects, tenants
+from . import keys, projects, tenants, upstreams
 
-__all__ = ["keys", "projects", "tenants"]
+__all__ = ["keys", "projects", "tenants", "upstreams"]
 
 admin.site.site_header = admin.site.site_title = "Memory Bank"
 admin.site.login_form = AdminLoginForm

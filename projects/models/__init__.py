@@ -1,7 +1,8 @@
-"""Tenants and what belongs to them: members, projects, conversations, API keys."""
+"""Tenants and what belongs to them: members, projects, conversations, API keys, upstreams."""
 
 from .answered import Answered
 from .conversation import Conversation, GivenWith
+from .gateway import GatewayStep, Upstream
 from .key import APIKey, Scope
 from .login import LoginFailures
 from .project import Project
@@ -13,6 +14,7 @@ __all__ = [
     "APIKey",
     "Answered",
     "Conversation",
+    "GatewayStep",
     "GivenWith",
     "Invitation",
     "LoginFailures",
@@ -23,4 +25,5 @@ __all__ = [
     "Tenant",
     "TenantEvent",
     "TenantTrail",
+    "Upstream",
 ]

@@ -108,7 +108,7 @@ class MatrixTest(Everything):
                         self.assertEqual((answer.status_code, "/login/" in answer["Location"]), (302, True))
 
     def test_nobody_adds_changes_or_deletes_what_the_admin_only_shows(self) -> None:
-        changed = {"tenant", "membership", "project"}
+        changed = {"tenant", "membership", "project", "upstream"}
         self.client.force_login(self.root)
         for model in registered():
             if model._meta.model_name in changed:

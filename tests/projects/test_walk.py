@@ -15,7 +15,7 @@ from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
 from projects import access, keys, trail
 from projects.deferring import Deferred
-from projects.models import APIKey, Invitation, Membership, Role, TenantEvent
+from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream
 from tests.base import NOON, without_models
 
 from .test_admin import AdminCase
@@ -75,6 +75,7 @@ class Everything(AdminCase):
         Invitation.objects.create(tenant=self.acme, **invited)
         self.adam = self.person("adam", self.acme, Role.ADMIN, is_staff=True)
         trail.log(self.acme, "alice", trail.Action.ADD, NOON, person="bob")
+        Upstream.objects.create(project=self.apollo, protocol="openai", base_url="https://apollo.example/v1")
         keys.issue(self.apollo, "apollo", ["read"], actor="alice", now=NOON)
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
@@ -90,14 +91,15 @@ class Everything(AdminCase):
         known = {type(each): each for each in (self.acme, self.apollo, self.apollo.bank)}
         if model in known:
             return known[model]
-        rows |= {TenantEvent: {"tenant": self.acme}, APIKey: {"project": self.apollo}}
+        of_project = {"project": self.apollo}
+        rows |= {TenantEvent: {"tenant": self.acme}, APIKey: of_project, Upstream: of_project}
         return model._default_manager.filter(**rows.get(model, bank)).latest("pk")
 
     def address(self, pattern: URLPattern, chat: Chat | None = None) -> str:
         """Of what is really there; a page with something new in its address says here what."""
         values = {"tenant": "acme", "project": "apollo", "token": "x:y:z", "key": (chat or self.chat).key}
         values |= {"turn": self.turn.pk, "fact": Fact.objects.latest("pk").pk, "entry": Entry.objects.latest("pk").pk}
-        values |= {"language": "de", "receipt": Erasure.objects.latest("pk").pk}
+        values |= {"language": "de", "model": "small", "receipt": Erasure.objects.latest("pk").pk}
         return reverse(str(pattern.name), kwargs={name: values[name] for name in pattern.pattern.converters})
 
     def admin_address(self, pattern: URLPattern, model: type[Model]) -> str:

@@ -1,0 +1,49 @@
+"""Where a project's requests go: to an upstream of its own, or to that of the site."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from ..models import Project, Upstream
+from .refusals import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An address with its key. Without ``allowed``, every model may be asked."""
+
+    protocol: str
+    base_url: str
+    api_key: str
+    allowed: frozenset[str] = frozenset()
+
+    def url(self, path: str) -> str:
+        """The address of a path such as ``chat/completions``. Anthropic's clients put the version in themselves."""
+        base = self.base_url.rstrip("/")
+        if self.protocol == Upstream.Protocol.ANTHROPIC and not base.endswith("/v1"):
+            base = f"{base}/v1"
+        return f"{base}/{path}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the upstream knows us by."""
+        if self.protocol == Upstream.Protocol.ANTHROPIC:
+            return {"x-api-key": self.api_key}
+        return {"authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+
+    def require(self, model: object) -> None:
+        """Raise :class:`Refusal` for a model that the project's upstream is not to be asked for."""
+        if self.allowed and str(model) not in self.allowed:
+            raise Refusal(404, f"model: this project may not ask “{str(model)[:100]}”.")
+
+
+def target_of(project: Project, protocol: str) -> Target:
+    """The project's own upstream of a protocol, else the site's; :class:`Refusal` if there is neither."""
+    own = Upstream.objects.filter(project=project, protocol=protocol).first()
+    if own:
+        allowed = frozenset(filter(None, map(str.strip, own.allowed.splitlines())))
+        return Target(protocol, own.base_url, own.api_key, allowed)
+    base_url, api_key = settings.GATEWAY_UPSTREAMS[protocol]
+    if not base_url:
+        raise Refusal(503, f"This project has no upstream for {protocol}: set one in the admin, or for the whole site.")
+    return Target(protocol, base_url, api_key)

@@ -1,0 +1,25 @@
+"""One served gateway for all tests of a module: a plug-in of theirs, by import."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from .gateway_site import Gateway, gateway
+from .upstream import obedient
+
+
+@pytest.fixture(scope="module")
+def site_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """Starting it takes seconds."""
+    with gateway(tmp_path_factory.mktemp("gateway")) as found:
+        yield found
+
+
+@pytest.fixture
+def served(site_of_module: Gateway) -> Gateway:
+    """With an upstream that is well again."""
+    upstream = site_of_module.upstream
+    upstream.answer, upstream.status, upstream.usage = obedient, 200, True
+    upstream.delay, upstream.pace, upstream.break_after = 0.0, 0.0, 0
+    upstream.seen.clear()
+    return site_of_module
