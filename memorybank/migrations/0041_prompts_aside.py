@@ -12,6 +12,6 @@ REASONS = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0039_index_anew_by_parts")]
+    dependencies = [("memorybank", "0040_compactions_awaited")]
 
     operations = [migrations.AlterField("promptcount", "memory", models.CharField(choices=REASONS, max_length=10))]
