@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.exceptions import NotCompacted
@@ -65,7 +66,8 @@ def _waited(chat: Chat, until: datetime) -> bool:
 
 def label(made: Checkpoint) -> str:
     """The line that a checkpoint is on a page."""
-    return f"Compacted: {intcomma(made.tokens_before)} → {intcomma(made.tokens_after)} tokens"
+    sizes = {"before": intcomma(made.tokens_before), "after": intcomma(made.tokens_after)}
+    return _("Compacted: %(before)s → %(after)s tokens") % sizes
 
 
 def as_json(made: Checkpoint | None) -> dict[str, str] | None:

@@ -69,7 +69,8 @@ def now_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     memory = services.prompt_memory(opened.bank, question=trial)
     meter = memory_rows.meter(memory.block, opened.bank.max_tokens)
     rows = memory_rows.block_rows(opened.bank, memory.block.lines, request.user)
-    more = {"memory": memory, "trial": trial, "meter": meter, "rows": rows, "kinds": Fact.Kind.choices}
+    kinds = Fact._meta.get_field("kind").flatchoices
+    more = {"memory": memory, "trial": trial, "meter": meter, "rows": rows, "kinds": kinds}
     return opened.shown("now", more)
 
 

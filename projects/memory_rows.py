@@ -13,7 +13,7 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity, ToldLine
 from memorybank.services import Origin, ShownLine, Text
 
 from .models import Conversation
@@ -128,7 +128,7 @@ def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row
     for line in lines:
         known = [facts[pk] for pk in line.facts if pk in facts]
         turns = {origin.output: origin for fact in known for origin in rest_on[fact.pk]}
-        day = str(PINNED) if line.pinned else line.label
+        day = str(PINNED) if line.pinned else when(line)
         row = Row(line.text, line.speaker, day, known[0] if known else None, [_number(fact) for fact in known])
         row.pinned = any(fact.pinned for fact in known)
         row.badges = _by_hand(known[0]) if known else []
@@ -216,6 +216,17 @@ def label_of(entry: Entry) -> str:
         return date_format(entry.period_start, "YEAR_MONTH_FORMAT")
     day = _spelt(entry.period_start)
     return gettext("the week of %(day)s") % {"day": day} if entry.granularity == Granularity.WEEK else day
+
+
+def when(line: ShownLine | ToldLine) -> str:
+    """What people call the period of a line, as the block does, but in their own language."""
+    try:
+        if len(line.period) == len("2026-05"):
+            return date_format(date.fromisoformat(f"{line.period}-01"), "YEAR_MONTH_FORMAT")
+        day = _spelt(date.fromisoformat(line.period))  # of a week, its Monday
+    except ValueError:
+        return line.label
+    return gettext("Week of %(day)s") % {"day": day} if "W" in line.period else day
 
 
 def _spelt(day: date) -> str:

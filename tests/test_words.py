@@ -9,10 +9,15 @@ from typing import Any
 import polib
 import pytest
 from django.contrib import admin
+from django.core import mail
 from django.template import base as templates
+from django.urls import reverse
 from django.utils.translation import override
 
 from docs import words
+from memorybank import services
+
+from .projects.test_walk import Everything, patterns, registered
 
 TEMPLATES = [
     path
@@ -129,9 +134,59 @@ def test_the_admin_calls_nothing_by_an_english_name() -> None:
 
 
 def english_in(page: str) -> list[str]:
-    """The texts of the catalogues, but for short ones, that a page says in English."""
-    shown = re.sub(r"<(script|template|pre|textarea|svg)\b.*?</\1>", " ", page, flags=re.S)
-    shown = " ".join(unescape(shown).split())
+    """The texts of the catalogues, but for short ones, that a page says in English. What models are told is no text."""
+    shown = re.sub(r"<(script|pre|textarea)\b.*?</\1>", " ", page, flags=re.S)
+    shown = " ".join(unescape(re.sub(r"<[^>]*>", "\x00", shown)).split())
     entries = [entry for app, domain in words.catalogues() for entry in words.read(app, domain)]
-    ids = {entry.msgid for entry in entries if entry.msgid not in (german for _text, german in said(entry))}
-    return [text for text in ids if len(text) > 12 and "%(" not in text and f">{text}" in shown]
+    same = {german for entry in entries for _text, german in said(entry)}
+    texts = {entry.msgid for entry in entries if len(entry.msgid) > 12 and not PLACEHOLDER.search(entry.msgid)} - same
+    return [text for text in texts if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", shown)]
+
+
+class GermanPagesTest(Everything):
+    def german(self, address: str) -> str:
+        answer = self.client.get(address, headers={"accept-language": "de-AT,de;q=0.9,en;q=0.5"})
+        self.assertContains(answer, '<html lang="de"', status_code=answer.status_code)
+        return answer.content.decode()
+
+    def test_no_page_that_is_read_says_english_to_who_reads_german(self) -> None:
+        self.client.force_login(self.alice)
+        for pattern in patterns():
+            address = self.address(pattern, self.begin_chat(self.alice, self.apollo))
+            answer = self.client.get(address, headers={"accept-language": "de"})
+            if answer.status_code == 200 and answer["Content-Type"].startswith("text/html"):
+                with self.subTest(page=pattern.name):
+                    self.assertEqual(english_in(self.german(address)), [])
+
+    def test_nor_does_the_admin(self) -> None:
+        self.client.force_login(self.root)
+        for model in registered():
+            for address in (self.list_url(model), reverse("admin:index")):
+                with self.subTest(model=model, address=address):
+                    self.assertEqual(english_in(self.german(address)), [])
+
+    def test_the_disclosure_is_read_in_german_before_memory_is_switched_on(self) -> None:
+        self.client.force_login(self.alice)
+        page = self.german(reverse("admin:projects_project_add"))
+        self.assertIn("Alle Mitglieder dieses Projekts bekommen Antworten mit Notizen", page)
+
+    def test_what_somebody_chose_goes_before_what_her_browser_asks_for(self) -> None:
+        self.client.post(reverse("language"), {"language": "de", "next": "/login/"})
+        self.assertContains(self.client.get("/login/", headers={"accept-language": "en"}), "Anmelden")
+
+    def test_a_mail_is_in_the_language_of_who_invites(self) -> None:
+        self.client.force_login(self.alice)
+        asked = {"email": "ida@example.com", "role": "viewer"}
+        self.client.post(reverse("invite", args=["acme"]), asked, headers={"accept-language": "de"})
+        self.assertEqual(mail.outbox[0].subject, "Acme beitreten")
+        self.assertIn("mit der Rolle „Leser“", mail.outbox[0].body)
+
+    def test_programs_are_answered_in_english(self) -> None:
+        answer = self.client.get("/api/v1/nothing", headers={"accept-language": "de"})
+        self.assertEqual(answer["Content-Language"], "en-gb")
+
+    def test_what_a_model_is_told_does_not_depend_on_who_reads_the_page(self) -> None:
+        self.assertTrue(services.prompt_memory(self.apollo.bank).block.text)
+        with override("de"):
+            german = services.prompt_memory(self.apollo.bank, question="Grimsvale?")
+        self.assertEqual(german.block, services.prompt_memory(self.apollo.bank, question="Grimsvale?").block)

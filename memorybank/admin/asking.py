@@ -59,4 +59,5 @@ class Asking(BankScoped):
     @admin.display(description=_("Work"))
     def work(self, bank: Bank) -> SafeString:
         address = reverse("admin:memorybank_bank_ask", args=[bank.pk])
-        return shown("work", address=address, kinds=Job.Kind, jobs=bank.jobs.all()[:LATEST], bank=bank)
+        kinds, jobs = Job._meta.get_field("kind").flatchoices, bank.jobs.all()[:LATEST]
+        return shown("work", address=address, kinds=kinds, jobs=jobs, bank=bank)

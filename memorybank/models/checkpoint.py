@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from django.db import models, transaction
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from .chat import Chat
 from .entry import EXTRACTIVE
@@ -108,11 +109,11 @@ class Compaction(Leased):
     """Making a checkpoint of a chat: one at a time, how far it is, and why the last one came to nothing."""
 
     class Stage(models.TextChoices):
-        LOAD = "load", "reading the chat"
-        STRATEGY = "strategy", "planning"
-        PARTS = "parts", "taking notes"
-        MERGED = "merged", "putting the notes together"
-        WRITTEN = "written", "written"
+        LOAD = "load", _("reading the chat")
+        STRATEGY = "strategy", _("planning")
+        PARTS = "parts", _("taking notes")
+        MERGED = "merged", _("putting the notes together")
+        WRITTEN = "written", _("written")
 
     chat = models.OneToOneField(Chat, models.CASCADE, related_name="compaction")
     percent = models.PositiveSmallIntegerField(default=0)

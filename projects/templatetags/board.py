@@ -6,6 +6,7 @@ from django import template
 from django.contrib.auth.models import User
 
 from memorybank import services
+from memorybank.models import LLMCall
 from memorybank.services import Board, Curve
 from projects import access
 
@@ -21,12 +22,13 @@ PURPOSES = ("chat", "compact", "summary", "chunk", "merge", "digest", "embedding
 def board(user: User) -> dict[str, Any]:
     """What the board shows to ``user``."""
     shown = services.board(access.banks_for(user))
-    legend = [purpose for purpose in PURPOSES if any(day.costs.get(purpose) for day in shown.days)]
-    rows = [{"day": day, "costs": [day.costs.get(purpose, 0) for purpose in legend]} for day in reversed(shown.days)]
+    names = dict(LLMCall._meta.get_field("purpose").flatchoices)
+    paid = [purpose for purpose in PURPOSES if any(day.costs.get(purpose) for day in shown.days)]
+    rows = [{"day": day, "costs": [day.costs.get(purpose, 0) for purpose in paid]} for day in reversed(shown.days)]
     return {
         "board": shown,
         "bars": _bars(shown),
-        "legend": legend,
+        "legend": [(purpose, names[purpose]) for purpose in paid],
         "rows": rows,
         "curves": [_drawn(curve) for curve in shown.curves],
         "tokens": _by_project(user, shown),

@@ -4,8 +4,9 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from memorybank.models import Chat, Checkpoint
-from projects import answering, compacting
+from memorybank.models import Chat, Checkpoint, ToldLine
+from memorybank.services import ShownLine
+from projects import answering, compacting, memory_rows
 from projects.turn_numbers import TurnNumber
 
 register = template.Library()
@@ -15,6 +16,12 @@ register = template.Library()
 def named(chat: Chat) -> str:
     """What a chat is called, with or without a title."""
     return chat.title or (_("Untitled chat") if chat.last_output_at else _("New chat"))
+
+
+@register.filter
+def when(line: ShownLine | ToldLine) -> str:
+    """The period of a line, in the reader's words."""
+    return memory_rows.when(line)
 
 
 @register.filter

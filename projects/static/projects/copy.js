@@ -12,11 +12,11 @@
       around.className = "copied-from";
       button.className = "quiet copy";
       button.type = "button";
-      button.textContent = "Copy";
+      button.textContent = gettext("Copy");
       button.addEventListener("click", async () => {
         const done = await navigator.clipboard.writeText(code.textContent).then(() => true, () => false);
-        button.textContent = done ? "Copied" : "Not copied";
-        setTimeout(() => { button.textContent = "Copy"; }, 2000);
+        button.textContent = done ? gettext("Copied") : gettext("Not copied");
+        setTimeout(() => { button.textContent = gettext("Copy"); }, 2000);
       });
       code.replaceWith(around);
       around.append(code, button);
