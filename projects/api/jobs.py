@@ -5,12 +5,11 @@ import json
 from collections.abc import AsyncIterator
 from datetime import datetime
 from time import monotonic
-from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Router, Status
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
@@ -27,6 +26,17 @@ router = Router(tags=["work"])
 LOOK, HEARTBEAT, LONGEST = 0.5, 15.0, 600.0
 
 
+#: An event, as tools read a schema of this kind of answer.
+EVENT = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "done"]},
+        "data": {"type": "string", "contentMediaType": "application/json", "description": "The job."},
+    },
+}
+
+
 class Summarising(Body):
     """Which chat; all that wait, if none is named."""
 
@@ -37,7 +47,7 @@ class JobOut(BaseModel):
     """Work that the workers have been asked for. `percent` never goes back."""
 
     id: NumberOut
-    kind: Job.Kind
+    kind: str = Field(json_schema_extra={"enum": Job.Kind.values})
     asked_by: str
     asked_at: datetime
     percent: int
@@ -46,9 +56,8 @@ class JobOut(BaseModel):
     @classmethod
     def of(cls, row: Job) -> "JobOut":
         """From its row."""
-        names = ("asked_by", "asked_at", "percent", "finished_at")
-        given: dict[str, Any] = {name: getattr(row, name) for name in names}
-        return cls(id=NUMBER.to_url(row.pk), kind=Job.Kind(row.kind), **given)
+        names = ("kind", "asked_by", "asked_at", "percent", "finished_at")
+        return cls(id=NUMBER.to_url(row.pk), **{name: getattr(row, name) for name in names})
 
 
 @router.post("/summarise", response={202: JobOut}, url_name="api-summarise", summary="Summarise now")
@@ -71,10 +80,10 @@ def look(request: HttpRequest, job: NumberIn) -> JobOut:
 
 @router.get(
     "/jobs/{job}/events",
-    response=JobOut,
+    response={200: None},
     url_name="api-job-events",
     summary="Follow the work",
-    openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}},
+    openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT}}}}},
 )
 def follow(request: HttpRequest, job: NumberIn) -> StreamingHttpResponse:
     """Server-sent events: `progress` with the job as JSON at each change, a comment in silence, `done` at the end."""
