@@ -47,7 +47,7 @@ class JobOut(BaseModel):
     """Work that the workers have been asked for. `percent` never goes back."""
 
     id: NumberOut
-    kind: str = Field(json_schema_extra={"enum": Job.Kind.values})
+    kind: str = Field(json_schema_extra={"enum": [*Job.Kind.values]})
     asked_by: str
     asked_at: datetime
     percent: int
