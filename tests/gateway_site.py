@@ -20,7 +20,7 @@ from .upstream import Upstream, wait_until
 
 PROJECTS = ("acme/apollo", "acme/hermes", "globex/zeus")
 #: Turns wait for nobody: whoever wants memory of them has it made.
-AT_ONCE = {"MEMORYBANK_BLOCK_KEEP_MINUTES": "10", "API_REQUESTS_PER_MINUTE": "0"}
+AT_ONCE = {"MEMORYBANK_BLOCK_KEEP_MINUTES": "1000", "API_REQUESTS_PER_MINUTE": "0"}
 
 
 @dataclass
@@ -100,7 +100,7 @@ def gateway(data: Path, *, postgres: str = "", **env: str) -> Iterator[Gateway]:
     with Upstream() as upstream:
         addresses = {"GATEWAY_OPENAI_BASE_URL": upstream.base_url, "GATEWAY_ANTHROPIC_BASE_URL": upstream.anthropic_url}
         keys = {"GATEWAY_OPENAI_API_KEY": "sk-upstream", "GATEWAY_ANTHROPIC_API_KEY": "sk-ant-upstream"}
-        with site(data, postgres=postgres, DEBUG="true", **AT_ONCE, **addresses, **keys, **env) as made:
+        with site(data, postgres=postgres, **{"DEBUG": "true", **AT_ONCE, **addresses, **keys, **env}) as made:
             given = _projects(made)
             server = made.start("-m", "uvicorn", "config.asgi:application", "--port", port, "--log-level", "warning")
             found = Gateway(f"http://127.0.0.1:{port}", upstream, made, given, server)

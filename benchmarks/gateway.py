@@ -1,0 +1,151 @@
+"""Streams through the gateway beside streams straight from the upstream: errors, memory, time to the first byte.
+
+    python -m benchmarks.gateway --streams 200 --seconds 60
+
+Site (SQLite), upstream and clients share this machine. Every stream is a chat of its own in a project with memory; the
+first bytes of both ways are taken in turns, so that a busy moment hits both alike.
+"""
+
+import argparse
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+
+from tests.gateway_site import Gateway, gateway
+
+from .measuring import Measurement, show
+
+#: Seconds between two words; a stream of 40 words takes as many tenths of a second.
+PACE = 0.1
+QUESTION = "Say this again, word by word, please: " + "one two three four five six seven eight nine ten " * 3
+
+
+@dataclass
+class Way:
+    """One way to the model."""
+
+    url: str
+    key: str
+    first: list[float] = field(default_factory=list)  # milliseconds to the first byte
+    errors: list[str] = field(default_factory=list)
+    whole: int = 0
+
+
+async def stream(client: httpx2.AsyncClient, way: Way) -> None:
+    """One answer to its end."""
+    body = {"model": "small", "stream": True, "messages": [{"role": "user", "content": QUESTION}]}
+    started, last = time.perf_counter(), b""
+    try:
+        async with client.stream("POST", way.url, json=body, headers={"Authorization": f"Bearer {way.key}"}) as answer:
+            async for chunk in answer.aiter_raw():
+                if not last:
+                    way.first.append((time.perf_counter() - started) * 1000)
+                last = chunk
+    except httpx2.HTTPError as error:
+        way.errors.append(type(error).__name__)
+        return
+    if answer.status_code == 200 and b"[DONE]" in last:
+        way.whole += 1
+    else:
+        way.errors.append(f"{answer.status_code}: {last[-80:]!r}")
+
+
+async def keep_going(client: httpx2.AsyncClient, ways: list[Way], until: float, at: int) -> None:
+    """One place of the crowd: a stream after another, each the other way."""
+    await asyncio.sleep(at * PACE / 10)
+    while time.monotonic() < until:
+        await stream(client, ways[at % len(ways)])
+        at += 1
+
+
+async def crowd(ways: list[Way], streams: int, seconds: float) -> None:
+    """So many at once, for so long."""
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=streams)
+    async with httpx2.AsyncClient(timeout=120, limits=limits) as client:
+        until = time.monotonic() + seconds
+        await asyncio.gather(*(keep_going(client, ways, until, at) for at in range(streams)))
+
+
+def megabytes(pid: int) -> float:
+    """What a process holds of memory."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def percentile(values: list[float], part: int) -> float:
+    """Of so many hundredths."""
+    return statistics.quantiles(values, n=100)[part - 1] if len(values) > 1 else float("nan")
+
+
+@contextmanager
+def upstream() -> Iterator[str]:
+    """In a process of its own."""
+    command = [sys.executable, "-m", "tests.upstream", "--pace", str(PACE)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def measure(streams: int, seconds: float) -> list[Measurement]:
+    """Half of the crowd goes straight, in turns; what the gateway adds is the difference."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        upstream() as address,
+        gateway(Path(folder), GATEWAY_OPENAI_BASE_URL=address) as served,
+    ):
+        asyncio.run(crowd([_through(served)], 10, 3))  # whatever is loaded once is loaded
+        before, alone = megabytes(served.server.pid), [_through(served), Way(f"{address}/chat/completions", "x")]
+        asyncio.run(crowd(alone, 1, 20))
+        through, straight = _through(served), Way(f"{address}/chat/completions", "x")
+        asyncio.run(crowd([through], streams, seconds / 2))
+        half = megabytes(served.server.pid)
+        asyncio.run(crowd([through], streams, seconds / 2))
+        after = megabytes(served.server.pid)
+        asyncio.run(crowd([straight], streams, seconds / 4))
+        rows = [
+            Measurement("load of the machine, 1 minute", f"{os.getloadavg()[0]:.1f}"),
+            Measurement(f"{streams} streams for {seconds:.0f} s: whole", f"{through.whole:,}"),
+            Measurement("errors", f"{len(through.errors)} {through.errors[:2] or ''}", "0"),
+            Measurement("memory before, half-way, after, MB", f"{before:.0f}, {half:.0f}, {after:.0f}", "flat"),
+        ]
+        return rows + _added("one at a time", *alone) + _added(f"{streams} at once", through, straight)
+
+
+def _through(served: Gateway) -> Way:
+    return Way(f"{served.base_url}/chat/completions", served.key())
+
+
+def _added(what: str, through: Way, straight: Way) -> list[Measurement]:
+    rows = []
+    for part, target in ((50, "≤ 3 ms more"), (99, "≤ 1.2 ×")):
+        ours, theirs = percentile(through.first, part), percentile(straight.first, part)
+        rows.append(
+            Measurement(f"{what}: first byte p{part}, gateway / direct, ms", f"{ours:.1f} / {theirs:.1f}", target)
+        )
+    return rows
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=60)
+    given = parser.parse_args()
+    show("Gateway", measure(given.streams, given.seconds))
+
+
+if __name__ == "__main__":
+    main()
