@@ -22,13 +22,13 @@ def forget(
     *,
     chat: str | None = None,
     author: str | None = None,
-    output: int | None = None,
+    output: int | Collection[int] | None = None,
     facts: Collection[int] | None = None,
     actor: str,
     dry_run: bool = False,
     now: datetime | None = None,
 ) -> Receipt:
-    """Erase one chat, all that one author said, or one output, with all that was made of it; the receipt.
+    """Erase one chat, all that one author said, or outputs, with all that was made of it; the receipt.
 
     Or, by ``facts``, a line: all outputs that they rest on, whoever said them. With ``dry_run`` nothing changes, and
     the receipt says what would go. Raises :class:`InvalidInput` if it is unknown.

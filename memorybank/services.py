@@ -1,5 +1,6 @@
 """The public face of the app: what another app may call. What concerns one bank takes it first."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -131,18 +132,24 @@ def record(
     created_at: datetime | None = None,
     key: str = "",
     title: str = "",
+    replaces: Sequence[int] = (),
     now: datetime | None = None,
 ) -> Output:
     """Record one inference: one short transaction, no model, so an outage loses nothing.
 
     ``key`` is the caller's own id: the same key in the same chat is recorded once; what was recorded
     without an answer (pending, error, …) is replaced by the same key with one. A caller who asks a model
-    records the message as pending first and then :func:`complete`s it. Raises :class:`InvalidInput`,
-    naming the field and the limit.
+    records the message as pending first and then :func:`complete`s it. ``replaces`` are ids of outputs of the
+    chat: they are erased in the transaction that records the answer, and stay if there is none. Raises
+    :class:`InvalidInput`, naming the field and the limit.
     """
     now = now or timezone.now()
     new = NewOutput(chat_key, author, question, created_at or now, answer, messages, status, key, title)
-    return recording.record(bank, new, now=now)[0]
+    if not replaces:
+        return recording.record(bank, new, now=now)[0]
+    from memorybank.writing import replacing
+
+    return replacing.record(bank, dataclasses.replace(new, replaces=tuple(replaces)), now=now)
 
 
 def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime | None = None) -> list[Output | None]:
@@ -175,7 +182,11 @@ def complete(
     output has been erased.
     """
     outcome = Outcome(status, answer, error, title, messages)
-    return recording.complete(bank, output, outcome, now=now or timezone.now())
+    if not output.replaces:
+        return recording.complete(bank, output, outcome, now=now or timezone.now())
+    from memorybank.writing import replacing
+
+    return replacing.complete(bank, output, outcome, now=now or timezone.now())
 
 
 def prompt_memory(

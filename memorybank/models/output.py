@@ -86,6 +86,9 @@ class Output(models.Model):
     left_out = models.BooleanField(
         default=False, help_text="It was said before memory was switched on, which took nothing in of then."
     )
+    replaces = models.JSONField(
+        default=list, blank=True, help_text="Ids of outputs of its chat whose place it takes when it is answered."
+    )
     created_at = models.DateTimeField(help_text="When it was asked first.")
     asked_at = models.DateTimeField(
         null=True, blank=True, help_text="When it was last asked, while it is not ok: tells attempts apart."

@@ -1,7 +1,7 @@
 """What an erasure means: the turns that go, whole or by halves, and the names that they are not to come back by."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Erasure, Granularity, Output
+from memorybank.language.terms import words
+from memorybank.models import Bank, Chat, Erasure, Granularity, Output
 from memorybank.models.erasure import Subject
 from memorybank.models.output import OutputQuerySet
 
@@ -22,7 +23,7 @@ Named = str | int | Collection[int]
 class Doomed:
     """What was named, as it is found: whole outputs, and outputs of which somebody else said the other half.
 
-    ``along`` are the turns of a line: each has a name of its own, by which it is refused.
+    ``along`` are the turns of a line, or further ones: each has a name of its own, by which it is refused.
     """
 
     kind: Kind
@@ -41,6 +42,27 @@ class Doomed:
             found[chat].add(output)
         return dict(found)
 
+    def quoting(self) -> list[int]:
+        """The chats whose titles may quote what goes: of turns, those with a word that no turn says which stays."""
+        quoting = []
+        for chat in Chat.objects.filter(pk__in=self.touched()).exclude(title=""):
+            named = set(words(chat.title))
+            at_stake = named - _unsaid(named, self.outputs.filter(chat=chat))
+            left = chat.outputs.exclude(pk__in=self.outputs.values("pk"))
+            if self.kind != Kind.OUTPUT or not named or _unsaid(at_stake, left):
+                quoting.append(chat.pk)
+        return quoting
+
+
+def _unsaid(said: set[str], turns: QuerySet[Output]) -> set[str]:
+    """Those of the words, which may be cut short, that none of the turns has."""
+    for texts in turns.values_list("question", "answer").iterator(chunk_size=200):
+        heard = " ".join(word for text in texts for word in words(text))
+        said = {word for word in said if word not in heard}
+        if not said:
+            break
+    return said
+
 
 def meant(bank: Bank, kind: Kind, named: Named) -> Doomed:
     """What goes by this name. Raises :class:`InvalidInput` if there is no such thing."""
@@ -49,17 +71,26 @@ def meant(bank: Bank, kind: Kind, named: Named) -> Doomed:
         return Doomed(kind, (kind,), outputs)
     if kind == Kind.AUTHOR:
         return _of_author(outputs, str(named))
-    if not isinstance(named, str | int):
-        return _of_line(bank, outputs, set(named))
     if kind == Kind.CHAT:
         chat = bank.chats.filter(key=named).first()
         if chat is None:
             raise InvalidInput(_("chat: there is none with the key “%(key)s”.") % {"key": str(named)[:200]})
         return Doomed(kind, (kind, chat.key), outputs.filter(chat=chat))
-    output = outputs.filter(pk=named).select_related("chat").first()
-    if output is None:
-        raise InvalidInput(_("output: there is none with the number %(number)s.") % {"number": named})
-    return Doomed(kind, _subject(output), outputs.filter(pk=output.pk))
+    if kind == Kind.OUTPUT:
+        return _of_turns(outputs, [named] if isinstance(named, str | int) else sorted(named))
+    assert not isinstance(named, str | int)
+    return _of_line(bank, outputs, set(named))
+
+
+def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> Doomed:
+    """These turns, all of them: the first names what went, the others go along."""
+    found = outputs.filter(pk__in=numbers)
+    subjects = {output.pk: _subject(output) for output in found.select_related("chat").only("key", "chat__key")}
+    for number in numbers or [0]:
+        if number not in subjects:
+            raise InvalidInput(_("output: there is none with the number %(number)s.") % {"number": number})
+    first, *along = (subjects[pk] for pk in sorted(subjects))
+    return Doomed(Kind.OUTPUT, first, found, along=along)
 
 
 def _subject(output: Output) -> Subject:

@@ -6,11 +6,13 @@ others said stays; where a model wrote the lines, it is asked anew by the next s
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 from math import ceil
 from operator import or_
+from typing import Self
 
 from django.db import transaction
 from django.db.models import F, Q, TextField
@@ -57,18 +59,9 @@ def forget(bank: Bank, what: Mapping[Kind, Named | None], *, actor: str, now: da
     if len(given) != 1:
         raise InvalidInput("Name one of chat, author, output and facts.")
     kind, named = given[0]
-    shown, counts = Shown.of(bank), Counter[str]()
-    doomed = meant(bank, kind, named)
-    told = _masked(bank, doomed)
-    unlearning.read_ahead(shown, doomed.touched())  # nobody waits for that
+    going = _Going.of(bank, kind, named)
     with transaction.atomic():
-        row = Bank.objects.select_for_update().get(pk=bank.pk)
-        doomed = meant(row, kind, named)
-        chats = _erase(row, doomed, shown, counts, now)
-        _forget_masks(row, told, counts)
-        row.refresh_from_db()
-        _count_work(row, counts)
-        receipt = _receipt(row, doomed, counts, actor=actor, now=now, dry_run=dry_run)
+        receipt, chats = going.go(bank, actor=actor, now=now, dry_run=dry_run)
         transaction.set_rollback(dry_run)
     if not dry_run:
         bank.refresh_from_db()
@@ -78,6 +71,22 @@ def forget(bank: Bank, what: Mapping[Kind, Named | None], *, actor: str, now: da
     return receipt
 
 
+def give_way(bank: Bank, outputs: Collection[int], to: Callable[[], Output], *, now: datetime) -> Output:
+    """Erase outputs in the transaction in which that is recorded which takes their place. What is gone is let be.
+
+    They are in no prompt from then on; the next sweep makes anew what others contributed to.
+    """
+    there = set(Output.objects.filter(chat__bank=bank, pk__in=outputs).values_list("pk", flat=True))
+    going = _Going.of(bank, Kind.OUTPUT, there) if there else None
+    with transaction.atomic():
+        Bank.objects.lock(bank.pk)
+        instead = to()
+        left = there.intersection(instead.chat.outputs.values_list("pk", flat=True))
+        if going and left:
+            replace(going, named=left).go(bank, actor=instead.author, now=now)
+    return instead
+
+
 def grant(bank: Bank, request_id: int, *, actor: str, now: datetime) -> list[Receipt]:
     """Erase what somebody asked for in a chat; a receipt a turn. Raises ``ErasureRequest.DoesNotExist``."""
     request = bank.erasure_requests.get(pk=request_id)
@@ -85,6 +94,34 @@ def grant(bank: Bank, request_id: int, *, actor: str, now: datetime) -> list[Rec
         return []
     there = list(Output.objects.filter(chat__bank=bank, pk__in=request.outputs).values_list("pk", flat=True))
     return [forget(bank, {Kind.OUTPUT: pk}, actor=actor, now=now, dry_run=False) for pk in there]
+
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """An erasure for which all is read that can be read before anybody has to wait for it."""
+
+    kind: Kind
+    named: Named
+    shown: Shown
+    told: Mapping[str, str]
+
+    @classmethod
+    def of(cls, bank: Bank, kind: Kind, named: Named) -> Self:
+        """Raises :class:`InvalidInput` if there is no such thing."""
+        shown, doomed = Shown.of(bank), meant(bank, kind, named)
+        told = _masked(bank, doomed)
+        unlearning.read_ahead(shown, doomed.touched())
+        return cls(kind, named, shown, told)
+
+    def go(self, bank: Bank, *, actor: str, now: datetime, dry_run: bool = False) -> tuple[Receipt, list[int]]:
+        """Take it out, in a transaction of the caller's: the receipt, and which of the chats concerned are left."""
+        row, counts = Bank.objects.select_for_update().get(pk=bank.pk), Counter[str]()
+        doomed = meant(row, self.kind, self.named)
+        chats = _erase(row, doomed, self.shown, counts, now)
+        _forget_masks(row, self.told, counts)
+        row.refresh_from_db()
+        _count_work(row, counts)
+        return _receipt(row, doomed, counts, actor=actor, now=now, dry_run=dry_run), chats
 
 
 # --- taking it out --------------------------------------------------------------------------------------
@@ -105,10 +142,11 @@ def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: 
             gone |= unlearning.unlearn_chat(bank, chat, counts)
         empty = named
     else:
+        quoting = doomed.quoting()
         doomed.outputs.delete()
         Output.objects.bulk_update(doomed.halves, HALVES)
         gone = unlearning.unlearn(bank, touched, shown, counts)
-        bank.chats.filter(pk__in=touched).update(title="")  # it may quote what went
+        bank.chats.filter(pk__in=quoting).update(title="")
         empty = bank.chats.filter(pk__in=touched, outputs=None)
     counts["chats"] = empty.count()
     bank.refresh_from_db()

@@ -26,7 +26,8 @@ class NewOutput:
     """An output to be recorded. Texts at most ``MAX_TEXT`` characters, keys and names at most ``MAX_KEY``.
 
     ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke
-    in the model's place. Whoever records vouches for them; a text never says who speaks.
+    in the model's place. Whoever records vouches for them; a text never says who speaks. ``replaces`` are the ids of
+    outputs of the chat that are erased as soon as this one is answered.
     """
 
     chat_key: str
@@ -40,6 +41,7 @@ class NewOutput:
     title: str = ""
     said_by: str = ""
     answered_by: str = ""
+    replaces: Sequence[int] = ()
 
     def require_valid(self, now: datetime) -> None:
         """Raise :class:`InvalidInput`, naming the field and the limit."""

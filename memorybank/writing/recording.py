@@ -218,6 +218,7 @@ def _output(chat: Chat, new: NewOutput) -> Output:
         answer=storable(new.answer),
         messages=json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else [],
         status=new.status,
+        replaces=list(new.replaces) if awaited else [],
         created_at=asked,
         asked_at=asked if awaited else None,
     )

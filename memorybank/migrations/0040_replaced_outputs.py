@@ -1,0 +1,18 @@
+"""Which turns give way to one as soon as it is answered."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('memorybank', '0039_index_anew_by_parts'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='output',
+            name='replaces',
+            field=models.JSONField(blank=True, default=list, help_text='Ids of outputs of its chat whose place it takes when it is answered.'),
+        ),
+    ]
