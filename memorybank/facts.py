@@ -28,6 +28,11 @@ def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     return browsing.origins(bank, facts)
 
 
+def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], tuple[str, str]]:
+    """Speaker and words at places in turns (output, place), as far as memory tells them now."""
+    return browsing.sentences(bank, places)
+
+
 def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime | None = None) -> Explanation:
     """The lineage of a fact of ``bank``, down to the turns it cites; who has read them is on the audit trail.
 

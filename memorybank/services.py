@@ -24,6 +24,7 @@ from memorybank.facts import (
     pin,
     release,
     restore,
+    sentences,
     telling_words,
     unpin,
 )
@@ -109,6 +110,7 @@ __all__ = [
     "resume_compaction",
     "retry_parked",
     "run",
+    "sentences",
     "set_private",
     "spent",
     "statistics",

@@ -1,7 +1,7 @@
 """One message of a chat: prompt it, record it, have it answered. The pages and the API share this."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -46,13 +46,16 @@ def begin(project: Project, owner: User, *, private: bool = False) -> Conversati
         return Conversation.objects.create(chat=chat, owner=owner)
 
 
-def reply(project: Project, chat: Chat, message: str, author: str, key: str = "") -> Reply:
+def reply(
+    project: Project, chat: Chat, message: str, author: str, key: str = "", replaces: Collection[int] = ()
+) -> Reply:
     """Answer ``message`` with the project's memory. No transaction spans the model call.
 
     The message is recorded before the model is asked, so whatever happens then it is in the chat. When
     the model fails, it is recorded as not answered, and memory leaves it out. Without a chat model it is
     recorded alone, so that memory works all the same. The same message with the same ``key`` again (a
     form sent twice, a connection that broke) is the same message, asked again if it has no answer yet.
+    ``replaces`` are the turns whose place it takes: they are not told to the model, and are erased with the answer.
     Raises :class:`InvalidInput`, and records nothing, when the message is too long.
     """
     known = chat.outputs.filter(key=key, question=message).first() if key else None
@@ -60,7 +63,7 @@ def reply(project: Project, chat: Chat, message: str, author: str, key: str = ""
         return Reply(prompt_for(project, chat, message, before=known), known, known.answer or None)
     if known:
         return retry(project, chat, known)
-    prompt, model = prompt_for(project, chat, message, keep=True), llm.get("chat")
+    prompt, model = prompt_for(project, chat, message, keep=True, without=replaces), llm.get("chat")
     taken = chat.outputs.filter(key=key).exists()  # by another message: the key is of no use
     asked = services.record(
         project.bank,
@@ -70,6 +73,7 @@ def reply(project: Project, chat: Chat, message: str, author: str, key: str = ""
         status=Output.Status.PENDING if model else Output.Status.OK,
         key=uuid4().hex if taken or not key else key,
         title="" if model else title_of(message),
+        replaces=sorted(replaces),
     )
     return _ask(project, chat, model, prompt, asked)
 
@@ -79,7 +83,7 @@ def retry(project: Project, chat: Chat, output: Output) -> Reply:
 
     Its prompt is that of a new message: the answer will stand where it is given, after all that is answered now.
     """
-    prompt = prompt_for(project, chat, output.question, keep=True)
+    prompt = prompt_for(project, chat, output.question, keep=True, without=output.replaces)
     return _ask(project, chat, llm.get("chat"), prompt, services.ask_again(project.bank, output.pk))
 
 
@@ -97,27 +101,36 @@ def patience() -> timedelta:
 
 
 def prompt_for(
-    project: Project, chat: Chat, message: str, before: Output | None = None, *, keep: bool = False
+    project: Project,
+    chat: Chat,
+    message: str,
+    before: Output | None = None,
+    *,
+    keep: bool = False,
+    without: Collection[int] = (),
 ) -> Prompt:
-    """The exact prompt ``message`` is (or, standing at ``before``, would be) answered with; ``keep`` if it is sent."""
+    """The exact prompt ``message`` is (or, standing at ``before``, would be) answered with; ``keep`` if it is sent.
+
+    ``without`` these turns, and without any checkpoint that stands for one of them.
+    """
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, keep=keep)
-    checkpoint = Checkpoint.objects.newest(chat.pk, before.pk if before else None)
+    checkpoint = Checkpoint.objects.newest(chat.pk, min([*without, *([before.pk] if before else [])], default=None))
     return assemble(
         system=project.system_prompt,
         memory=memory,
         checkpoint=checkpoint.text if checkpoint else "",
-        newest_first=_earlier(chat, before, after=checkpoint.through if checkpoint else 0),
+        newest_first=_earlier(chat, before, after=checkpoint.through if checkpoint else 0, without=without),
         message=message,
         context_tokens=settings.LLM_CONTEXT_TOKENS,
     )
 
 
-def _earlier(chat: Chat, before: Output | None, after: int) -> Iterator[Exchange]:
+def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[Exchange]:
     """Answered turns after a checkpoint, newest first, read lazily: a long chat is not loaded to drop most of it."""
     outputs = Output.objects.filter(chat=chat, status=Output.Status.OK, pk__gt=after).order_by("-pk")
     if before is not None:
         outputs = outputs.filter(pk__lt=before.pk)
-    told = outputs.with_words().only("question", "answer", "messages")
+    told = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")
     for output in told.iterator(chunk_size=50):
         yield Exchange(output.question, output.answer, services.tools_said(output.messages))
 
@@ -145,7 +158,7 @@ def _fitted_and_answered(
 
     If the model says that even so it is too long, the chat is shortened once more, harder, and the model asked again.
     """
-    again = partial(prompt_for, project, chat, asked.question)
+    again = partial(prompt_for, project, chat, asked.question, without=asked.replaces)
     prompt = compacting.fitting(project, chat, prompt, again, patience())
     try:
         return prompt, _answered(project.bank, model, prompt)
@@ -195,6 +208,8 @@ def _completed(bank: Bank, prompt: Prompt, asked: Output, completion: llm.Comple
                 "memory_version": prompt.memory.version,
                 "memory_tokens": prompt.memory.block.tokens,
                 "recalled_tokens": prompt.memory.recalled.tokens,
+                "lines": [line.facts for line in prompt.memory.block.lines],
+                "recalled": [[*line.citations, line.place] for line in prompt.memory.recalled.lines],
                 "prompt_tokens": completion.prompt_tokens if completion else prompt.tokens,
                 "answer_tokens": completion.completion_tokens if completion else 0,
             },

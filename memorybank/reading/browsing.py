@@ -66,6 +66,16 @@ def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     return told
 
 
+def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], tuple[str, str]]:
+    """Who says what at each of these places (an output, a place in it), as far as memory tells it now; two queries.
+
+    What was erased, hidden or made private since is not among them.
+    """
+    lines = recall.visible(bank, {output for output, _ in places})
+    told = {(output, place): (speaker, text) for output, of in lines.items() for speaker, text, _, place in of}
+    return {place: told[place] for place in places if place in told}
+
+
 def _known(bank: Bank, outputs: Iterable[int]) -> dict[int, Origin]:
     rows = Output.objects.filter(chat__bank=bank, chat__private=False, pk__in=list(outputs))
     columns = ("pk", "chat_id", "chat__key", "author", "created_at")

@@ -27,7 +27,7 @@ class ShownLine:
     """One fact of a block. ``citations`` are output ids; ``facts`` the facts it stands for (none: a turn).
 
     ``label`` is the date that its paragraph opens with, ``tokens`` are its own, without date and speaker; ``pinned``
-    if that is why it is shown. ``why`` a note was recalled is said in words.
+    if that is why it is shown. ``why`` a note was recalled is said in words; ``place`` is where in its turn it stands.
     """
 
     text: str
@@ -40,6 +40,7 @@ class ShownLine:
     tokens: int = 0
     pinned: bool = False
     why: str = ""
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +130,9 @@ def _shown_fact(line: Line, outputs: tuple[int, ...]) -> ShownLine:
 
 
 def _shown_passage(passage: Passage) -> ShownLine:
-    rung, turn = Granularity.CONVERSATION.value, (passage.output,)
-    return ShownLine(passage.text, rung, passage.day, turn, (), passage.label, passage.speaker, why=_why(passage))
+    rung, day, turn = Granularity.CONVERSATION.value, passage.day, (passage.output,)
+    what = {"label": passage.label, "speaker": passage.speaker, "why": _why(passage), "place": passage.place}
+    return ShownLine(passage.text, rung, day, turn, (), **what)  # type: ignore[arg-type]
 
 
 def _why(passage: Passage) -> str:

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
-from memorybank.language.terms import words
+from memorybank.language.terms import FUNCTION, words
 from memorybank.models import Bank, Chat, Erasure, Granularity, Output
 from memorybank.models.erasure import Subject
 from memorybank.models.output import OutputQuerySet
@@ -47,7 +47,8 @@ class Doomed:
         quoting = []
         for chat in Chat.objects.filter(pk__in=self.touched()).exclude(title=""):
             named = set(words(chat.title))
-            at_stake = named - _unsaid(named, self.outputs.filter(chat=chat))
+            telling = named - FUNCTION
+            at_stake = telling - _unsaid(telling, self.outputs.filter(chat=chat))
             left = chat.outputs.exclude(pk__in=self.outputs.values("pk"))
             if self.kind != Kind.OUTPUT or not named or _unsaid(at_stake, left):
                 quoting.append(chat.pk)

@@ -71,20 +71,21 @@ def forget(bank: Bank, what: Mapping[Kind, Named | None], *, actor: str, now: da
     return receipt
 
 
-def give_way(bank: Bank, outputs: Collection[int], to: Callable[[], Output], *, now: datetime) -> Output:
-    """Erase outputs in the transaction in which that is recorded which takes their place. What is gone is let be.
+def give_way(
+    bank: Bank, outputs: Collection[int], to: Output, answered: Callable[[], Output], *, now: datetime
+) -> Output:
+    """Erase outputs of the chat of ``to`` in the transaction in which that is ``answered``. What is gone is let be.
 
     They are in no prompt from then on; the next sweep makes anew what others contributed to.
     """
-    there = set(Output.objects.filter(chat__bank=bank, pk__in=outputs).values_list("pk", flat=True))
+    known = Output.objects.filter(chat=to.chat_id, pk__in=outputs).exclude(pk=to.pk)
+    there = set(known.values_list("pk", flat=True))
     going = _Going.of(bank, Kind.OUTPUT, there) if there else None
     with transaction.atomic():
         Bank.objects.lock(bank.pk)
-        instead = to()
-        left = there.intersection(instead.chat.outputs.values_list("pk", flat=True))
-        if going and left:
-            replace(going, named=left).go(bank, actor=instead.author, now=now)
-    return instead
+        if going and (left := there.intersection(known.values_list("pk", flat=True))):
+            replace(going, named=left).go(bank, actor=to.author, now=now)
+        return answered()  # after it: a title that quoted them makes room for another
 
 
 def grant(bank: Bank, request_id: int, *, actor: str, now: datetime) -> list[Receipt]:

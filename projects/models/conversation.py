@@ -55,12 +55,14 @@ class Conversation(models.Model):
 
 
 class GivenWith(models.Model):
-    """What an answer was given with: counts and a version, never text, so that erasure need not look here."""
+    """What an answer was given with: counts and references, never text, so that erasure need not look here."""
 
     output = models.OneToOneField(Output, models.CASCADE, related_name="given_with")
     memory_version = models.PositiveBigIntegerField(help_text="Which stored block; 0: none.")
     memory_tokens = models.PositiveIntegerField(help_text="Tokens of the block.")
     recalled_tokens = models.PositiveIntegerField(default=0, help_text="Tokens of the notes beside the message.")
+    lines = models.JSONField(default=list, help_text="Of each line of the block the ids of the facts it stood for.")
+    recalled = models.JSONField(default=list, help_text="Of each note its turn, by id, and the place in it.")
     prompt_tokens = models.PositiveIntegerField()
     answer_tokens = models.PositiveIntegerField(default=0)
 

@@ -9,7 +9,7 @@ from memorybank.reading.recall.embedding import embed_due
 from memorybank.reading.recall.embedding import is_due as embedding_is_due
 from memorybank.reading.recall.hits import Hit, about, recall
 from memorybank.reading.recall.searching import mentioning
-from memorybank.reading.recall.tail import answering
+from memorybank.reading.recall.tail import answering, visible
 
 __all__ = [
     "Hit",
@@ -19,4 +19,5 @@ __all__ = [
     "embedding_is_due",
     "mentioning",
     "recall",
+    "visible",
 ]

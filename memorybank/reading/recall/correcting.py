@@ -14,12 +14,15 @@ from memorybank.models import Standing
 #: A sentence says a fact if they share so much of the shorter one's content words.
 SAME = 0.6
 
-#: Speaker, sentence, worth; as a document stores them.
+#: Speaker, sentence, worth; as a document stores them. Of a visible one also its place there.
 Line = Sequence[Any]
 
 
 def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[Line]]:
-    """Those of each turn, given all its lines and what became of the facts that cite it. Pure."""
+    """Those of each turn, given all its lines and what became of the facts that cite it. Pure.
+
+    Each with its place among all of them, which stays the same whatever becomes of the others.
+    """
     changes: dict[int, list[tuple[frozenset[str], tuple[str, str] | None]]] = defaultdict(list)
     steering: set[int] = set()
     released: dict[int, list[Line]] = defaultdict(list)
@@ -32,7 +35,11 @@ def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]
         if fact.is_released and fact.is_visible:
             released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight))
     shown = {turn: [] if turn in steering else [*own, *released.get(turn, ())] for turn, own in lines.items()}
-    return {turn: _corrected(own, changes.get(turn, ())) for turn, own in shown.items()}
+    return {turn: _corrected(_placed(own), changes.get(turn, ())) for turn, own in shown.items()}
+
+
+def _placed(lines: Sequence[Line]) -> list[Line]:
+    return [(*line, place) for place, line in enumerate(lines)]
 
 
 def _corrected(lines: Sequence[Line], facts: Iterable[tuple[frozenset[str], tuple[str, str] | None]]) -> list[Line]:
@@ -44,7 +51,7 @@ def _corrected(lines: Sequence[Line], facts: Iterable[tuple[frozenset[str], tupl
             if not says(frozenset(terms(line[1])), words):
                 after.append(line)
             elif instead:
-                after.append((*instead, line[2]))
+                after.append((*instead, *line[2:]))
                 instead = None
         kept = after
     return kept

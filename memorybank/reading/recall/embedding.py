@@ -146,7 +146,7 @@ def shown(lines: Sequence[Sequence[object]]) -> str:
     """A document's lines as a person reads them: one paragraph a speaker."""
     paragraphs: list[str] = []
     last: object = None
-    for speaker, text, _ in lines:
+    for speaker, text, *_ in lines:
         if paragraphs and speaker == last:
             paragraphs[-1] = f"{ended(paragraphs[-1])} {text}"
         else:

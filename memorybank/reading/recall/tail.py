@@ -78,12 +78,7 @@ def answering(
     found = search(bank, asked, without=without, most=MOST_TURNS)
     aim = BROAD if asked.broad else POINTED
     valued = _valued(found, around(bank, found), aim)
-    documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
-    rows = documents.in_bulk(list(valued))
-    facts = Fact.objects.filter(
-        entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
-    )
-    lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
+    rows, lines = _turns(bank, valued)
     asks, known = Asks(aim, found.idfs), Known(said)
     sentences: list[FoundSentence] = []
     for pk, value in valued.items():
@@ -91,6 +86,21 @@ def answering(
             sentences += spread(_sentences(pk, lines[pk], value, asks, known), aim.enough)
     ranks = {turn: rank for rank, turn in enumerate(sorted(valued, key=lambda turn: -valued[turn]), start=1)}
     return [_passage(each, rows[each.turn], ranks[each.turn]) for each in choose(sentences, room)]
+
+
+def visible(bank: Bank, turns: Iterable[int]) -> dict[int, list[Line]]:
+    """The lines of these turns that may be shown now, each with its place; none of a turn that is not recalled."""
+    return _turns(bank, turns)[1]
+
+
+def _turns(bank: Bank, turns: Iterable[int]) -> tuple[dict[int, SearchDocument], dict[int, list[Line]]]:
+    """Their documents, and the lines of each."""
+    documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
+    rows = documents.in_bulk(list(turns))
+    facts = Fact.objects.filter(
+        entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
+    )
+    return rows, visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
 
 
 def _valued(found: Found, passages: Mapping[int, float], aim: Aim) -> dict[int, float]:
@@ -144,7 +154,7 @@ class Known:
 def _sentences(turn: int, lines: Sequence[Line], rank: float, asks: Asks, known: Known) -> Iterator[FoundSentence]:
     """The turn's sentences that tell enough and are not known, valued. ``rank`` is the turn's value."""
     encoding = conf.current().encoding
-    for place, (speaker, text, worth) in enumerate(lines):
+    for speaker, text, worth, place in lines:
         words = frozenset(searched(text))
         if len(words - FILLING) < asks.aim.telling or known.says(text, words):
             continue
