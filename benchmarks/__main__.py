@@ -7,6 +7,7 @@ from .measuring import seconds, show
 
 NAMES = (
     "chat_path",
+    "long_chat",
     "importing",
     "sweep",
     "throughput",

@@ -1,6 +1,5 @@
 """The public face of the app: what another app may call. What concerns one bank takes it first."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -43,7 +42,7 @@ from memorybank.reading.recall import Hit
 from memorybank.reading.rendering import Block, ShownLine, Text, render
 from memorybank.reading.vitals import Vitals
 from memorybank.watching import board, check, history, last_sweep, outage, spent, statistics, vitals
-from memorybank.writing import bank_settings, recording
+from memorybank.writing import bank_settings, recording, replacing
 from memorybank.writing.outputs import MAX_TEXT, NewOutput, Outcome
 
 # Whatever writes memory is imported where it is called: no prompt needs its rules, which take a third of a second.
@@ -146,12 +145,8 @@ def record(
     :class:`InvalidInput`, naming the field and the limit.
     """
     now = now or timezone.now()
-    new = NewOutput(chat_key, author, question, created_at or now, answer, messages, status, key, title)
-    if not replaces:
-        return recording.record(bank, new, now=now)[0]
-    from memorybank.writing import replacing
-
-    return replacing.record(bank, dataclasses.replace(new, replaces=tuple(replaces)), now=now)
+    said = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
+    return replacing.record(bank, NewOutput(*said, replaces=tuple(replaces)), now=now)
 
 
 def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime | None = None) -> list[Output | None]:
@@ -184,10 +179,6 @@ def complete(
     output has been erased.
     """
     outcome = Outcome(status, answer, error, title, messages)
-    if not output.replaces:
-        return recording.complete(bank, output, outcome, now=now or timezone.now())
-    from memorybank.writing import replacing
-
     return replacing.complete(bank, output, outcome, now=now or timezone.now())
 
 

@@ -145,6 +145,7 @@ def _ask(project: Project, chat: Chat, model: llm.LLM | None, prompt: Prompt, as
             prompt, completion = _fitted_and_answered(project, chat, model, prompt, asked)
     except LLMError as error:
         # Nothing is recorded of a prompt's cost unless the model has answered: a failure is in the ledger alone.
+        logger.warning("output %s: the model of chats gave no answer: %s", asked.pk, type(error).__name__)
         output = services.complete(bank, asked, status=Output.Status.ERROR, error=str(error))
         return Reply(prompt, output, error=str(error))
     output = _completed(bank, prompt, asked, completion)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, JsonResponse
 from django.views.decorators.http import require_GET, require_POST
@@ -12,9 +13,9 @@ from django.views.decorators.http import require_GET, require_POST
 from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Checkpoint
 
-from . import access, answering, compact_command, compacting
+from . import access, answering, compact_command, compacting, failures
 from .forms import MAX_MESSAGE_CHARS, MessageForm
-from .models import Role
+from .models import Project, Role
 from .turn_numbers import TurnNumber
 
 JSONView = Callable[..., JsonResponse]
@@ -57,7 +58,8 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
     if (focus := compact_command.focus_in(message)) is not None:
         compact_command.begin(found, conversation.chat, focus)
         return JsonResponse({"compaction": compact_command.how_far(found, conversation.chat)}, status=202)
-    return _given_in_json(answering.reply(found, conversation.chat, message, request.user.get_username(), sent))
+    given = answering.reply(found, conversation.chat, message, request.user.get_username(), sent)
+    return _given_in_json(request, found, given)
 
 
 @require_POST
@@ -68,7 +70,7 @@ def retry_message(request: HttpRequest, tenant: str, project: str, key: str, tur
     unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
     if unanswered is None:
         return _problem("This message has been answered or erased meanwhile. Reload the page.", 404)
-    return _given_in_json(answering.retry(found, conversation.chat, unanswered))
+    return _given_in_json(request, found, answering.retry(found, conversation.chat, unanswered))
 
 
 @require_GET
@@ -84,10 +86,12 @@ def compaction(request: HttpRequest, tenant: str, project: str, key: str) -> Jso
     return JsonResponse({**told, "checkpoint": compacting.as_json(standing)})
 
 
-def _given_in_json(given: answering.Reply) -> JsonResponse:
+def _given_in_json(request: HttpRequest, project: Project, given: answering.Reply) -> JsonResponse:
     output, number = given.output, TurnNumber().to_url(given.output.pk)
     if given.error:
-        return JsonResponse({"error": given.error, "message": output.question, "output": number}, status=502)
+        assert isinstance(request.user, User)
+        why = failures.told(request.user, project, given.error)
+        return JsonResponse({"error": why, "message": output.question, "output": number}, status=502)
     return JsonResponse(
         {
             "answer": given.answer,

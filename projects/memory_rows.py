@@ -132,7 +132,8 @@ def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row
         row = Row(line.text, line.speaker, day, known[0] if known else None, [_number(fact) for fact in known])
         row.pinned = any(fact.pinned for fact in known)
         row.badges = _by_hand(known[0]) if known else []
-        row.turns = [Turn(turns[pk], _page(bank, turns[pk]) if turns[pk].chat in own else "") for pk in sorted(turns)]
+        told = [turns[pk] for pk in sorted(turns)]
+        row.turns = [Turn(each, page_of(bank, each.chat_key, each.output) if each.chat in own else "") for each in told]
         rows.append(row)
     return rows
 
@@ -237,8 +238,8 @@ def _number(fact: Fact) -> str:
     return TurnNumber().to_url(fact.pk)
 
 
-def _page(bank: Bank, origin: Origin) -> str:
+def page_of(bank: Bank, chat_key: str, output: int) -> str:
     """The page of a chat that ends with this turn."""
     project, turn = bank.project, TurnNumber()
-    chat = reverse("chat", args=[project.tenant.slug, project.slug, origin.chat_key])
-    return f"{chat}?before={turn.to_url(origin.output + 1)}#turn-{turn.to_url(origin.output)}"
+    chat = reverse("chat", args=[project.tenant.slug, project.slug, chat_key])
+    return f"{chat}?before={turn.to_url(output + 1)}#turn-{turn.to_url(output)}"

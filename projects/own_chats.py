@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from memorybank import services
 from memorybank.models import Chat
 
-from . import access, answering
+from . import access, answering, replacing
 from .forgetting_pages import told
 from .forms import TitleForm
 from .models import Role
@@ -59,7 +59,7 @@ def delete(request: MemberRequest, tenant: str, project: str, key: str) -> HttpR
     receipt = services.forget(found.bank, chat=chat.key, actor=actor, dry_run=not sure)
     parts = told(receipt.counts)
     if not sure:
-        others = chat.outputs.exclude(author=actor).count()
+        others = replacing.others(chat.outputs.all(), request.user)
         return render(request, "projects/delete.html", {"project": found, "chat": chat, "others": others, **parts})
     gone = ", ".join(f"{intcomma(count)} {what}" for count, what in parts["gone"])
     messages.success(request, _("Deleted, with all that memory had of it: %(gone)s.") % {"gone": gone})

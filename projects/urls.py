@@ -11,9 +11,11 @@ from . import (
     mcp_endpoint,
     memory_actions,
     memory_pages,
+    memory_used,
     own_chats,
     past_pages,
     people_pages,
+    turn_pages,
     views,
 )
 from .addresses import ChatKey
@@ -61,6 +63,11 @@ urlpatterns = [
     path(f"{CHAT}messages/<turn:turn>/retry", endpoint.retry_message, name="retry-message"),
     path(f"{CHAT}turns/<turn:turn>/retry", views.retry, name="retry"),
     path(f"{CHAT}turns/<turn:turn>/remember", views.remember, name="remember"),
+    path(f"{CHAT}turns/<turn:turn>/edit", turn_pages.edit, name="edit-turn"),
+    path(f"{CHAT}turns/<turn:turn>/regenerate", turn_pages.regenerate, name="regenerate"),
+    path(f"{CHAT}turns/<turn:turn>/remember-now", turn_pages.remember_now, name="remember-now"),
+    path(f"{CHAT}turns/<turn:turn>/forget", turn_pages.forget, name="forget-turn"),
+    path(f"{CHAT}turns/<turn:turn>/memory", memory_used.used_page, name="used"),
     path(f"{CHAT}private", own_chats.private, name="private"),
     path(f"{CHAT}title", own_chats.rename, name="rename-chat"),
     path(f"{CHAT}delete", own_chats.delete, name="delete-chat"),

@@ -15,9 +15,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Chat, Checkpoint, ErasureRequest, Output
-from memorybank.services import PromptMemory
 
-from . import access, answering, compact_command, compacting
+from . import access, answering, compact_command, compacting, failures, sidebar
 from .chat import Prompt
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Conversation, Project, Role
@@ -158,7 +157,6 @@ def _show(
             "awaited": _awaited(turns),
             "memory": memory,
             "trial": trial,
-            "given": _given(project, chat, turns),
             "unsent": _unsent(project, chat, turns),
             "asked": _asked(turns),
             "checkpoints": _checkpoints(chat, turns),
@@ -166,6 +164,9 @@ def _show(
             "model": llm.get("chat"),
             "form": form,
             "problem": problem,
+            "sidebar": sidebar.beside(request.user, project, request.GET.get("q", "")),
+            "sees_words": failures.may_read(request.user, project),
+            "unavailable": failures.unavailable(),
         },
         status=status,
     )
@@ -199,17 +200,6 @@ def _checkpoints(chat: Chat, turns: list[Output]) -> dict[int, Checkpoint]:
     later = chat.checkpoints.filter(through__gt=OuterRef("through"))
     found = chat.checkpoints.filter(through__in=[turn.pk for turn in turns]).annotate(is_over=Exists(later))
     return {made.through: made for made in found}
-
-
-def _given(project: Project, chat: Chat, turns: list[Output]) -> PromptMemory | None:
-    """What the last answer was given with; None if it would not be the same any more."""
-    last = turns[-1] if turns else None
-    given = getattr(last, "given_with", None)
-    if last is None or given is None or not last.answer:
-        return None
-    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=last.question)
-    then = (given.memory_version, given.memory_tokens, given.recalled_tokens)
-    return memory if then == (memory.version, memory.block.tokens, memory.recalled.tokens) else None
 
 
 def _unsent(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:

@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from memorybank.models import Bank, Output
-from memorybank.writing import erasing, recording
+from memorybank.writing import recording
 from memorybank.writing.outputs import NewOutput, Outcome
 
 
 def record(bank: Bank, new: NewOutput, *, now: datetime) -> Output:
     """As :func:`recording.record`. What is recorded as pending replaces nothing until it is answered."""
-    if new.status != Output.Status.OK:
+    if new.status != Output.Status.OK or not new.replaces:
         return recording.record(bank, new, now=now)[0]
     asked, _ = recording.record(bank, replace(new, status=Output.Status.PENDING, answer="", title=""), now=now)
     return complete(bank, asked, Outcome(answer=new.answer, title=new.title), now=now)
@@ -22,6 +22,8 @@ def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> 
     def done() -> Output:
         return recording.complete(bank, output, outcome, now=now)
 
-    if outcome.status != Output.Status.OK:
+    if outcome.status != Output.Status.OK or not output.replaces:
         return done()
+    from memorybank.writing import erasing  # the rules of masking, which no other message needs
+
     return erasing.give_way(bank, output.replaces, output, done, now=now)

@@ -33,7 +33,7 @@ class OwnChatsTest(Cast):
         page = self.post(self.bob, "delete-chat")
         self.assertContains(page, "Nothing is deleted yet")
         self.assertContains(page, "<b>1</b> turn</li>")
-        self.assertNotContains(page, "said by others")
+        self.assertNotContains(page, "others wrote")
         self.assertTrue(places("zanzibar"))
         self.assertFalse(Erasure.objects.exists())
         page = self.post(self.bob, "delete-chat", sure="yes")
@@ -47,7 +47,7 @@ class OwnChatsTest(Cast):
 
     def test_it_says_how_much_of_it_others_said_and_deletes_one_that_nobody_wrote_in(self) -> None:
         Output.objects.update(author="tom")
-        self.assertContains(self.post(self.bob, "delete-chat"), "1 of the turns was said by others")
+        self.assertContains(self.post(self.bob, "delete-chat"), "Turns that others wrote go as well: tom (1).")
         self.chat = self.begin_chat(self.bob, self.apollo)
         self.assertEqual(self.post(self.bob, "delete-chat", sure="yes").status_code, 200)
         self.assertFalse(Chat.objects.filter(pk=self.chat.pk).exists())

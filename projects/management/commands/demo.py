@@ -39,8 +39,8 @@ class Command(MemoryCommand):
     def handle(self, *, no_serve: bool, address: str, **options: Any) -> None:
         _require_own_machine(address)
         call_command("migrate", verbosity=0)
-        demo.people()
         lines = demo.sample()
+        demo.people(lines)
         if demo.is_loaded(lines):
             self.stdout.write("The sample is loaded already.")
         else:
@@ -85,6 +85,7 @@ class Command(MemoryCommand):
         self.stdout.write("  admin       may do everything in the admin")
         for person in demo.PEOPLE:
             self.stdout.write(f"  {person.username:<11} {person.what}")
+        self.stdout.write("  or as anybody else who wrote in a chat, such as marta or kenji")
 
 
 def _require_own_machine(address: str) -> None:

@@ -28,7 +28,6 @@
     const turn = copyOf("turn-template");
     slot(turn, "question").textContent = message;
     slot(turn, "answer").textContent = "…";
-    turn.querySelector("details").hidden = true;
     turn.classList.add("waiting");
     document.getElementById("nothing-yet")?.remove();
     turns.querySelector(".unsent")?.remove();
@@ -39,25 +38,13 @@
 
   const answered = (turn, reply) => {
     slot(turn, "answer").innerHTML = reply.html; // made safe by the server
-    slot(turn, "summary").textContent = reply.memory_tokens || reply.recalled_tokens
-      ? `Given with ${number.format(reply.memory_tokens)} tokens of memory and ${number.format(reply.recalled_tokens)} recalled for this message`
-      : "Given without memory";
-    for (const part of ["memory", "recalled"]) {
-      slot(turn, part).textContent = reply[part];
-      slot(turn, part).hidden = !reply[part];
-    }
-    slot(turn, "beside").hidden = !reply.recalled;
-    slot(turn, "counts").textContent = `Prompt ${number.format(reply.prompt_tokens)} tokens.`;
-    turn.querySelector("details").hidden = false;
   };
 
   const unsent = (turn, reply) => {
     slot(turn, "reply").remove();
     const section = copyOf("unsent-template");
-    slot(section, "explanation").textContent =
-      "No chat model is configured, so nobody answers. Your message is recorded all the same. " +
-      `This is the exact prompt a model would be sent, ${number.format(reply.prompt_tokens)} tokens, ` +
-      `${number.format(reply.memory_tokens)} of them the memory block and ${number.format(reply.recalled_tokens)} notes recalled for this message:`;
+    const counts = { tokens: reply.prompt_tokens, told: reply.memory_tokens, recalled: reply.recalled_tokens };
+    for (const [name, count] of Object.entries(counts)) slot(section, name).textContent = number.format(count);
     reply.prompt.forEach((message, index) => section.append(shown(message, index === 0)));
     turns.append(section);
   };

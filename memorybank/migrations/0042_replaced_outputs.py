@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memorybank', '0039_index_anew_by_parts'),
+        ('memorybank', '0041_prompts_aside'),
     ]
 
     operations = [

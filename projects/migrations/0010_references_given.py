@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('projects', '0007_key_scopes'),
+        ('projects', '0009_gateway'),
     ]
 
     operations = [

@@ -1,0 +1,73 @@
+"""Opening a long chat: what its page costs, however many turns it has.
+
+Targets: at most 300 ms (median) and 15 queries for 2,000 turns, at its end and on an earlier page. The chat is the
+reader's, in a project with memory, beside as many chats of hers; answers are Markdown.
+"""
+
+import re
+from functools import partial
+
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from memorybank.models import Bank, Chat, Output
+from memorybank.reading import rendering
+from projects.models import Conversation, GivenWith, Membership, Project, Tenant
+
+from . import scratch, seeding
+from .measuring import Measurement, interleaved_ms, queries, show
+
+SIZES = (20, 2_000)
+TIMES = 30
+ANSWER = "The crates are in **hall 9**:\n\n| crate | hall |\n|---|---|\n| 7 | 9 |\n\n```\nfind --crate 7\n```\n"
+
+
+def measure() -> list[Measurement]:
+    """Medians over many openings, the sizes in turns."""
+    with scratch.database():
+        client, project, reader = _signed_in()
+        pages = [partial(client.get, _page(project, reader, size)) for size in SIZES]
+        [earlier] = re.findall(r"\?before=\w+", pages[-1]().content.decode())
+        pages.append(partial(client.get, f"{pages[-1].args[0]}{earlier}"))
+        names = [*(f"{size:,} turns" for size in SIZES), f"{SIZES[-1]:,} turns, an earlier page"]
+        times = interleaved_ms(pages, TIMES)
+        return [
+            *(Measurement(f"{name}, ms", f"{ms:.0f}", "≤ 300") for name, ms in zip(names, times, strict=True)),
+            *(
+                Measurement(f"{name}, queries", str(queries(page)), "≤ 15")
+                for name, page in zip(names, pages, strict=True)
+            ),
+        ]
+
+
+def _signed_in() -> tuple[Client, Project, User]:
+    bank = seeding.bank()
+    seeding.fill(bank, chats=1_000, facts=2)
+    rendering.refresh(bank.pk, now=seeding.NOW)
+    tenant, reader = Tenant.objects.create(slug="acme", name="Acme"), User.objects.create_user("ann")
+    Membership.objects.create(tenant=tenant, user=reader)
+    client = Client(headers={"host": "localhost"})
+    client.force_login(reader)
+    project = Project.objects.create(tenant=tenant, slug="apollo", name="Apollo", bank=Bank.objects.get(pk=bank.pk))
+    return client, project, reader
+
+
+def _page(project: Project, reader: User, turns: int) -> str:
+    """The page of a chat of so many answered turns."""
+    numbers, bank = range(turns), project.bank
+    chats = Chat.objects.bulk_create(
+        Chat(bank=bank, key=f"{turns}-{n}", title=f"Chat {n}", last_output_at=seeding.NOW) for n in numbers
+    )
+    Conversation.objects.bulk_create(Conversation(chat=chat, owner=reader) for chat in chats)
+    outputs = Output.objects.bulk_create(
+        Output(chat=chats[0], author="ann", question=f"Where is crate {n}?", answer=ANSWER, created_at=seeding.NOW)
+        for n in numbers
+    )
+    given = {"memory_version": 1, "memory_tokens": 1_900, "prompt_tokens": 2_500}
+    GivenWith.objects.bulk_create(GivenWith(output=output, **given) for output in outputs)
+    return reverse("chat", args=["acme", "apollo", chats[0].key])
+
+
+if __name__ == "__main__":
+    show(__doc__.splitlines()[0], measure())

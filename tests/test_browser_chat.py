@@ -1,0 +1,162 @@
+"""A chat in a real browser: messages edited and answered anew, memory used, the list of chats; also on a phone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .openai_server import OpenAIServer
+from .own_site import Site, site
+from .projects.test_lost_answers import Browser as Reader
+from .projects.test_lost_answers import free_port, serve
+from .test_browser import LOOKS, browser, hindrances, log_in, tab_to
+
+pytestmark = pytest.mark.own_servers
+
+#: A project with memory of what Ann said, and two chats of Bob's: one of three turns, and one in Hebrew.
+TOLD = """
+from django.contrib.auth.models import User
+from memorybank import services
+from memorybank.models import Chat
+from projects.models import Conversation, Membership, Project, Tenant
+tenant = Tenant.objects.create(slug="acme", name="Acme")
+bob = User.objects.create_user("bob", password="demo")
+Membership.objects.create(tenant=tenant, user=bob)
+bank = Project.objects.open(tenant, "apollo", "Apollo").bank
+services.enable(bank, actor="bob", disclosure_accepted=True)
+said = [
+    ("hers", "ann", "The harbour crane will be painted signal orange before spring.", ""),
+    ("ropes", "bob", "Which ropes does the crane need?", "The harbour ropes"),
+    ("ropes", "bob", "And how many of them?", ""),
+    ("ropes", "bob", "Who pays for all that?", ""),
+    ("hebrew", "bob", "הפגישה הבאה ביום שלישי!", "הפגישה הבאה ביום שלישי!"),
+]
+for key, author, question, title in said:
+    services.record(bank, chat_key=key, author=author, question=question, answer="Noted.", title=title)
+    if author == "bob":
+        Conversation.objects.get_or_create(chat=Chat.objects.get(key=key), owner=bob)
+services.summarise_now(bank, chat_key="hers")
+"""
+ROPES = "/p/acme/apollo/chats/ropes/"
+HEBREW = "/p/acme/apollo/chats/hebrew/"
+
+
+@dataclass
+class Served:
+    """A site that answers."""
+
+    base: str
+    model: OpenAIServer
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The data, made once."""
+    with site(tmp_path_factory.mktemp("chat"), DEBUG="true", LLM_MAX_RETRIES="0", LLM_MODEL="harbour") as made:
+        done = made.manage("shell", "--verbosity", "0", "-c", TOLD)
+        assert done.code == 0, done.err
+        yield made
+
+
+@pytest.fixture(scope="module")
+def served(told: Site) -> Iterator[Served]:
+    """Its model says how often it was asked."""
+    with OpenAIServer() as model:
+        model.answer = lambda messages: f"Answer number {model.calls}: **hall 9**."
+        address = f"http://127.0.0.1:{free_port()}"
+        serve(told, Reader(address), model)
+        yield Served(address, model)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+def opened(chromium: Browser, served: Served, path: str, look: str = "desk", *, script: bool = True) -> Page:
+    """A page that Bob looks at."""
+    page = log_in(chromium.new_context(base_url=served.base, java_script_enabled=script, **LOOKS[look]), "bob")
+    page.goto(path)
+    return page
+
+
+def questions(page: Page) -> list[str]:
+    return page.locator("#turns .mine .text").all_inner_texts()
+
+
+def test_a_message_is_edited_where_it_stands_by_keyboard_alone(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, ROPES)
+    before = questions(page)
+    tab_to(page, ".turn:nth-of-type(2) a.edit")
+    page.keyboard.press("Enter")
+    box = page.get_by_role("textbox", name="It says from now on")
+    expect(box).to_be_focused()
+    expect(page.get_by_text("This replaces the message, its answer, and 1 later turn.")).to_be_visible()
+    assert hindrances(page) == []
+    page.keyboard.press("Escape")
+    expect(page.locator(".turn:nth-of-type(2) a.edit")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(box).to_be_focused()
+    box.press("Control+A")
+    page.keyboard.type("And how long are they?")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#turns .theirs").last).to_contain_text("hall 9")
+    assert questions(page) == [before[0], "And how long are they?"]
+    page.context.close()
+
+
+def test_another_answer_takes_the_place_of_the_one_before(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, ROPES)
+    before, said = questions(page), page.locator("#turns .theirs").last.inner_text()
+    page.get_by_role("button", name="Regenerate").click()
+    expect(page.locator("#turns .theirs").last).not_to_have_text(said)
+    expect(page.locator("#turns .theirs").last).to_contain_text("Answer number")
+    assert questions(page) == before
+    page.context.close()
+
+
+def test_the_memory_of_an_answer_is_shown_where_it_stands(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, HEBREW)
+    page.get_by_role("textbox", name="Message").fill("Which colour has the crane?")
+    page.get_by_role("button", name="Send", exact=True).click()
+    link = page.get_by_role("link", name="Memory used").last  # it comes with the answer, without the page being loaded
+    link.click()
+    used = page.get_by_role("region", name="Memory used")
+    expect(used).to_contain_text("signal orange")
+    assert hindrances(page) == []
+    link.click()
+    expect(used).to_have_count(0)
+    page.context.close()
+
+
+def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, HEBREW, "phone, dark", script=False)
+    chats = page.get_by_role("navigation", name="Your chats")
+    expect(chats).to_be_hidden()
+    page.get_by_role("button", name="Chats", exact=True).click()
+    expect(chats.locator("[aria-current]")).to_contain_text("הפגישה")
+    chats.get_by_role("searchbox").fill("harbour")
+    chats.get_by_role("button", name="Search").click()
+    page.get_by_role("button", name="Chats", exact=True).click()
+    expect(chats.get_by_role("listitem")).to_have_count(1)
+    chats.get_by_role("link", name="The harbour ropes").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("The harbour ropes")
+    page.get_by_role("link", name="Edit").first.click()
+    expect(page.get_by_role("textbox", name="It says from now on")).to_have_value("Which ropes does the crane need?")
+    page.context.close()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_it_hinders_nobody_from_right_to_left_either(chromium: Browser, served: Served, look: str) -> None:
+    page = opened(chromium, served, HEBREW, look)
+    assert hindrances(page) == []
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    assert hindrances(page) == []
+    page.get_by_role("link", name="Edit").first.click()
+    box = page.get_by_role("textbox", name="It says from now on")
+    expect(box).to_be_focused()
+    assert box.evaluate("box => getComputedStyle(box).direction") == "rtl"
+    page.context.close()
