@@ -14,6 +14,7 @@ NAMES = (
     "rendering",
     "replacing",
     "chunking",
+    "compacting",
     "stability",
     "replay_calls",
     "worker_memory",

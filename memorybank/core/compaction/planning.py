@@ -12,6 +12,8 @@ SHARES = (0, 10, 20, 50, 100)
 #: Tokens; fewer of somebody's own words tell nothing.
 FEWEST = 40
 LEFT_OUT = "[…]"
+#: Tokens of a result that are kept where it is left out: its ends say what it was, and how it ended.
+STUB = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,10 @@ def tail(sizes: Sequence[int], budget: Budget) -> int:
 
 
 def thinned(turns: Sequence[Turn], room: int, encoding: str) -> list[Turn]:
-    """The turns with as few of the tools' results left out as make them fit ``room`` tokens, if any number does.
+    """The turns with as few of the tools' results left out but for their ends as make them fit ``room`` tokens.
 
-    Those in the middle go first: how work began and where it is now are worth most. What else was said stays.
+    If no number does, all are. Those in the middle go first: how work began and where it is now are worth most. What
+    else was said stays.
     """
     places = [
         (at, number)
@@ -81,13 +84,16 @@ def thinned(turns: Sequence[Turn], room: int, encoding: str) -> list[Turn]:
     gone: set[tuple[int, int]] = set()
     for share in SHARES:
         gone = set(outwards[: len(outwards) * share // 100])
-        if total - sum(sizes[place] for place in gone) <= room:
+        if total - sum(max(0, sizes[place] - STUB) for place in gone) <= room:
             break
-    return [replace(turn, utterances=_without(at, turn.utterances, gone)) for at, turn in enumerate(turns)]
+    return [replace(turn, utterances=_without(at, turn.utterances, gone, encoding)) for at, turn in enumerate(turns)]
 
 
-def _without(at: int, said: Sequence[Utterance], gone: set[tuple[int, int]]) -> tuple[Utterance, ...]:
-    return tuple(replace(each, text=LEFT_OUT) if (at, number) in gone else each for number, each in enumerate(said))
+def _without(at: int, said: Sequence[Utterance], gone: set[tuple[int, int]], encoding: str) -> tuple[Utterance, ...]:
+    return tuple(
+        replace(each, text=cut(each.text, STUB, encoding)) if (at, number) in gone else each
+        for number, each in enumerate(said)
+    )
 
 
 def own_words(newest_first: Iterable[Turn], room: int, encoding: str) -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memorybank.core.compaction import extracts
 from memorybank.core.compaction.notes import SECTIONS, Note, by_section, fitted, parse, proved
-from memorybank.core.compaction.planning import LEFT_OUT, Budget, cut, own_words, tail, thinned
+from memorybank.core.compaction.planning import LEFT_OUT, STUB, Budget, cut, own_words, tail, thinned
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import tokens
 
@@ -51,23 +51,28 @@ class TestPlanning:
         assert kept in (len(sizes), budget.turns) or sum(one_more) > budget.kept
 
     def test_tool_output_goes_from_the_middle_outwards_and_only_as_much_as_must(self) -> None:
-        made = [turn(("user", "hi"), ("tool", "word " * 100), number=number) for number in range(10)]
-        assert thinned(made, 2_000, ENCODING) == made
+        made = [
+            turn(("user", "hi"), ("tool", "first " + "word " * 196 + "last"), number=number) for number in range(10)
+        ]
+        assert thinned(made, 3_000, ENCODING) == made
 
         def gone(room: int) -> list[int]:
-            return [each.id for each in thinned(made, room, ENCODING) if each.utterances[1].text == LEFT_OUT]
+            return [each.id for each in thinned(made, room, ENCODING) if LEFT_OUT in each.utterances[1].text]
 
-        assert gone(950) == [4]
-        assert gone(850) == [4, 5]
-        assert gone(600) == [2, 3, 4, 5, 6]
+        assert gone(1_900) == [4]
+        assert gone(1_750) == [4, 5]
+        assert gone(1_300) == [2, 3, 4, 5, 6]
         assert gone(10) == list(range(10))
+        left = thinned(made, 10, ENCODING)[0].utterances[1].text
+        assert left.startswith("first word") and left.endswith("word last") and tokens.count(left) <= STUB
 
     @given(turns, st.integers(0, 200))
     def test_thinning_touches_nothing_but_results_of_tools(self, made: list[Turn], room: int) -> None:
         thin = thinned(made, room, ENCODING)
         for before, after in zip(made, thin, strict=True):
             for said, left in zip(before.utterances, after.utterances, strict=True):
-                assert left == said or (said.role == "tool" and said.speaker != "call" and left.text == LEFT_OUT)
+                result = said.role == "tool" and said.speaker != "call"
+                assert left == said or (result and left.text == cut(said.text, STUB, ENCODING))
         assert size(made) > room or thin == made
 
     @given(turns, st.integers(0, 120))

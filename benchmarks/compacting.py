@@ -1,0 +1,94 @@
+"""A chat of 100,000 tokens made short: its parts at the same time, and a percentage that never goes back.
+
+Against a model that takes two seconds for every call, with a concurrency of 4 and of 1, one after the other. The model notes
+what is marked in what it is shown, and nothing it was not shown. The server runs in the same process, so its work counts as
+ours. What is not waiting for the model is reading the chat, mostly masking it, whatever the concurrency.
+"""
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from memorybank import services
+from memorybank.compacting.progress import Progress
+from memorybank.models import Checkpoint
+from tests import long_chats
+from tests.openai_server import OpenAIServer
+
+from . import scratch, seeding
+from .measuring import Measurement, seconds, show
+
+TOKENS, WINDOW, DELAY, CONCURRENCY = 100_000, 32_000, 2.0, 4
+
+
+class Counting(OpenAIServer):
+    """Knows how many calls were under way at once, at most."""
+
+    def __init__(self) -> None:
+        super().__init__(delay=DELAY, keep=500)
+        self.answer = self._noted
+        self.under_way = self.most = 0
+        self._counting = threading.Lock()
+
+    def record(self, body: dict[str, Any], key: str) -> None:
+        super().record(body, key)
+        with self._counting:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+
+    def _noted(self, messages: list[dict[str, Any]]) -> str:
+        with self._counting:
+            self.under_way -= 1
+        return long_chats.model(messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One compaction."""
+
+    seconds: float
+    cpu: float
+    calls: int
+    most: int
+    steps: list[Progress]
+    made: Checkpoint
+
+
+def measure() -> list[Measurement]:
+    """The same chat, its parts one at a time and together."""
+    in_turn, together = _compact(1), _compact(CONCURRENCY)
+    percents = [step.percent for step in together.steps]
+    stages = " ".join(dict.fromkeys(step.stage for step in together.steps))
+    known = sum(answer in together.made.text for *_, answer in long_chats.PLANTED)
+    return [
+        Measurement("tokens before", f"{together.made.tokens_before:,}", "≈ 100,000"),
+        Measurement("tokens after", f"{together.made.tokens_after:,}", f"≤ {WINDOW // 2:,}"),
+        Measurement("what was planted and is known", f"{known} of {len(long_chats.PLANTED)}", "all"),
+        Measurement("calls", f"{together.calls}"),
+        Measurement("calls at the same time, at most", f"{together.most}", f"≤ {CONCURRENCY}"),
+        Measurement("one call at a time, s", f"{in_turn.seconds:.1f}"),
+        Measurement(f"{CONCURRENCY} at a time, s", f"{together.seconds:.1f}"),
+        Measurement("processor time of our own, s", f"{together.cpu:.1f}"),
+        Measurement("stages", stages),
+        Measurement("percent", " ".join(map(str, percents))),
+        Measurement("percent goes back", "yes" if percents != sorted(percents) else "no", "no"),
+    ]
+
+
+def _compact(concurrency: int) -> Run:
+    with Counting() as server:
+        options = {"LLMS": {"chat": scratch.model(server.base_url)["summary"]}, "CONCURRENCY": concurrency}
+        with scratch.database(**options):
+            bank, steps, made = seeding.bank(), list[Progress](), list[Checkpoint]()
+            services.record_many(bank, [*long_chats.turns(TOKENS), *long_chats.turns(2_000, chat="first")])
+            services.compact_chat(bank, chat_key="first", window=4_000)  # loads the rules and the client
+            server.calls, cpu = 0, time.process_time()
+            spent = seconds(
+                lambda: made.append(services.compact_chat(bank, chat_key="long", window=WINDOW, progress=steps.append))
+            )
+            return Run(spent, time.process_time() - cpu, server.calls, server.most, steps, made[0])
+
+
+if __name__ == "__main__":
+    show(__doc__.splitlines()[0], measure())
