@@ -1,5 +1,6 @@
 """nginx as deploy/nginx.conf has it, before a served site: HTTPS, addresses, and answers that come as they are made."""
 
+import json
 import socket
 import ssl
 import subprocess
@@ -12,14 +13,20 @@ from pathlib import Path
 import pytest
 
 from .commands import PATIENCE, ROOT
+from .gateway_site import PROJECTS, Gateway, free_port, gateway
 from .own_site import kill, wait_until
 from .requirements import needs_nginx
-from .served import OURS, Served, free_port, served
 
 pytestmark = pytest.mark.own_servers
 
 NAME = "memory.example.com"
-PRODUCTION = {"DEBUG": "false", "HTTPS": "true", "ALLOWED_HOSTS": NAME, "CSRF_TRUSTED_ORIGINS": f"https://{NAME}"}
+PRODUCTION = {
+    "SECRET_KEY": "of-this-test",
+    "DEBUG": "false",
+    "HTTPS": "true",
+    "ALLOWED_HOSTS": NAME,
+    "CSRF_TRUSTED_ORIGINS": f"https://{NAME}",
+}
 #: All that the shipped file expects around it, and where somebody who is not root may write.
 AROUND = """
 daemon off;
@@ -54,13 +61,13 @@ def certificate(folder: Path) -> None:
 
 
 @contextmanager
-def proxied(programs: Served, folder: Path) -> Iterator[int]:
+def proxied(programs: Gateway, folder: Path) -> Iterator[int]:
     """nginx before the site; the port at which it speaks HTTPS."""
     nginx, port = needs_nginx(), free_port()
     folder.mkdir()
     certificate(folder)
     shipped = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
-    here = {"443 ssl": f"127.0.0.1:{port} ssl", "127.0.0.1:8000": programs.base.removeprefix("http://")}
+    here = {"443 ssl": f"127.0.0.1:{port} ssl", "127.0.0.1:8000": programs.address.removeprefix("http://")}
     for there, here_ in {**here, f"/etc/ssl/{NAME}": str(folder)}.items():
         assert there in shipped
         shipped = shipped.replace(there, here_)
@@ -95,14 +102,37 @@ def asked(port: int, method: str, path: str, body: str | None = None, **headers:
             yield answer
 
 
-def test_it_passes_on_what_it_should_and_knows_of_https(tmp_path: Path) -> None:
-    with served(tmp_path, **PRODUCTION) as programs, proxied(programs, tmp_path / "nginx") as port:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    with gateway(tmp_path_factory.mktemp("site"), **PRODUCTION) as found:
+        yield found
+
+
+def test_it_passes_on_what_it_should_and_knows_of_https(programs: Gateway, tmp_path: Path) -> None:
+    with proxied(programs, tmp_path / "nginx") as port:
         for path, status in (("/healthz", 200), ("/metrics", 404)):
             with asked(port, "GET", path) as answer:
                 assert answer.status == status
         with asked(port, "GET", "/login/") as page:  # and is sent to no other address
             assert (page.status, "Secure" in page.headers["Set-Cookie"]) == (200, True)
         said = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
-        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        with asked(port, "POST", "/mcp", said, Authorization=f"Bearer {programs.keys[OURS]}", **headers) as answer:
+        with asked(port, "POST", "/mcp", said, **program(programs)) as answer:
             assert (answer.status, b"project_memory" in answer.read()) == (200, True)
+
+
+def test_an_answer_comes_as_it_is_made_and_who_goes_away_ends_it(programs: Gateway, tmp_path: Path) -> None:
+    upstream = programs.upstream
+    upstream.pace = PATIENCE  # the second piece never comes, so whoever waits for it waits for ever
+    body = json.dumps({"model": "small", "stream": True, "messages": [{"role": "user", "content": "Slowly, please."}]})
+    with proxied(programs, tmp_path / "nginx") as port:
+        with asked(port, "POST", "/v1/chat/completions", body, **program(programs)) as answer:
+            assert (answer.status, answer.headers["X-Accel-Buffering"]) == (200, None)  # it is for nginx alone
+            assert answer.readline().startswith(b"data: {")
+            assert upstream.gone == 0
+        wait_until(lambda: upstream.gone == 1, "told that the client has gone", programs.site)
+
+
+def program(programs: Gateway) -> dict[str, str]:
+    """What a program says of itself."""
+    kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    return {"Authorization": f"Bearer {programs.key(PROJECTS[0])}", **kinds}
