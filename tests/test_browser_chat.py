@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from .commands import PATIENCE
 from .openai_server import OpenAIServer
 from .own_site import Site, site
 from .projects.test_lost_answers import Browser as Reader
@@ -71,6 +72,7 @@ def served(told: Site) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE * 1000)  # a busy machine may take longer than five seconds for an answer
     with browser() as opened:
         yield opened
 
