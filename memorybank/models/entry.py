@@ -7,10 +7,12 @@ becoming their parent; nothing is deleted by rolling up. Entries without a paren
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
+from datetime import date, datetime
 from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Max, Min, Q, Sum
+from django.db.models.functions import Coalesce, Least
 
 from memorybank.core.periods import Granularity
 
@@ -32,6 +34,15 @@ class EntryQuerySet(models.QuerySet["Entry"]):
     def live(self) -> EntryQuerySet:
         """The frontier: entries that no digest has absorbed."""
         return self.filter(parent=None)
+
+    def frontier(self) -> list[tuple[int, str, date, datetime, int]]:
+        """Of each live entry its id, granularity, period, newest turn, and the tokens of what it tells.
+
+        What a model noted and what was said of it count once.
+        """
+        noted, said = (Coalesce(Sum("facts__tokens", filter=Q(facts__detail=detail)), 0) for detail in (False, True))
+        sized = self.live().annotate(size=F("tokens") - Least(noted, said))
+        return list(sized.values_list("pk", "granularity", "period_start", "last_at", "size"))
 
     def leaves(self) -> EntryQuerySet:
         """Conversation entries."""

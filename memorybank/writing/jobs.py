@@ -8,7 +8,7 @@ from datetime import datetime
 from math import ceil
 
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import F
 from django.utils.translation import gettext as _
 
 from memorybank import conf
@@ -77,7 +77,7 @@ def _left(job: Job) -> int:
         case Kind.REBUILD:
             return job.bank.entries.digests().filter(stale=True).count()
         case Kind.COMPRESS:
-            live = job.bank.entries.live().aggregate(tokens=Sum("tokens"))["tokens"] or 0
+            live = sum(size for *_, size in job.bank.entries.all().frontier())
             return max(0, ceil(live - job.bank.max_tokens * conf.current().pressure))
         case _:
             return Chat.objects.filter(bank=job.bank, due_at=job.asked_at).count()

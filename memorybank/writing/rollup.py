@@ -65,7 +65,7 @@ def compress(bank_id: int, *, now: datetime) -> int:
 
 
 def _frontier(bank: Bank) -> list[Node]:
-    rows = bank.entries.live().values_list("pk", "granularity", "period_start", "last_at", "tokens")
+    rows = bank.entries.all().frontier()
     return [Node(pk, Granularity(rung), start, last, size) for pk, rung, start, last, size in rows]
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memorybank.core.packing.assembly import FENCE
 from memorybank.core.packing.block import HEADER, pack
+from memorybank.core.packing.items import concepts
 from memorybank.core.packing.layout import Sheet
 from memorybank.core.packing.listing import listed
 from memorybank.core.packing.pool import Pool
@@ -286,6 +287,13 @@ def test_what_a_model_noted_of_a_turn_and_what_was_said_there_are_not_both_shown
     room = tokens.count(HEADER) + 40
     assert "roof" in pack([said, noted, other], room).text
     assert "roof" not in pack([said, noted._replace(turns=frozenset({9})), other], room).text
+
+
+def test_a_model_that_says_what_day_a_line_is_of_tells_no_more_than_its_heading() -> None:
+    noted = fact(1, text="On 5 January 2026 Ben baked bread.", detail=False)
+    other = noted._replace(text="On 9 August 2026 Ben baked bread.")
+    by_heading, by_line = (Pool([each], "o200k_base").item(0).concepts for each in (noted, other))
+    assert set(by_line) - set(by_heading) == {"9", *concepts("August")}
 
 
 def test_it_does_not_repeat_what_a_digest_says() -> None:

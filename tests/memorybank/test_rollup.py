@@ -16,6 +16,7 @@ from .factories import (
     DAY,
     HOUR,
     MONDAY,
+    add_fact,
     add_leaf,
     block_of,
     day_of_leaves,
@@ -58,6 +59,16 @@ def test_nothing_rolls_up_while_memory_fits_the_budget_and_a_quarter(model: Scri
     assert Entry.objects.count() == 20
     assert compress(bank, MONDAY + 90 * DAY) == 0
     assert (digests(), model.history) == ([], [])
+
+
+def test_what_a_model_noted_of_what_is_kept_anyway_puts_no_pressure_on_memory() -> None:
+    bank = make_bank(max_tokens=200)
+    leaves = day_of_leaves(bank, 0)
+    Fact.objects.update(detail=True)
+    for leaf in leaves:
+        noted = add_fact(leaf, sentence(1000 + leaf.pk), position=9)
+        Entry.objects.filter(pk=leaf.pk).update(tokens=leaf.tokens + noted.tokens)
+    assert {pk: size for pk, *_, size in bank.entries.all().frontier()} == {leaf.pk: leaf.tokens for leaf in leaves}
 
 
 def test_a_day_is_not_digested_just_before_the_last_of_its_chats_is_summarised(model: ScriptedLLM) -> None:

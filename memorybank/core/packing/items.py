@@ -37,9 +37,10 @@ class Item(Generic[S]):
         return self._key
 
 
-def concepts(text: str) -> tuple[str, ...]:
-    """What the text is about: its content words."""
-    return tuple(dict.fromkeys(terms(text))) or (text,)
+def concepts(text: str, *, but: str = "") -> tuple[str, ...]:
+    """What the text is about: its content words, without those of ``but``."""
+    known = set(terms(but))
+    return tuple(dict.fromkeys(word for word in terms(text) if word not in known)) or (text,)
 
 
 def dedup_key(speaker: str, text: str) -> tuple[str, ...]:

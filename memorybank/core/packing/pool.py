@@ -79,9 +79,11 @@ class Pool:
     def item(self, place: int) -> Item[Candidate]:
         """The candidate as it would be shown."""
         if place not in self._worded:
-            text = as_line(self.facts[place].text, self.names)
-            near_its_date = shortened(text, self.facts[place].label)
-            self._worded[place] = (text, tokens.count(near_its_date, self.encoding) + 1, concepts(text))
+            fact = self.facts[place]
+            text = as_line(fact.text, self.names)
+            cost = tokens.count(shortened(text, fact.label), self.encoding) + 1
+            # A model says of what day every line is: that its heading tells.
+            self._worded[place] = (text, cost, concepts(text, but="" if fact.detail else fact.label))
         text, cost, about = self._worded[place]
         return Item(self.facts[place], text, cost, self.ids(place), about)
 
