@@ -171,6 +171,7 @@ class GermanPagesTest(Everything):
         self.assertIn("Alle Mitglieder dieses Projekts bekommen Antworten mit Notizen", page)
 
     def test_what_somebody_chose_goes_before_what_her_browser_asks_for(self) -> None:
+        self.client.logout()
         self.client.post(reverse("language"), {"language": "de", "next": "/login/"})
         self.assertContains(self.client.get("/login/", headers={"accept-language": "en"}), "Anmelden")
 
