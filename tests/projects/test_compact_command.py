@@ -110,7 +110,7 @@ class TestTheCommand(LongChat):
     def test_a_compacted_chat_opens_in_few_queries(self) -> None:
         scripted().enqueue(GOOD)
         compacting.compact(self.apollo, self.chat)
-        with self.assertNumQueries(9):
+        with self.assertNumQueries(11):
             self.page()
 
 
