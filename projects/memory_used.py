@@ -37,9 +37,9 @@ def used_page(request: MemberRequest, tenant: str, project: str, key: str, turn:
     output = get_object_or_404(conversation.chat.outputs.select_related("given_with"), pk=turn)
     given = getattr(output, "given_with", None) or GivenWith(memory_version=0, memory_tokens=0, prompt_tokens=0)
     told, recalled = _told(found, given, request.user), _recalled(found, given, request.user)
+    gone = len(given.lines) + len(given.recalled) - len(told) - len(recalled)
     shown = {"project": found, "chat": conversation.chat, "turn": output, "given": given}
-    shown |= {"told": told, "recalled": recalled, "gone": len(given.lines) + len(given.recalled)}
-    shown["gone"] -= len(told) + len(recalled)
+    shown |= {"told": told, "recalled": recalled, "gone": gone}
     return render(request, "projects/memory_used.html", shown)
 
 
