@@ -140,6 +140,6 @@ def test_its_numbers_are_those_of_the_code(name: str) -> None:
 
 
 def test_it_names_the_tabs_and_the_buttons_as_they_are() -> None:
-    assert f"tabs: {', '.join(dict.fromkeys(['Settings', 'Memory', *UNDER.values()]))}." in WORDS
+    assert f"tabs: {', '.join(dict.fromkeys(['Settings', 'Memory', *map(str, UNDER.values())]))}." in WORDS
     for kind in Job.Kind:
         assert f"**{kind.label.lower()}**" in WORDS
