@@ -1,6 +1,9 @@
 """The ASGI entry point: `uvicorn config.asgi:application`."""
 
+import asyncio
 import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from django.core.asgi import get_asgi_application
 
@@ -8,4 +11,30 @@ from config.serving import refuse_without_key
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 refuse_without_key()
-application = get_asgi_application()
+pages = get_asgi_application()
+
+from projects import making  # noqa: E402  (its models need Django to be set up)
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+#: Seconds for which answers that nobody listens to may go on when the server ends; it has waited for the others.
+GRACE_SECONDS = 10.0
+
+
+async def application(scope: Message, receive: Receive, send: Send) -> None:
+    """Django's pages; and when the server ends, no message is left as if somebody were still answering it."""
+    if scope["type"] == "lifespan":
+        await _live(receive, send)
+    else:
+        await pages(scope, receive, send)
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        happens = (await receive())["type"]
+        if happens == "lifespan.shutdown":
+            await asyncio.to_thread(making.hand_back, GRACE_SECONDS)
+        await send({"type": f"{happens}.complete"})
+        if happens == "lifespan.shutdown":
+            return

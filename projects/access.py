@@ -45,6 +45,8 @@ NEEDED = {
     "new-chat": Role.MEMBER,
     "messages": Role.MEMBER,
     "compaction": Role.MEMBER,
+    "answer-stream": Role.MEMBER,
+    "stop-answer": Role.MEMBER,
     "retry-message": Role.MEMBER,
     "retry": Role.MEMBER,
     "remember": Role.MEMBER,

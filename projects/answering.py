@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from uuid import uuid4
@@ -11,14 +11,14 @@ from uuid import uuid4
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, blurred
-from memorybank.models import Bank, Chat, Checkpoint, LLMCall, Output, ledgered
+from memorybank.models import Bank, Chat, Checkpoint, Output
 
-from . import compacting
+from . import calling, compacting
+from .calling import Hear, Stopped, unheard
 from .chat import Exchange, Prompt, assemble
 from .models import Conversation, GivenWith, Project
 from .titles import title_of
@@ -36,6 +36,16 @@ class Reply:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A message that is recorded, and the prompt for its answer. It is answered already if its output is ok."""
+
+    project: Project
+    chat: Chat
+    prompt: Prompt
+    output: Output
+
+
 def begin(project: Project, owner: User, *, private: bool = False) -> Conversation:
     """A new chat of ``owner``; one like it that she began and never wrote in is taken up again."""
     unused = Conversation.objects.of(owner, project).filter(chat__last_output_at=None, chat__private=private)
@@ -49,7 +59,19 @@ def begin(project: Project, owner: User, *, private: bool = False) -> Conversati
 def reply(
     project: Project, chat: Chat, message: str, author: str, key: str = "", replaces: Collection[int] = ()
 ) -> Reply:
-    """Answer ``message`` with the project's memory. No transaction spans the model call.
+    """Have ``message`` answered, and wait for it. Raises what :func:`ask` raises."""
+    return answer(ask(project, chat, message, author, key, replaces))
+
+
+def retry(project: Project, chat: Chat, output: Output) -> Reply:
+    """Have the message of ``output`` answered after all, and wait for it. Raises what :func:`ask_again` raises."""
+    return answer(ask_again(project, chat, output))
+
+
+def ask(
+    project: Project, chat: Chat, message: str, author: str, key: str = "", replaces: Collection[int] = ()
+) -> Asked:
+    """Record ``message``, and with what it is to be answered: the project's memory beside it.
 
     The message is recorded before the model is asked, so whatever happens then it is in the chat. When
     the model fails, it is recorded as not answered, and memory leaves it out. Without a chat model it is
@@ -60,9 +82,9 @@ def reply(
     """
     known = chat.outputs.filter(key=key, question=message).first() if key else None
     if known and known.status == Output.Status.OK:
-        return Reply(prompt_for(project, chat, message, before=known), known, known.answer or None)
+        return Asked(project, chat, prompt_for(project, chat, message, before=known), known)
     if known:
-        return retry(project, chat, known)
+        return ask_again(project, chat, known)
     prompt, model = prompt_for(project, chat, message, keep=True, without=replaces), llm.get("chat")
     taken = chat.outputs.filter(key=key).exists()  # by another message: the key is of no use
     asked = services.record(
@@ -75,16 +97,52 @@ def reply(
         title="" if model else title_of(message),
         replaces=sorted(replaces),
     )
-    return _ask(project, chat, model, prompt, asked)
+    return Asked(project, chat, prompt, asked if model else _completed(project.bank, prompt, asked))
 
 
-def retry(project: Project, chat: Chat, output: Output) -> Reply:
-    """Ask the message of ``output`` again; it is there once. :class:`InvalidInput` if it has been answered meanwhile.
+def ask_again(project: Project, chat: Chat, output: Output) -> Asked:
+    """The message of ``output`` once more; it is there once. :class:`InvalidInput` if it has been answered meanwhile.
 
     Its prompt is that of a new message: the answer will stand where it is given, after all that is answered now.
     """
     prompt = prompt_for(project, chat, output.question, keep=True, without=output.replaces)
-    return _ask(project, chat, llm.get("chat"), prompt, services.ask_again(project.bank, output.pk))
+    asked = services.ask_again(project.bank, output.pk)
+    return Asked(project, chat, prompt, asked if llm.get("chat") else _completed(project.bank, prompt, asked))
+
+
+def answer(asked: Asked, hear: Hear = unheard) -> Reply:
+    """Have it answered, unless it is. No transaction spans the model's call; ``hear`` gets the pieces as they come.
+
+    The message is completed whatever happens, unless the process is killed. Where ``hear`` raises :class:`Stopped`,
+    what it got is the answer.
+    """
+    bank, model, output = asked.project.bank, llm.get("chat"), asked.output
+    if output.status == Output.Status.OK or model is None:
+        return Reply(asked.prompt, output, output.answer or None)
+    try:
+        with _completing_in_any_case(bank, output):
+            prompt, completion = _fitted_and_answered(asked, model, hear)
+    except LLMError as error:
+        # Nothing is recorded of a prompt's cost unless the model has answered: a failure is in the ledger alone.
+        logger.warning("output %s: the model of chats gave no answer: %s", output.pk, type(error).__name__)
+        output = services.complete(bank, output, status=Output.Status.ERROR, error=str(error))
+        return Reply(asked.prompt, output, error=str(error))
+    except Stopped as stop:
+        output = stopped(asked, stop.completion)
+        return Reply(asked.prompt, output, answer=output.answer or None)
+    output = _completed(bank, prompt, output, completion)
+    return Reply(prompt, output, answer=output.answer)
+
+
+def stopped(asked: Asked, had: llm.Completion) -> Output:
+    """What becomes of a message whose answer was stopped: what people read of it is the answer.
+
+    "…" says to people, to the model and to memory that it was to go on. With nothing to read it is unanswered.
+    """
+    if not had.text:
+        return services.complete(asked.project.bank, asked.output, status=Output.Status.STOPPED)
+    kept = replace(had, text=f"{had.text} …")
+    return _completed(asked.project.bank, asked.prompt, asked.output, kept, stopped=True)
 
 
 def formatted(answer: str) -> SafeString:
@@ -135,48 +193,21 @@ def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[
         yield Exchange(output.question, output.answer, services.tools_said(output.messages))
 
 
-def _ask(project: Project, chat: Chat, model: llm.LLM | None, prompt: Prompt, asked: Output) -> Reply:
-    """Have a recorded message answered, and complete it whatever happens, unless the process is killed."""
-    bank = project.bank
-    if model is None:
-        return Reply(prompt, _completed(bank, prompt, asked))
-    try:
-        with _completing_in_any_case(bank, asked):
-            prompt, completion = _fitted_and_answered(project, chat, model, prompt, asked)
-    except LLMError as error:
-        # Nothing is recorded of a prompt's cost unless the model has answered: a failure is in the ledger alone.
-        logger.warning("output %s: the model of chats gave no answer: %s", asked.pk, type(error).__name__)
-        output = services.complete(bank, asked, status=Output.Status.ERROR, error=str(error))
-        return Reply(prompt, output, error=str(error))
-    output = _completed(bank, prompt, asked, completion)
-    return Reply(prompt, output, answer=output.answer)
-
-
-def _fitted_and_answered(
-    project: Project, chat: Chat, model: llm.LLM, prompt: Prompt, asked: Output
-) -> tuple[Prompt, llm.Completion]:
+def _fitted_and_answered(asked: Asked, model: llm.LLM, hear: Hear) -> tuple[Prompt, llm.Completion]:
     """The answer, and the prompt that it was given to: of a shortened chat, if the model cannot read all of it.
 
     If the model says that even so it is too long, the chat is shortened once more, harder, and the model asked again.
     """
-    again = partial(prompt_for, project, chat, asked.question, without=asked.replaces)
-    prompt = compacting.fitting(project, chat, prompt, again, patience())
+    project, chat, output = asked.project, asked.chat, asked.output
+    again = partial(prompt_for, project, chat, output.question, without=output.replaces)
+    prompt = compacting.fitting(project, chat, asked.prompt, again, patience())
     try:
-        return prompt, _answered(project.bank, model, prompt)
+        return prompt, calling.call(project.bank, model, prompt, hear)
     except LLMTooLong:
         shorter = compacting.shortened(project, chat, again, harder=True)
         if shorter is None:
             raise
-        return shorter, _answered(project.bank, model, shorter)
-
-
-def _answered(bank: Bank, model: llm.LLM, prompt: Prompt) -> llm.Completion:
-    """One call of the model, on the ledger."""
-    with ledgered(bank.pk, LLMCall.Purpose.CHAT, model.model, timezone.now(), keep=LLMCall.save) as call:
-        completion = model.complete(prompt.messages)
-        call.model = completion.model[:200]
-        call.charge(completion)
-    return completion
+        return shorter, calling.call(project.bank, model, shorter, hear)
 
 
 @contextmanager
@@ -184,7 +215,7 @@ def _completing_in_any_case(bank: Bank, asked: Output) -> Iterator[None]:
     """What is no :class:`LLMError` still ends the attempt: a fault of ours, or the server being stopped."""
     try:
         yield
-    except LLMError:
+    except (LLMError, Stopped):
         raise
     except Exception as error:
         with suppress(InvalidInput):
@@ -197,7 +228,9 @@ def _completing_in_any_case(bank: Bank, asked: Output) -> Iterator[None]:
         raise
 
 
-def _completed(bank: Bank, prompt: Prompt, asked: Output, completion: llm.Completion | None = None) -> Output:
+def _completed(
+    bank: Bank, prompt: Prompt, asked: Output, completion: llm.Completion | None = None, *, stopped: bool = False
+) -> Output:
     """The message as it stands now, with what it was given with; if another attempt was first, with that answer."""
     answer = completion.text if completion else ""
     with transaction.atomic():
@@ -213,6 +246,7 @@ def _completed(bank: Bank, prompt: Prompt, asked: Output, completion: llm.Comple
                 "recalled": [[*line.citations, line.place] for line in prompt.memory.recalled.lines],
                 "prompt_tokens": completion.prompt_tokens if completion else prompt.tokens,
                 "answer_tokens": completion.completion_tokens if completion else 0,
+                "stopped": stopped,
             },
         )
     if completion and output.answer != answer:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Checkpoint
 
-from . import access, answering, compact_command, compacting, failures
+from . import access, answering, compact_command, compacting, failures, making, turns_shown
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Project, Role
 from .turn_numbers import TurnNumber
@@ -48,7 +48,9 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
     """``{"message": …}`` in; the answer, the exact prompt and its counts out. ``answer`` is null without a model.
 
     A ``"key"`` (32 hexadecimal digits) makes sending the same message again the same message. ``/compact`` in place
-    of a message has the chat shortened, beside the request (202); :func:`compaction` tells how far it is.
+    of a message has the chat shortened, beside the request (202); :func:`compaction` tells how far it is. Who would
+    rather not wait for an answer says ``Prefer: respond-async`` (RFC 7240) and gets, with 202, the turn as HTML, which
+    says where the answer is streamed.
     """
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     form = MessageForm(_message_in(request.body))
@@ -58,8 +60,8 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
     if (focus := compact_command.focus_in(message)) is not None:
         compact_command.begin(found, conversation.chat, focus)
         return JsonResponse({"compaction": compact_command.how_far(found, conversation.chat)}, status=202)
-    given = answering.reply(found, conversation.chat, message, request.user.get_username(), sent)
-    return _given_in_json(request, found, given)
+    asked = answering.ask(found, conversation.chat, message, request.user.get_username(), sent)
+    return _answered(request, asked)
 
 
 @require_POST
@@ -70,7 +72,7 @@ def retry_message(request: HttpRequest, tenant: str, project: str, key: str, tur
     unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
     if unanswered is None:
         return _problem("This message has been answered or erased meanwhile. Reload the page.", 404)
-    return _given_in_json(request, found, answering.retry(found, conversation.chat, unanswered))
+    return _answered(request, answering.ask_again(found, conversation.chat, unanswered))
 
 
 @require_GET
@@ -84,6 +86,16 @@ def compaction(request: HttpRequest, tenant: str, project: str, key: str) -> Jso
     told = compact_command.how_far(found, conversation.chat)
     standing = Checkpoint.objects.newest(conversation.chat.pk)
     return JsonResponse({**told, "checkpoint": compacting.as_json(standing)})
+
+
+def _answered(request: HttpRequest, asked: answering.Asked) -> JsonResponse:
+    """The answer, or the turn in which it is being written."""
+    if "respond-async" not in request.headers.get("Prefer", ""):
+        return _given_in_json(request, asked.project, answering.answer(asked))
+    making.begin(asked)
+    turns = list(asked.chat.outputs.filter(pk=asked.output.pk).select_related("given_with"))
+    html = turns_shown.as_html(request, asked.project, asked.chat, turns)
+    return JsonResponse({"turn": html, "output": TurnNumber().to_url(asked.output.pk)}, status=202)
 
 
 def _given_in_json(request: HttpRequest, project: Project, given: answering.Reply) -> JsonResponse:

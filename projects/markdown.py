@@ -38,6 +38,14 @@ def as_html(text: str) -> SafeString:
     )
 
 
+def last_block(text: str) -> tuple[int, int]:
+    """How many blocks stand before the last one, and where that begins: what follows changes none before it."""
+    begins = [token.map[0] for token in _MARKDOWN.parse(text) if token.level == 0 and token.map and token.nesting >= 0]
+    if len(begins) < 2 or len(text) > MOST_CHARACTERS or "\r" in text:
+        return 0, 0
+    return len(begins) - 1, sum(len(line) + 1 for line in text.split("\n")[: begins[-1]])
+
+
 class _Markdown(MarkdownIt):
     """CommonMark with tables; a line ends where it was ended."""
 

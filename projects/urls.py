@@ -15,6 +15,7 @@ from . import (
     own_chats,
     past_pages,
     people_pages,
+    streaming,
     turn_pages,
     views,
 )
@@ -61,6 +62,8 @@ urlpatterns = [
     path(f"{CHAT}messages", endpoint.messages, name="messages"),
     path(f"{CHAT}compaction", endpoint.compaction, name="compaction"),
     path(f"{CHAT}messages/<turn:turn>/retry", endpoint.retry_message, name="retry-message"),
+    path(f"{CHAT}answers/<key:sent>", streaming.answer_stream, name="answer-stream"),
+    path(f"{CHAT}answers/<key:sent>/stop", streaming.stop, name="stop-answer"),
     path(f"{CHAT}turns/<turn:turn>/retry", views.retry, name="retry"),
     path(f"{CHAT}turns/<turn:turn>/remember", views.remember, name="remember"),
     path(f"{CHAT}turns/<turn:turn>/edit", turn_pages.edit, name="edit-turn"),

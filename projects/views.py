@@ -4,20 +4,17 @@ from contextlib import suppress
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from memorybank import llm, services
+from memorybank import services
 from memorybank.exceptions import InvalidInput, NotCompacted
-from memorybank.models import Chat, Checkpoint, ErasureRequest, Output
+from memorybank.models import Chat, Output
 
-from . import access, answering, compact_command, compacting, failures, sidebar
-from .chat import Prompt
+from . import access, answering, compact_command, compacting, sidebar, turns_shown
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Conversation, Project, Role
 from .turn_numbers import TurnNumber
@@ -150,23 +147,14 @@ def _show(
         request,
         "projects/chat.html",
         {
-            "project": project,
-            "chat": chat,
-            "turns": turns,
+            **turns_shown.context(request.user, project, chat, turns),
             "older": older,
-            "awaited": _awaited(turns),
             "memory": memory,
             "trial": trial,
-            "unsent": _unsent(project, chat, turns),
-            "asked": _asked(turns),
-            "checkpoints": _checkpoints(chat, turns),
             "compaction": compact_command.how_far(project, chat),
-            "model": llm.get("chat"),
             "form": form,
             "problem": problem,
             "sidebar": sidebar.beside(request.user, project, request.GET.get("q", "")),
-            "sees_words": failures.may_read(request.user, project),
-            "unavailable": failures.unavailable(),
         },
         status=status,
     )
@@ -180,34 +168,3 @@ def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     newest = list(outputs[: TURNS_ON_A_PAGE + 1])
     shown = newest[:TURNS_ON_A_PAGE][::-1]
     return shown, TurnNumber().to_url(shown[0].pk) if len(newest) > TURNS_ON_A_PAGE else None
-
-
-def _awaited(turns: list[Output]) -> set[int]:
-    """Those that somebody may still be answering."""
-    now, patience = timezone.now(), answering.patience()
-    return {turn.pk for turn in turns if turn.is_awaited(now, patience)}
-
-
-def _asked(turns: list[Output]) -> set[int]:
-    """Those in which she asked to have something forgotten, and which wait for the owners."""
-    withheld = [turn.pk for turn in turns if turn.withheld]
-    waiting = ErasureRequest.objects.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
-    return set(waiting.values_list("asked_in", flat=True)) if withheld else set()
-
-
-def _checkpoints(chat: Chat, turns: list[Output]) -> dict[int, Checkpoint]:
-    """Each by the last turn that it stands for, and whether a later one has taken its place, on whatever page."""
-    later = chat.checkpoints.filter(through__gt=OuterRef("through"))
-    found = chat.checkpoints.filter(through__in=[turn.pk for turn in turns]).annotate(is_over=Exists(later))
-    return {made.through: made for made in found}
-
-
-def _unsent(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:
-    """Without a chat model: the exact prompt the last message would be sent with."""
-    last = turns[-1] if turns else None
-    if last is None or last.answer or last.status != Output.Status.OK or llm.get("chat"):
-        return None
-    try:
-        return answering.prompt_for(project, chat, last.question, before=last)
-    except InvalidInput:  # it fitted once; the budget or the system prompt has grown since
-        return None

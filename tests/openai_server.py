@@ -110,6 +110,10 @@ class OpenAIServer:
         """Serve until stopped."""
         self._http.serve_forever(poll_interval=0.05)
 
+    def before_piece(self) -> None:
+        """Wait as long as the next piece of a streamed answer is to take."""
+        self.stopping.wait(self.pace)
+
     def record(self, body: dict[str, Any], key: str) -> None:
         """Count one call."""
         with self._lock:
@@ -227,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
         deltas = list(_deltas(text))
         fails = self.server.owner.mode in ("break-off", "mid-error")
         for delta, finish in deltas[: len(deltas) // 2] if fails else deltas:
-            self.server.owner.stopping.wait(self.server.owner.pace)
+            self.server.owner.before_piece()
             choice = {"index": 0, "delta": delta, "finish_reason": finish}
             self._event(self._head(body, "chat.completion.chunk") | {"choices": [choice]})
         self.close_connection = True

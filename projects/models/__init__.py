@@ -2,6 +2,7 @@
 
 from .answered import Answered
 from .conversation import Conversation, GivenWith
+from .draft import Draft
 from .gateway import GatewayStep, Upstream
 from .key import APIKey, Scope
 from .login import LoginFailures
@@ -14,6 +15,7 @@ __all__ = [
     "APIKey",
     "Answered",
     "Conversation",
+    "Draft",
     "GatewayStep",
     "GivenWith",
     "Invitation",

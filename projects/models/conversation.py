@@ -65,6 +65,7 @@ class GivenWith(models.Model):
     recalled = models.JSONField(default=list, help_text="Of each note its turn, by id, and the place in it.")
     prompt_tokens = models.PositiveIntegerField()
     answer_tokens = models.PositiveIntegerField(default=0)
+    stopped = models.BooleanField(default=False, help_text="Somebody stopped it; it is what had come by then.")
 
     def __str__(self) -> str:
         return f"memory of output {self.output_id}"

@@ -69,7 +69,7 @@ class Everything(AdminCase):
         self.switch_on(self.apollo)
         self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Grimsvale.")
         self.chat = self.begin_chat(self.bob, self.apollo)
-        said = {"chat_key": self.chat.key, "author": "bob", "question": "Grimsvale?"}
+        said = {"chat_key": self.chat.key, "author": "bob", "question": "Grimsvale?", "key": "sent"}
         self.turn = services.record(bank, **said, status=Output.Status.ERROR, now=NOON)
         invited = {"email": "erin@example.com", "role": "member", "invited_by": self.alice, "sent_at": NOON}
         Invitation.objects.create(tenant=self.acme, **invited)
@@ -99,7 +99,7 @@ class Everything(AdminCase):
         """Of what is really there; a page with something new in its address says here what."""
         values = {"tenant": "acme", "project": "apollo", "token": "x:y:z", "key": (chat or self.chat).key}
         values |= {"turn": self.turn.pk, "fact": Fact.objects.latest("pk").pk, "entry": Entry.objects.latest("pk").pk}
-        values |= {"language": "de", "model": "small", "receipt": Erasure.objects.latest("pk").pk}
+        values |= {"language": "de", "model": "small", "sent": "sent", "receipt": Erasure.objects.latest("pk").pk}
         return reverse(str(pattern.name), kwargs={name: values[name] for name in pattern.pattern.converters})
 
     def admin_address(self, pattern: URLPattern, model: type[Model]) -> str:

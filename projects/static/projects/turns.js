@@ -69,7 +69,7 @@
   };
 
   let soon = 0;
-  const lacking = () => turns.querySelector(".turn[id]:not(.waiting):not(:has(.turn-acts))");
+  const lacking = () => turns.querySelector(".turn[id]:not(:has(.turn-acts, [data-stream]))");
   new MutationObserver(() => {
     if (!lacking()) return;
     clearTimeout(soon);

@@ -1,0 +1,83 @@
+// Answers as they come: each turn that is being written listens to the site, which renders what is shown.
+
+import { isAtEnd, slot, toEnd, turns } from "./page.js";
+import { watch } from "./compacting.js";
+
+const spoken = document.getElementById("spoken");
+const listening = new Map();
+
+// The elements before `from` stay as they are.
+const grow = (answer, { from, html }) => {
+  const fresh = document.createElement("template");
+  fresh.innerHTML = html; // made safe by the server
+  while (answer.children.length > from) answer.lastElementChild.remove();
+  answer.append(fresh.content);
+};
+
+// In the place of `turn` what the site has in the end: an answer, why there is none, or nothing.
+const replace = (turn, html) => {
+  const fresh = document.createElement("template");
+  fresh.innerHTML = html;
+  const made = fresh.content.firstElementChild;
+  turn.replaceWith(fresh.content);
+  return made;
+};
+
+const ended = (turn, { turn: html, title }) => {
+  const follow = isAtEnd();
+  const made = replace(turn, html);
+  if (title) {
+    document.getElementById("title").textContent = title;
+    document.title = document.title.replace(/^.*(?= · )/, title);
+  }
+  spoken.textContent = made?.querySelector(".theirs .text, .none")?.textContent ?? ""; // read out once, and whole
+  if (follow) toEnd();
+};
+
+export const isWriting = () => listening.size > 0;
+
+const hear = (turn, writing, changed) => {
+  const events = new EventSource(writing.dataset.stream);
+  const close = () => {
+    events.close();
+    listening.delete(turn);
+    changed();
+  };
+  writing.classList.add("listening");
+  listening.set(turn, writing);
+  events.addEventListener("text", (event) => {
+    const follow = isAtEnd();
+    grow(slot(writing, "answer"), JSON.parse(event.data));
+    if (follow) toEnd();
+  });
+  events.addEventListener("end", (event) => {
+    close();
+    ended(turn, JSON.parse(event.data));
+  });
+  events.addEventListener("error", () => {
+    if (events.readyState === EventSource.CLOSED) close(); // the site refused: what is there stays
+  });
+  changed();
+  watch(isWriting);
+};
+
+// Listen to every answer that is being written; `changed` is called whenever that begins or ends.
+export const listen = (changed) => {
+  for (const writing of turns.querySelectorAll("[data-stream]:not(.listening)")) hear(writing.closest(".turn"), writing, changed);
+};
+
+export const stop = async (form) => {
+  form.querySelector("button").disabled = true;
+  await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
+};
+
+// A turn as the site has it now, at the end or in the place of one before it.
+export const show = (html, before) => {
+  document.getElementById("nothing-yet")?.remove();
+  turns.querySelector(".unsent")?.remove();
+  before?.remove();
+  const fresh = document.createElement("template");
+  fresh.innerHTML = html;
+  turns.append(fresh.content);
+  toEnd();
+};

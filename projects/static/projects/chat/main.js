@@ -1,0 +1,81 @@
+// The composer of a chat, and asking again. Without these scripts the forms post and the page reloads.
+
+import { isWriting, listen, show, stop } from "./answers.js";
+import { begun as shortening, isCommand } from "./compacting.js";
+import { composer, post, tell, toEnd, turns } from "./page.js";
+
+const box = composer.elements.message;
+const button = composer.querySelector("button");
+let unsure = null; // a message whose sending broke off, with its key: sent again it is the same message
+let sending = false;
+const byThumb = matchMedia("(pointer: coarse)").matches; // there Enter begins a line, as everywhere on a phone
+
+const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+const settle = () => {
+  button.disabled = sending || isWriting();
+};
+
+// Whatever is sent, one at a time; `broken` says what to do about a connection that broke.
+const busy = async (work, broken) => {
+  tell("");
+  sending = true;
+  settle();
+  try {
+    await work();
+  } catch (error) {
+    tell(error instanceof TypeError ? broken : error.message);
+    throw error;
+  } finally {
+    sending = false;
+    settle();
+  }
+};
+
+const begun = (reply, before) => {
+  show(reply.turn, before);
+  listen(settle);
+};
+
+const ask = (endpoint, data) => post(endpoint, data, { Prefer: "respond-async" });
+
+const shorten = async (message) => shortening((await post(composer.dataset.endpoint, { message })).compaction);
+
+const send = () => {
+  const message = box.value;
+  if (!message.trim() || button.disabled) return;
+  const key = unsure && unsure.message === message ? unsure.key : newKey();
+  unsure = null;
+  box.value = "";
+  const work = async () => (isCommand(message) ? shorten(message) : begun(await ask(composer.dataset.endpoint, { message, key })));
+  busy(work, gettext("The connection broke. Your message is still here; sent again, it is there once.")).catch((error) => {
+    if (error instanceof TypeError && !box.value) unsure = { message, key };
+    box.value = box.value ? `${message}\n${box.value}` : message;
+  });
+};
+
+const askAgain = (retry) => {
+  if (button.disabled) return;
+  const work = async () => begun(await ask(retry.dataset.endpoint, {}), retry.closest(".turn"));
+  busy(work, gettext("The connection broke. Try again, or reload the page.")).catch(() => {});
+};
+
+composer.addEventListener("submit", (event) => {
+  event.preventDefault();
+  send();
+});
+turns.addEventListener("submit", (event) => {
+  const act = { retry: askAgain, stop }[event.target.classList[0]];
+  if (!act) return;
+  event.preventDefault();
+  act(event.target);
+});
+box.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || byThumb) return;
+  event.preventDefault();
+  send();
+});
+
+document.getElementById("keys").hidden = byThumb;
+listen(settle);
+if (!location.hash && !new URLSearchParams(location.search).has("before")) toEnd();

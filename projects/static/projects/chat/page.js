@@ -1,0 +1,31 @@
+// What the parts of a chat's page share: its elements, its templates, sending to the site.
+
+export const turns = document.getElementById("turns");
+export const composer = document.getElementById("composer");
+
+const problem = document.getElementById("problem");
+
+export const slot = (root, name) => root.querySelector(`[data-slot="${name}"]`);
+
+export const copyOf = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
+
+export const tell = (line) => {
+  problem.textContent = line;
+  problem.hidden = !line;
+};
+
+// Whoever read to the end goes on reading there; who looks something up above is left in peace.
+export const isAtEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 80;
+export const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
+
+export const post = async (endpoint, data, headers = {}) => {
+  const response = await fetch(endpoint, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-CSRFToken": composer.elements.csrfmiddlewaretoken.value, ...headers },
+    body: JSON.stringify(data),
+  });
+  const isJSON = (response.headers.get("Content-Type") || "").startsWith("application/json");
+  const body = isJSON ? await response.json() : {};
+  if (response.ok) return body;
+  throw new Error(body.error || `The site answered ${response.status}. Reload the page and try again.`);
+};
