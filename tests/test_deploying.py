@@ -20,8 +20,8 @@ from compose_spec import PyCompose, PyOptions
 from projects import supervising
 
 from .commands import PATIENCE, ROOT
+from .gateway_site import free_port
 from .requirements import needs_systemd
-from .served import free_port
 
 UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
 SHARED = ROOT / "deploy/systemd/memorybank-.service.d/common.conf"
