@@ -3,6 +3,7 @@
 import json
 import socket
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -11,7 +12,7 @@ from anthropic import Anthropic, APIStatusError
 from openai import OpenAI
 
 from .gateway_fixtures import served, site_of_module
-from .gateway_site import Gateway
+from .gateway_site import Gateway, gateway
 from .upstream import wait_until
 
 __all__ = ["served", "site_of_module"]
@@ -107,12 +108,13 @@ def test_an_upstream_that_is_not_there_is_a_bad_gateway(served: Gateway) -> None
     assert (status, "may not ask" in json.loads(raw)["error"]["message"]) == (404, True)
 
 
-def test_a_server_that_is_asked_to_stop_lets_streams_end(served: Gateway) -> None:
-    served.upstream.pace = 0.2
-    with closing(began(served, ASKED)) as waiting:
-        seen = waiting.recv(65536)
-        served.stop()
-        while more := waiting.recv(65536):
-            seen += more
-    assert b"data: [DONE]" in seen
-    assert last_turn(served, "Tell me of it.")["status"] == "ok"
+def test_a_server_that_is_asked_to_stop_lets_streams_end(tmp_path: Path) -> None:
+    with gateway(tmp_path) as served:  # its own: nobody else's could be asked again
+        served.upstream.pace = 0.2
+        with closing(began(served, ASKED)) as waiting:
+            seen = waiting.recv(65536)
+            served.stop()
+            while more := waiting.recv(65536):
+                seen += more
+        assert b"data: [DONE]" in seen
+        assert last_turn(served, "Tell me of it.")["status"] == "ok"
