@@ -472,10 +472,8 @@ class MemoryMachine(RuleBasedStateMachine):
         assert covered == Output.objects.filter(chat__private=False, status="ok").count()
 
     def everything_ripe_is_rolled_up(self) -> None:
-        columns = ("pk", "granularity", "period_start", "last_at", "tokens")
         for bank in Bank.objects.all():
-            rows = bank.entries.live().values_list(*columns)
-            frontier = [Node(pk, Granularity(rung), *rest) for pk, rung, *rest in rows]
+            frontier = [Node(pk, Granularity(rung), *rest) for pk, rung, *rest in bank.entries.all().frontier()]
             assert not (ladder.pressed(frontier, bank.max_tokens, 1.25) and ladder.ripe(frontier, self.now, bank.tz))
 
     def idling_costs_nothing(self) -> None:
