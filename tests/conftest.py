@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 from django.conf import settings as site
 from django.test import SimpleTestCase
+from django.utils import translation
 from hypothesis import HealthCheck, settings
 
 from . import prepared
@@ -32,6 +33,12 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Where all processes of this run find what is made once."""
     mine = tmp_path_factory.getbasetemp()
     prepared.folder = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
+
+
+@pytest.fixture(autouse=True)
+def _in_the_language_of_the_site() -> None:
+    """A request leaves its language behind in the thread, where the next test would find it."""
+    translation.deactivate()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
