@@ -6,8 +6,10 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, JsonResponse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from memorybank.exceptions import InvalidInput, NotCompacted
@@ -29,11 +31,12 @@ def _refusing_in_json(view: JSONView) -> JSONView:
         try:
             return view(request, *args, **kwargs)
         except Http404:
-            return _problem("There is no such chat, or you are not signed in.", 404)
+            return _problem(_("There is no such chat, or you are not signed in."), 404)
         except PermissionDenied as error:
             return _problem(str(error), 403)
         except RequestDataTooBig:
-            return _problem(f"message: at most {MAX_MESSAGE_CHARS:,} characters are accepted.", 413)
+            most = intcomma(MAX_MESSAGE_CHARS)
+            return _problem(_("message: at most %(most)s characters are accepted.") % {"most": most}, 413)
         except InvalidInput as error:
             return _problem(str(error), 400)
         except NotCompacted as error:
@@ -71,7 +74,7 @@ def retry_message(request: HttpRequest, tenant: str, project: str, key: str, tur
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
     if unanswered is None:
-        return _problem("This message has been answered or erased meanwhile. Reload the page.", 404)
+        return _problem(_("This message has been answered or erased meanwhile. Reload the page."), 404)
     return _answered(request, answering.ask_again(found, conversation.chat, unanswered))
 
 
