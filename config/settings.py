@@ -239,13 +239,12 @@ MEMORYBANK: dict[str, Any] = {
 }
 
 # Where requests to /v1 go, by protocol, unless their project has an upstream of its own: address and key.
-_CHAT = MEMORYBANK["LLMS"].get("chat", {})
 GATEWAY_UPSTREAMS = {
     "openai": (env.str("GATEWAY_OPENAI_BASE_URL", default=""), env.str("GATEWAY_OPENAI_API_KEY", default="")),
     "anthropic": (env.str("GATEWAY_ANTHROPIC_BASE_URL", default=""), env.str("GATEWAY_ANTHROPIC_API_KEY", default="")),
 }
-if not GATEWAY_UPSTREAMS["openai"][0] and _CHAT:
-    GATEWAY_UPSTREAMS["openai"] = (_CHAT["BASE_URL"], _CHAT["API_KEY"])
+if not GATEWAY_UPSTREAMS["openai"][0] and (_chat := _llm("LLM_")):
+    GATEWAY_UPSTREAMS["openai"] = (_chat["BASE_URL"], _chat["API_KEY"])
 
 SWEEP_SECONDS = MEMORYBANK["SWEEP_SECONDS"]
 CELERY_BEAT_SCHEDULE = {

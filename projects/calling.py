@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from contextlib import closing
 
-from django.db import close_old_connections
 from django.utils import timezone
 
 from memorybank import llm, services
 from memorybank.models import Bank, LLMCall, ledgered
 
 from .chat import Prompt
+from .connections import give_back
 
 
 class Stopped(Exception):
@@ -30,7 +30,7 @@ def unheard(piece: str) -> None:
 
 def call(bank: Bank, model: llm.LLM, prompt: Prompt, hear: Hear) -> llm.Completion:
     """One call of the model, on the ledger; :class:`Stopped` with what there was if it was stopped."""
-    close_old_connections()  # others need it more while the model answers
+    give_back()  # others need it more while the model answers
     with ledgered(bank.pk, LLMCall.Purpose.CHAT, model.model, timezone.now(), keep=LLMCall.save) as row:
         completion, whole = _heard(model, prompt, hear)
         row.model = completion.model[:200]

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from threading import Event, Lock, Thread
 from time import monotonic
 
-from django.db import DatabaseError, close_old_connections, transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from memorybank import llm, services
@@ -21,6 +21,7 @@ from memorybank.models import Output
 from . import answering
 from .answering import Asked
 from .calling import Stopped
+from .connections import give_back
 from .models import Draft
 
 logger = logging.getLogger(__name__)
@@ -132,7 +133,7 @@ def hand_back(seconds: float) -> None:
                 bank, output = making.asked.project.bank, making.asked.output
                 services.complete(bank, output, status=Output.Status.STOPPED)
             _end(making)
-    close_old_connections()
+    give_back()
 
 
 def _make(making: Making) -> None:
@@ -145,7 +146,7 @@ def _make(making: Making) -> None:
     finally:
         with suppress(DatabaseError):
             _end(making)
-        close_old_connections()
+        give_back()
 
 
 def _end(making: Making) -> None:
@@ -177,7 +178,7 @@ def _keep() -> None:
             _save(makings, timezone.now())
         except Exception as error:  # the database is busy or away: the next look may find it
             logger.warning("keeper: %s", unexpected(error))
-        close_old_connections()
+        give_back()
 
 
 def _save(makings: list[Making], now: datetime) -> None:

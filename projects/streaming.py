@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from memorybank.models import Chat, Output
 
 from . import access, making, turns_shown
+from .connections import give_back
 from .growing import Growing
 from .models import Draft, Project, Role
 
@@ -73,7 +73,7 @@ def _ended(request: HttpRequest, project: Project, chat: Chat, sent: str) -> dic
     except Chat.DoesNotExist:
         return {"turn": "", "title": ""}
     finally:
-        close_old_connections()
+        give_back()
 
 
 async def _events(output: Output, sent: int, ended: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
@@ -139,4 +139,4 @@ def _drafted(output: Output) -> str | None:
             return None
         return Draft.objects.filter(output=output).values_list("text", flat=True).first() or ""
     finally:
-        close_old_connections()
+        give_back()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from django.db import close_old_connections
+from ..connections import give_back
 
 Result = TypeVar("Result")
 
@@ -20,8 +20,8 @@ async def hop(work: Callable[..., Result], *args: object) -> Result:
 
 
 def _connected(work: Callable[..., Result], *args: object) -> Result:
-    close_old_connections()
+    give_back()
     try:
         return work(*args)
     finally:
-        close_old_connections()
+        give_back()
