@@ -357,7 +357,7 @@ class MemoryMachine(RuleBasedStateMachine):
         """The same, while this worker digests a period under pressure."""
         self.model.answer = good
         self.now += timedelta(minutes=1)
-        for _ in range(12):
+        for _ in range(24):  # with what is noted and said of one turn counted once, enough for pressure
             self.say(number, key, self.something_new())
         self.now += timedelta(hours=3)
         services.run(now=self.now, until_idle=True)
