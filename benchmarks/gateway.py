@@ -88,9 +88,9 @@ def percentile(values: list[float], part: int) -> float:
 
 
 @contextmanager
-def upstream() -> Iterator[str]:
+def upstream(pace: float = PACE) -> Iterator[str]:
     """In a process of its own."""
-    command = [sys.executable, "-m", "tests.upstream", "--pace", str(PACE)]
+    command = [sys.executable, "-m", "tests.upstream", "--pace", str(pace)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -18,11 +18,11 @@ class Measurement:
     target: str = ""
 
 
-def seconds(action: Callable[[], object]) -> float:
-    """Wall-clock seconds of one run."""
-    started = time.perf_counter()
+def seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Wall-clock seconds of one run, or those of another ``clock``."""
+    started = clock()
     action()
-    return time.perf_counter() - started
+    return clock() - started
 
 
 def median_ms(action: Callable[[], object], times: int) -> float:
@@ -35,9 +35,11 @@ def least_ms(action: Callable[[], object], times: int) -> float:
     return min(seconds(action) for _ in range(times)) * 1000
 
 
-def interleaved_ms(actions: Sequence[Callable[[], object]], times: int) -> list[float]:
+def interleaved_ms(
+    actions: Sequence[Callable[[], object]], times: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
     """Median milliseconds of each action, taken in turns, so that a busy moment hits them all alike."""
-    runs = [[seconds(action) for action in actions] for _ in range(times)]
+    runs = [[seconds(action, clock) for action in actions] for _ in range(times)]
     return [statistics.median(column) * 1000 for column in zip(*runs, strict=True)]
 
 
