@@ -48,6 +48,8 @@ NEEDED = {
     "answer-stream": Role.MEMBER,
     "stop-answer": Role.MEMBER,
     "retry-message": Role.MEMBER,
+    "edit-message": Role.MEMBER,
+    "regenerate-message": Role.MEMBER,
     "retry": Role.MEMBER,
     "remember": Role.MEMBER,
     "edit-turn": Role.MEMBER,

@@ -56,18 +56,6 @@ def begin(project: Project, owner: User, *, private: bool = False) -> Conversati
         return Conversation.objects.create(chat=chat, owner=owner)
 
 
-def reply(
-    project: Project, chat: Chat, message: str, author: str, key: str = "", replaces: Collection[int] = ()
-) -> Reply:
-    """Have ``message`` answered, and wait for it. Raises what :func:`ask` raises."""
-    return answer(ask(project, chat, message, author, key, replaces))
-
-
-def retry(project: Project, chat: Chat, output: Output) -> Reply:
-    """Have the message of ``output`` answered after all, and wait for it. Raises what :func:`ask_again` raises."""
-    return answer(ask_again(project, chat, output))
-
-
 def ask(
     project: Project, chat: Chat, message: str, author: str, key: str = "", replaces: Collection[int] = ()
 ) -> Asked:
@@ -137,9 +125,10 @@ def answer(asked: Asked, hear: Hear = unheard) -> Reply:
 def stopped(asked: Asked, had: llm.Completion) -> Output:
     """What becomes of a message whose answer was stopped: what people read of it is the answer.
 
-    "…" says to people, to the model and to memory that it was to go on. With nothing to read it is unanswered.
+    "…" says to people, to the model and to memory that it was to go on. With nothing to read it is unanswered; so it
+    is if turns would go for it: nobody gives whole answers for a part of one.
     """
-    if not had.text:
+    if not had.text or asked.output.replaces:
         return services.complete(asked.project.bank, asked.output, status=Output.Status.STOPPED)
     kept = replace(had, text=f"{had.text} …")
     return _completed(asked.project.bank, asked.prompt, asked.output, kept, stopped=True)

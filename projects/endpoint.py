@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from memorybank.exceptions import InvalidInput, NotCompacted
-from memorybank.models import Checkpoint
+from memorybank.models import Checkpoint, Output
 
-from . import access, answering, compact_command, compacting, failures, making, turns_shown
+from . import access, answering, compact_command, compacting, failures, making, replacing, turns_shown
 from .forms import MAX_MESSAGE_CHARS, MessageForm
 from .models import Project, Role
 from .turn_numbers import TurnNumber
@@ -74,8 +74,32 @@ def retry_message(request: HttpRequest, tenant: str, project: str, key: str, tur
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
     if unanswered is None:
-        return _problem(_("This message has been answered or erased meanwhile. Reload the page."), 404)
+        return _over()
     return _answered(request, answering.ask_again(found, conversation.chat, unanswered))
+
+
+@require_POST
+@_refusing_in_json
+def edit_message(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> JsonResponse:
+    """``{"message": …}`` in the place of a turn of one's own and of all after it. Answers as :func:`messages` does."""
+    found, output = _own(request, f"{tenant}/{project}", key, turn)
+    if output is None:
+        return _over()
+    form = MessageForm(_message_in(request.body))
+    if not form.is_valid():
+        return _problem(form.problem, 413 if form.too_long else 400)
+    message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
+    return _answered(request, replacing.edit(found, output, message, request.user.get_username(), sent))
+
+
+@require_POST
+@_refusing_in_json
+def regenerate_message(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> JsonResponse:
+    """Another answer to a turn of one's own, in the place of it. Answers as :func:`messages` does."""
+    found, output = _own(request, f"{tenant}/{project}", key, turn)
+    if output is None:
+        return _over()
+    return _answered(request, replacing.regenerate(found, output, request.user.get_username()))
 
 
 @require_GET
@@ -95,9 +119,9 @@ def _answered(request: HttpRequest, asked: answering.Asked) -> JsonResponse:
     """The answer, or the turn in which it is being written."""
     if "respond-async" not in request.headers.get("Prefer", ""):
         return _given_in_json(request, asked.project, answering.answer(asked))
-    making.begin(asked)
     turns = list(asked.chat.outputs.filter(pk=asked.output.pk).select_related("given_with"))
-    html = turns_shown.as_html(request, asked.project, asked.chat, turns)
+    html = turns_shown.as_html(request, asked.project, asked.chat, turns)  # before it may be answered: a row of its own
+    making.begin(asked)
     return JsonResponse({"turn": html, "output": TurnNumber().to_url(asked.output.pk)}, status=202)
 
 
@@ -122,6 +146,17 @@ def _given_in_json(request: HttpRequest, project: Project, given: answering.Repl
             "checkpoint": compacting.as_json(Checkpoint.objects.newest(output.chat_id)),
         }
     )
+
+
+def _own(request: HttpRequest, path: str, key: str, turn: int) -> tuple[Project, Output | None]:
+    """A turn that she may change, if it is still there."""
+    found, conversation = access.conversation_for(request.user, path, key, Role.MEMBER)
+    assert isinstance(request.user, User)
+    return found, replacing.own(conversation.chat, request.user).select_related("chat").filter(pk=turn).first()
+
+
+def _over() -> JsonResponse:
+    return _problem(_("This message has been answered or erased meanwhile. Reload the page."), 404)
 
 
 def _message_in(body: bytes) -> dict[str, str]:

@@ -9,7 +9,8 @@ from memorybank import llm
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Chat, Output
 
-from . import answering
+from . import answering, making
+from .answering import Asked
 from .models import Project
 
 
@@ -30,15 +31,18 @@ def others(outputs: QuerySet[Output], user: User) -> str:
     return ", ".join(f"{author} ({turns})" for author, turns in counts)
 
 
-def edit(project: Project, output: Output, message: str, author: str, key: str) -> answering.Reply:
-    """Ask ``message`` in the place of a turn and of all after it; :class:`InvalidInput` while that is answered."""
+def edit(project: Project, output: Output, message: str, author: str, key: str) -> Asked:
+    """Record ``message`` in the place of a turn and of all after it, as :func:`answering.ask` does.
+
+    Raises :class:`InvalidInput`, also while that turn is being answered.
+    """
     _require_settled(output)
     replaces = set(from_on(output).values_list("pk", flat=True))
-    return answering.reply(project, output.chat, message, author, key, replaces)
+    return answering.ask(project, output.chat, message, author, key, replaces)
 
 
-def regenerate(project: Project, output: Output, author: str) -> answering.Reply:
-    """Ask the message of a turn again; the turn stays until there is an answer, which stands where it is given.
+def regenerate(project: Project, output: Output, author: str) -> Asked:
+    """Record the message of a turn once more; the turn stays until there is an answer, which stands where it is given.
 
     Asked twice it is asked once. Raises :class:`InvalidInput`.
     """
@@ -47,10 +51,10 @@ def regenerate(project: Project, output: Output, author: str) -> answering.Reply
     asked = output.chat.outputs.unanswered().filter(replaces=[output.pk]).first()
     if asked:
         _require_settled(asked)
-        return answering.retry(project, output.chat, asked)
-    return answering.reply(project, output.chat, output.question, author, replaces=[output.pk])
+        return answering.ask_again(project, output.chat, asked)
+    return answering.ask(project, output.chat, output.question, author, replaces=[output.pk])
 
 
 def _require_settled(output: Output) -> None:
-    if output.is_awaited(timezone.now(), answering.patience()):
+    if making.awaited([output], timezone.now()):
         raise InvalidInput(_("This message is being answered. Wait for that first."))

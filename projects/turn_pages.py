@@ -12,7 +12,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Chat, Job, Output
 
-from . import access, replacing
+from . import access, answering, replacing
 from .forgetting_pages import told
 from .forms import MessageForm
 from .models import Project, Role
@@ -29,8 +29,8 @@ def edit(request: MemberRequest, tenant: str, project: str, key: str, turn: int)
     if request.method == "POST" and form.is_valid():
         message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
         try:
-            made = replacing.edit(found, output, message, request.user.get_username(), sent)
-            return _to_turn(found, output.chat, made.output)
+            asked = replacing.edit(found, output, message, request.user.get_username(), sent)
+            return _to_turn(found, output.chat, answering.answer(asked).output)
         except InvalidInput as error:
             problem = str(error)
     later = replacing.from_on(output).exclude(pk=output.pk)
@@ -48,11 +48,11 @@ def regenerate(request: MemberRequest, tenant: str, project: str, key: str, turn
     if output is None:
         return redirect("chat", tenant=tenant, project=project, key=key)
     try:
-        made = replacing.regenerate(found, output, request.user.get_username())
+        asked = replacing.regenerate(found, output, request.user.get_username())
     except InvalidInput as error:
         messages.error(request, str(error))
         return _to_turn(found, output.chat, output)
-    return _to_turn(found, output.chat, made.output)
+    return _to_turn(found, output.chat, answering.answer(asked).output)
 
 
 @require_POST

@@ -95,7 +95,7 @@ def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int
     if unanswered is None:
         return redirect(page)
     try:
-        given = answering.retry(found, conversation.chat, unanswered)
+        given = answering.answer(answering.ask_again(found, conversation.chat, unanswered))
     except InvalidInput as error:
         return _show(request, found, conversation.chat, MessageForm(), str(error), 400)
     return redirect(f"{page}#turn-{TurnNumber().to_url(given.output.pk)}")
@@ -122,7 +122,8 @@ def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> Http
     if (focus := compact_command.focus_in(message)) is not None:
         return _compacted(request, found, conversation.chat, form, focus)
     try:
-        given = answering.reply(found, conversation.chat, message, request.user.get_username(), sent)
+        asked = answering.ask(found, conversation.chat, message, request.user.get_username(), sent)
+        given = answering.answer(asked)
     except InvalidInput as error:
         return _show(request, found, conversation.chat, form, str(error), 400)
     return redirect(f"{request.path}#turn-{TurnNumber().to_url(given.output.pk)}")

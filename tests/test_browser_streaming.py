@@ -1,9 +1,8 @@
-"""Answers that arrive piece by piece, in a real browser: stopped, reloaded, in two tabs, cut off, without a script."""
+"""Answers that come piece by piece, in a real browser: edited, stopped, reloaded, in two tabs, cut off, scriptless."""
 
 import re
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -19,19 +18,26 @@ from .test_browser import browser
 pytestmark = pytest.mark.own_servers
 
 WORDS = ["# Plan", "\n\nFirst ", "**second** ", "third ", "fourth ", "fifth."]
+#: More pieces than an answer has.
+ALL = 20
 QUESTION = "What comes first?"
 
 
 class Dictated(OpenAIServer):
-    """Says one more word whenever it is told to."""
+    """Says one more word of its latest answer whenever it is told to, also beforehand."""
 
     def __init__(self) -> None:
         super().__init__(keep=1000)
         self.answer = lambda messages: "".join(WORDS)
-        self._told = threading.Semaphore(0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Whoever waited for another word waits no more."""
+        self.mode, self._told = "ok", threading.Semaphore(0)
 
     def before_piece(self) -> None:
-        while not self.stopping.is_set() and not self._told.acquire(timeout=0.1):
+        told = self._told
+        while told is self._told and not self.stopping.is_set() and not told.acquire(timeout=0.1):
             pass
 
     def say(self, pieces: int) -> None:
@@ -39,39 +45,47 @@ class Dictated(OpenAIServer):
         self._told.release(pieces)
 
 
-@pytest.fixture
-def model() -> Iterator[Dictated]:
-    with Dictated() as made:
-        yield made
-
-
-@pytest.fixture
-def own_site(tmp_path: Path) -> Iterator[Site]:
-    """With Bob, who has a chat of his own at ``env["CHAT"]``."""
-    with site(tmp_path, LLM_MAX_RETRIES="0", DEBUG="true") as made:
+@pytest.fixture(scope="module")
+def own_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """With Bob, served at ``env["BASE"]``."""
+    needs_chromium()
+    base = f"http://127.0.0.1:{free_port()}"
+    with site(tmp_path_factory.mktemp("streams"), LLM_MAX_RETRIES="0", DEBUG="true", BASE=base) as made:
         people = made.manage("shell", "--verbosity", "0", "-c", PEOPLE)
         assert people.code == 0, people.err
-        made.env["CHAT"] = f"/p/acme/apollo/chats/{people.out.split()[-1]}/"
+        yield made
+
+
+@pytest.fixture(scope="module")
+def dictated(own_site: Site) -> Iterator[Dictated]:
+    with Dictated() as made:
+        serve(own_site, Reader(own_site.env["BASE"]), made)
         yield made
 
 
 @pytest.fixture
+def model(dictated: Dictated) -> Dictated:
+    """It waits to be told."""
+    dictated.begin()
+    return dictated
+
+
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    needs_chromium()
     with browser() as made:
         yield made
 
 
 @pytest.fixture
-def page(own_site: Site, model: Dictated, chromium: Browser) -> Page:
-    """Bob's chat, served, with a model that waits to be told."""
-    return opened(own_site, model, chromium)
+def page(own_site: Site, model: Dictated, chromium: Browser) -> Iterator[Page]:
+    """A new chat of Bob's."""
+    made = opened(own_site, chromium)
+    yield made
+    made.context.close()
 
 
-def opened(own_site: Site, model: Dictated, chromium: Browser, *, script: bool = True) -> Page:
-    reader = Reader(f"http://127.0.0.1:{free_port()}")
-    serve(own_site, reader, model)
-    context = chromium.new_context(base_url=reader.base, java_script_enabled=script)
+def opened(own_site: Site, chromium: Browser, *, script: bool = True) -> Page:
+    context = chromium.new_context(base_url=own_site.env["BASE"], java_script_enabled=script)
     context.set_default_timeout(PATIENCE * 1000)
     expect.set_options(timeout=PATIENCE * 1000)
     made = context.new_page()
@@ -80,8 +94,19 @@ def opened(own_site: Site, model: Dictated, chromium: Browser, *, script: bool =
     made.fill("#id_password", "a pass phrase")
     made.click("main button")
     made.wait_for_url("/")
-    made.goto(own_site.env["CHAT"])
+    made.goto("/p/acme/apollo/")
+    made.get_by_role("button", name="New chat").click()
+    made.wait_for_url("**/chats/**")
     return made
+
+
+def stored(own_site: Site, page: Page, what: str) -> list[tuple[str, ...]]:
+    """Of each turn of the chat."""
+    key = page.url.partition("/chats/")[2].partition("/")[0]
+    return own_site.ask(
+        f"SELECT {what} FROM memorybank_output o JOIN memorybank_chat c ON c.id = o.chat_id WHERE c.key = '{key}'"
+        " ORDER BY o.id"
+    )
 
 
 def ask(page: Page) -> None:
@@ -92,13 +117,14 @@ def ask(page: Page) -> None:
 
 def shows(page: Page, *words: str, over: bool = False) -> None:
     """That the last answer is just this, and still being written or not."""
-    answer = page.locator("#turns .theirs .text").last
+    answer = page.locator("#turns .theirs .text:visible").last
     said = "".join(words).replace("#", "").replace("*", "").split()
     expect(answer).to_have_text(re.compile(r"^\s*" + r"\s*".join(map(re.escape, said)) + r"\s*$"))
     expect(page.locator(".writing")).to_have_count(0 if over else 1)
 
 
 def test_an_answer_grows_in_every_tab_and_a_reload_neither_loses_nor_repeats(page: Page, model: Dictated) -> None:
+    calls = model.calls
     ask(page)
     model.say(4)
     shows(page, *WORDS[:2])
@@ -116,7 +142,7 @@ def test_an_answer_grows_in_every_tab_and_a_reload_neither_loses_nor_repeats(pag
         shows(each, *WORDS, over=True)
         expect(each.locator("#turns .turn")).to_have_count(1)
         expect(each).to_have_title(f"{QUESTION} · Apollo")
-    assert model.calls == 1
+    assert model.calls == calls + 1
 
 
 def test_what_came_before_it_was_stopped_is_the_answer(page: Page, model: Dictated, own_site: Site) -> None:
@@ -126,7 +152,7 @@ def test_what_came_before_it_was_stopped_is_the_answer(page: Page, model: Dictat
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#turns").get_by_text("You stopped this answer.")).to_be_visible()
     shows(page, *WORDS[:2], "…", over=True)
-    assert own_site.ask("SELECT status, answer FROM memorybank_output") == [("ok", "# Plan\n\nFirst …")]
+    assert stored(own_site, page, "status, answer") == [("ok", "# Plan\n\nFirst …")]
     assert own_site.ask("SELECT count(*) FROM projects_draft") == [(0,)]
 
 
@@ -134,16 +160,15 @@ def test_what_is_stopped_before_it_begins_may_be_asked_again(page: Page, model: 
     ask(page)
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#turns").get_by_text("Stopped before it was answered.")).to_be_visible()
-    model.say(20)
+    model.say(ALL)
     page.get_by_role("button", name="Try again").click()
     shows(page, *WORDS, over=True)
     expect(page.locator("#turns .turn")).to_have_count(1)
 
 
-@pytest.mark.parametrize("mode", ["break-off", "mid-error"])
-def test_a_model_that_fails_in_mid_answer_leaves_the_message(page: Page, model: Dictated, mode: str) -> None:
-    model.mode = mode
-    model.say(20)
+def test_a_model_that_fails_in_mid_answer_leaves_the_message(page: Page, model: Dictated) -> None:
+    model.mode = "break-off"
+    model.say(ALL)
     ask(page)
     expect(page.locator("#turns").get_by_text("Your message is kept")).to_be_visible()
     expect(page.locator("#turns .theirs")).to_have_count(0)
@@ -152,25 +177,93 @@ def test_a_model_that_fails_in_mid_answer_leaves_the_message(page: Page, model: 
     shows(page, *WORDS, over=True)
 
 
-def test_kill_9_in_mid_answer_leaves_the_message_and_the_page_says_so(
+def answered_twice(page: Page, model: Dictated) -> None:
+    """A chat of two turns."""
+    model.say(2 * ALL)
+    for turns in (1, 2):
+        ask(page)
+        expect(page.locator("#turns .turn")).to_have_count(turns)
+        shows(page, *WORDS, over=True)
+    model.begin()
+
+
+def edit(page: Page, message: str) -> None:
+    """The first message."""
+    page.get_by_role("link", name="Edit").first.click()
+    page.get_by_role("textbox", name="It says from now on").fill(message)
+    page.locator("form.editing").get_by_role("button", name="Send").click()
+
+
+def test_an_edited_message_is_answered_piece_by_piece_in_the_place_of_what_followed(
     page: Page, model: Dictated, own_site: Site
 ) -> None:
-    ask(page)
+    answered_twice(page, model)
+    turns = page.locator("#turns .turn:visible .mine .text")
+    edit(page, "What comes last?")
+    model.say(4)
+    shows(page, *WORDS[:2])
+    expect(turns).to_have_text(["What comes last?"])
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    assert len(stored(own_site, page, "o.id")) == 3  # what gives way is there until there is something in its place
+    page.reload()
+    shows(page, *WORDS[:2])
+    expect(turns).to_have_text(["What comes last?"])
+    model.say(ALL)
+    shows(page, *WORDS, over=True)
+    assert stored(own_site, page, "question, status") == [("What comes last?", "ok")]
+    model.begin()
+    page.get_by_role("button", name="Regenerate").click()
+    model.say(3)
+    shows(page, *WORDS[:1])
+    model.say(ALL)
+    shows(page, *WORDS, over=True)
+    expect(page.locator("#turns .turn")).to_have_count(1)
+
+
+def test_nothing_gives_way_to_an_answer_that_fails_or_is_stopped(page: Page, model: Dictated, own_site: Site) -> None:
+    answered_twice(page, model)
+    turns = page.locator("#turns .turn:visible")
+    model.mode = "mid-error"
+    edit(page, "What comes last?")
+    expect(turns).to_have_count(1)
+    model.say(ALL)
+    expect(turns).to_have_count(3)
+    expect(turns.last).to_contain_text("Your message is kept")
+    expect(turns.last).to_contain_text("As soon as it is answered, it takes the place of 2 turns above.")
+    model.begin()
+    page.get_by_role("button", name="Try again").click()
+    model.say(4)
+    shows(page, *WORDS[:2])
+    expect(turns).to_have_count(1)
+    page.get_by_role("button", name="Stop").click()
+    expect(turns).to_have_count(3)
+    expect(turns.last).to_contain_text("Stopped before it was answered.")
+    assert stored(own_site, page, "status") == [("ok",), ("ok",), ("stopped",)]
+
+
+def test_kill_9_in_mid_answer_leaves_the_message_and_what_it_was_to_replace(
+    page: Page, model: Dictated, own_site: Site
+) -> None:
+    answered_twice(page, model)
+    edit(page, "What comes last?")
     model.say(4)
     shows(page, *WORDS[:2])
     kill(own_site.processes[-1])
     own_site.tell("UPDATE projects_draft SET saved_at = '2026-01-01 00:00:00'")  # as time does
-    serve(own_site, Reader(page.url.partition("/p/")[0]), model)
+    model.begin()
+    serve(own_site, Reader(own_site.env["BASE"]), model)
     expect(page.locator("#turns").get_by_text("No answer arrived.")).to_be_visible()  # nobody reloaded
-    model.say(20)
+    expect(page.locator("#turns .turn:visible")).to_have_count(3)
+    model.say(ALL)
     page.get_by_role("button", name="Try again").click()
     shows(page, *WORDS, over=True)
-    assert own_site.ask("SELECT status FROM memorybank_output") == [("ok",)]
+    expect(page.locator("#turns .turn")).to_have_count(1)
+    assert stored(own_site, page, "question, status") == [("What comes last?", "ok")]
 
 
 def test_without_a_script_the_page_comes_with_the_answer(own_site: Site, model: Dictated, chromium: Browser) -> None:
-    page = opened(own_site, model, chromium, script=False)
-    model.say(20)
+    page = opened(own_site, chromium, script=False)
+    model.say(ALL)
     page.get_by_role("textbox", name="Message").fill(QUESTION)
     page.get_by_role("button", name="Send").click()
     shows(page, *WORDS, over=True)

@@ -7,9 +7,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memorybank import services
+from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
 from memorybank.models import Chat, Erasure, Job, Output
+from projects import answering, replacing
 from projects.models import Conversation, GivenWith
 from tests.base import NOON, Cast, scripted, with_chat_model, without_models
 from tests.memorybank.everywhere import places
@@ -17,6 +18,7 @@ from tests.memorybank.everywhere import places
 CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
 #: Queries that opening a chat may take, and those of its list of chats.
 OPENING, LISTING = 15, 2
+DEEDS = ("edit-turn", "regenerate", "remember-now", "forget-turn")
 
 
 class TurnCase(Cast):
@@ -74,6 +76,12 @@ class ReplacingTest(TurnCase):
         self.assertEqual([message["content"] for message in scripted().history[1][1:-1]], ["Good morning.", "Noted."])
         self.assertEqual(places("zanzibar"), [])
 
+    def test_a_part_of_an_answer_replaces_nothing(self) -> None:
+        asked = replacing.regenerate(self.apollo, self.second, "bob")
+        stopped = answering.stopped(asked, llm.Completion("Red it", 1, 1, "scripted"))
+        self.assertEqual((stopped.status, stopped.answer, stopped.replaces), ("stopped", "", [self.second.pk]))
+        self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?", CRANE])
+
     def test_an_empty_message_replaces_nothing(self) -> None:
         page = self.post("edit-turn", self.second, message="  ")
         self.assertContains(page, "write something first", status_code=400)
@@ -93,11 +101,11 @@ class ReplacingTest(TurnCase):
 
     def test_nobody_changes_the_turns_of_others(self) -> None:
         theirs = self.tell("The quay is mine.", author="tom")
-        for name in ("edit-turn", "regenerate", "remember-now", "forget-turn"):
+        for name in (*DEEDS, "edit-message", "regenerate-message"):
             self.post(name, theirs, message="It is not.", sure="yes")
         for user in (self.alice, self.charlie, self.root):
             self.client.force_login(user)
-            for name in ("edit-turn", "regenerate", "remember-now", "forget-turn"):
+            for name in (*DEEDS, "edit-message", "regenerate-message"):
                 with self.subTest(user=user.username, name=name):
                     status = self.post(name, self.second, message="It is not.", sure="yes").status_code
                     self.assertEqual(status, 404)

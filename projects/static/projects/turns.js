@@ -46,10 +46,6 @@
     form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
     });
-    form.addEventListener("submit", (event) => {
-      event.stopPropagation(); // it is no message that is asked again
-      form.querySelector("button").disabled = true;
-    });
     text.hidden = true;
     text.after(form);
     box.focus();

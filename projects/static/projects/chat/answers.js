@@ -23,9 +23,22 @@ const replace = (turn, html) => {
   return made;
 };
 
-const ended = (turn, { turn: html, title }) => {
+// The turns whose place this one takes, each with the line of a checkpoint beneath it.
+const replacedBy = (turn) =>
+  (turn.dataset.replaces ?? "").split(" ").flatMap((id) => {
+    const given = document.getElementById(id);
+    const line = given?.nextElementSibling;
+    return given ? [given, ...(line?.matches(".checkpoint") ? [line] : [])] : [];
+  });
+
+// Nobody sees them while the new answer is written. Without one they are there again, as they are on the site.
+const hide = (given, hidden) => given.forEach((each) => (each.hidden = hidden));
+
+const ended = (turn, given, { turn: html, title }) => {
   const follow = isAtEnd();
   const made = replace(turn, html);
+  if (made && !made.dataset.replaces) given.forEach((each) => each.remove());
+  hide(given, false);
   if (title) {
     document.getElementById("title").textContent = title;
     document.title = document.title.replace(/^.*(?= · )/, title);
@@ -38,11 +51,13 @@ export const isWriting = () => listening.size > 0;
 
 const hear = (turn, writing, changed) => {
   const events = new EventSource(writing.dataset.stream);
+  const given = replacedBy(turn);
   const close = () => {
     events.close();
     listening.delete(turn);
     changed();
   };
+  hide(given, true);
   writing.classList.add("listening");
   listening.set(turn, writing);
   events.addEventListener("text", (event) => {
@@ -52,10 +67,12 @@ const hear = (turn, writing, changed) => {
   });
   events.addEventListener("end", (event) => {
     close();
-    ended(turn, JSON.parse(event.data));
+    ended(turn, given, JSON.parse(event.data));
   });
   events.addEventListener("error", () => {
-    if (events.readyState === EventSource.CLOSED) close(); // the site refused: what is there stays
+    if (events.readyState !== EventSource.CLOSED) return;
+    close(); // the site refused: what is there stays
+    hide(given, false);
   });
   changed();
   watch(isWriting);
@@ -71,13 +88,13 @@ export const stop = async (form) => {
   await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
 };
 
-// A turn as the site has it now, at the end or in the place of one before it.
-export const show = (html, before) => {
+// A turn as the site has it now, at the end; it is there once.
+export const show = (html) => {
   document.getElementById("nothing-yet")?.remove();
   turns.querySelector(".unsent")?.remove();
-  before?.remove();
   const fresh = document.createElement("template");
   fresh.innerHTML = html;
+  for (const turn of fresh.content.children) document.getElementById(turn.id)?.remove();
   turns.append(fresh.content);
   toEnd();
 };

@@ -32,8 +32,8 @@ const busy = async (work, broken) => {
   }
 };
 
-const begun = (reply, before) => {
-  show(reply.turn, before);
+const begun = (reply) => {
+  show(reply.turn);
   listen(settle);
 };
 
@@ -54,10 +54,26 @@ const send = () => {
   });
 };
 
-const askAgain = (retry) => {
-  if (button.disabled) return;
-  const work = async () => begun(await ask(retry.dataset.endpoint, {}), retry.closest(".turn"));
+// What is said of a turn that is there; `then` if the site has taken it.
+const askAnew = (endpoint, data, then = () => {}) => {
+  if (button.disabled) return tell(gettext("An answer is being written. Wait for it, or stop it."));
+  const work = async () => {
+    const reply = await ask(endpoint, data);
+    then();
+    begun(reply);
+    if (!isWriting()) location.reload(); // nobody answers, or somebody has: turns may have given way to it
+  };
   busy(work, gettext("The connection broke. Try again, or reload the page.")).catch(() => {});
+};
+
+const askAgain = (retry) => askAnew(retry.dataset.endpoint, {});
+
+const edit = (form) => {
+  const { message, key } = form.elements;
+  askAnew(form.dataset.endpoint, { message: message.value, key: key.value }, () => {
+    form.querySelector(".cancel").click();
+    if (!byThumb) box.focus();
+  });
 };
 
 composer.addEventListener("submit", (event) => {
@@ -65,10 +81,16 @@ composer.addEventListener("submit", (event) => {
   send();
 });
 turns.addEventListener("submit", (event) => {
-  const act = { retry: askAgain, stop }[event.target.classList[0]];
+  const act = { retry: askAgain, stop, editing: edit }[event.target.classList[0]];
   if (!act) return;
   event.preventDefault();
   act(event.target);
+});
+document.getElementById("on-turn").addEventListener("submit", (event) => {
+  const { endpoint } = event.submitter.dataset;
+  if (!endpoint) return; // a page of its own
+  event.preventDefault();
+  askAnew(endpoint, {});
 });
 box.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || byThumb) return;

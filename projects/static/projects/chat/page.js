@@ -12,6 +12,7 @@ export const copyOf = (id) => document.getElementById(id).content.firstElementCh
 export const tell = (line) => {
   problem.textContent = line;
   problem.hidden = !line;
+  if (line) problem.scrollIntoView({ block: "nearest" });
 };
 
 // Whoever read to the end goes on reading there; who looks something up above is left in peace.
@@ -27,5 +28,6 @@ export const post = async (endpoint, data, headers = {}) => {
   const isJSON = (response.headers.get("Content-Type") || "").startsWith("application/json");
   const body = isJSON ? await response.json() : {};
   if (response.ok) return body;
-  throw new Error(body.error || `The site answered ${response.status}. Reload the page and try again.`);
+  const unexplained = gettext("The site answered %(status)s. Reload the page and try again.");
+  throw new Error(body.error || interpolate(unexplained, { status: response.status }, true));
 };
