@@ -1,14 +1,13 @@
 """Answers that come piece by piece, in a real browser: edited, stopped, reloaded, in two tabs, cut off, scriptless."""
 
 import re
-import threading
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from .commands import PATIENCE
-from .openai_server import OpenAIServer
+from .dictated import ALL, WORDS, Dictated
 from .own_site import Site, kill, site
 from .projects.test_lost_answers import PEOPLE, free_port, serve
 from .projects.test_lost_answers import Browser as Reader
@@ -17,32 +16,7 @@ from .test_browser import browser
 
 pytestmark = pytest.mark.own_servers
 
-WORDS = ["# Plan", "\n\nFirst ", "**second** ", "third ", "fourth ", "fifth."]
-#: More pieces than an answer has.
-ALL = 20
 QUESTION = "What comes first?"
-
-
-class Dictated(OpenAIServer):
-    """Says one more word of its latest answer whenever it is told to, also beforehand."""
-
-    def __init__(self) -> None:
-        super().__init__(keep=1000)
-        self.answer = lambda messages: "".join(WORDS)
-        self.begin()
-
-    def begin(self) -> None:
-        """Whoever waited for another word waits no more."""
-        self.mode, self._told = "ok", threading.Semaphore(0)
-
-    def before_piece(self) -> None:
-        told = self._told
-        while told is self._told and not self.stopping.is_set() and not told.acquire(timeout=0.1):
-            pass
-
-    def say(self, pieces: int) -> None:
-        """As many more; an answer begins with one that is empty and ends with another."""
-        self._told.release(pieces)
 
 
 @pytest.fixture(scope="module")
