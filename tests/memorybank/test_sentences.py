@@ -126,6 +126,7 @@ def test_it_leaves_no_word_out_where_something_is_denied(said: str) -> None:
         ("It's it's in the, uh, the w what we call the lattice.", "It's in the what we call the lattice."),
         ("Uh we want a s strong shell in in English.", "We want a strong shell in English."),
         ("He's better at teletext than me, so", "He's better at teletext than me"),
+        ("The film never came up, and um,", "The film never came up"),
         ("Äh, wir nehmen ähm die Daten von gestern.", "Wir nehmen die Daten von gestern."),
         ("Euh, on garde euh le port 8080.", "On garde le port 8080."),
         ("Eh, usamos el el puerto de la oficina.", "Usamos el puerto de la oficina."),
@@ -166,6 +167,8 @@ def test_a_condition_stays_with_what_hangs_on_it() -> None:
         "and we close the account in Dublin for good."
     )
     assert sentences(text) == [text]
+    first, second = sentences(f"{text[:-1]}, but my guess is that {' they say again and again' * 4} it will pass.")
+    assert first.startswith("If the audit fails") and first.endswith("…") and second.startswith("…")
 
 
 def test_a_sentence_keeps_the_clause_that_doubts_it() -> None:

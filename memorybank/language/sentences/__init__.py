@@ -23,11 +23,11 @@ def readable(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """The prose sentences of one message, each on one line, in order."""
     return [
-        clause
+        short
         for line in prose(readable(text))
         for sentence in cut_at(line, sentence_ends(line))
-        for short in bounded(sentence)
-        for clause in clauses(short)
+        for clause in clauses(sentence)
+        for short in bounded(clause)
     ]
 
 

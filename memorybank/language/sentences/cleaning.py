@@ -25,7 +25,7 @@ ADDRESS = re.compile(
 JOINING = frozenset(every(lambda pack: pack.clauses.joining))
 #: Somebody broke off: "My grandad is better at teletext, so". A single letter may be a word that was begun.
 JOINTS = either(word for word in every(lambda pack: pack.clauses.dropped) if len(word) > 1)
-DANGLING = re.compile(rf"(?:,\s*|(?<=\w)\s+)(?:{JOINTS})$")
+DANGLING = re.compile(rf"(?<=[\w,])\s+(?:{JOINTS})$")
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
 INTENSIFIER = re.compile(rf"\b(?:{either(every(lambda pack: pack.talk.intensifiers))})\s+(?=\w)")
 SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")
@@ -79,5 +79,5 @@ def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
         sentence = sentence[begin:]
     if names:
         sentence = ADDRESS.sub(lambda match: unaddressed(match, names), sentence)
-    sentence = DANGLING.sub(_unless_denied_beside, INTENSIFIER.sub(unless_denied, sentence).strip(" ,;"))
+    sentence = DANGLING.sub(_unless_denied_beside, INTENSIFIER.sub(unless_denied, sentence).strip(" ,;")).rstrip(" ,")
     return sentence[:1].upper() + sentence[1:]

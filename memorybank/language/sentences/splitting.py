@@ -57,7 +57,7 @@ def clauses(sentence: str) -> Iterator[str]:
         return
     piece = ""
     for clause in cut(sentence, CLAUSE):
-        if piece and is_weighty(piece) and is_weighty(clause):
+        if piece and is_weighty(clause) and is_weighty(piece):  # the shorter first: else time grows as its square
             yield finished(piece)
             piece = clause if denies(clause) else CONJUNCTION.sub("", clause, count=1)
         else:
