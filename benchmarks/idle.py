@@ -6,11 +6,13 @@ import re
 SOUNDS = frozenset(
     "um uh uhm umm uhh er erm hm hmm mmm ähm äh öh öhm euh heu eh ehm hum hã ahn éh em 嗯 呃 唔 え と っ あ の ー う ん".split()
 )
+#: What joins a clause to the one before.
+JOINTS = "und aber mais et pero mas però ma and but plus so".split()
 #: Fillers, greetings, thanks; each a whole phrase.
 PHRASES = frozenset(
     tuple(phrase.split())
     for phrase in (
-        "und|aber|mais|et|pero|mas|però|ma|and|but|plus|so|you know|as you know|just so you know|i mean|to be honest|"
+        f"{'|'.join(JOINTS)}|you know|as you know|just so you know|i mean|to be honest|"
         "i have to say|i must say|just wanted to say|i just wanted to say that|i wanted to tell you that|"
         "i wanted to let you know that|come sai|sappi che|volevo dirti che|volevo dirvi che|"
         "hey|hi|hello|there|good morning|good evening|wow|whoa|woohoo|yay|oh|ooh|aw|aww|ah|haha|hehe|lol|yeah|yep|yup|yes|"

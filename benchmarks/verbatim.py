@@ -1,16 +1,19 @@
 """Whether a fact says only what its source says; the judge's own words, no part shared with what it judges."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from itertools import dropwhile
 
+from .aligning import DATE, UNPLACED, laid
 from .idle import (
     BESIDE,
     CONDITION,
     COUNTED,
     INSTEAD,
     INTENSIFIERS,
+    JOINTS,
     NEGATION,
     PHRASES,
     RELATIVE,
@@ -30,7 +33,6 @@ _END, _STOP, _COMMA = (
     re.compile(r"[.!?;:。！？；：\n–—]|\s-\s"),
     re.compile(r"[,，、.!?;:。！？；：\n–—()]|\s-\s|\.\."),
 )
-DATE = "\x00"
 LONGEST = max(map(len, PHRASES))
 
 
@@ -66,8 +68,8 @@ def violations(fact: str, said: str, before: str = "", names: frozenset[str] = f
 def _least(text: str, sources: Sequence[str], names: frozenset[str]) -> list[str]:
     """The violations against the piece of the sources that says most of the text."""
     best: list[str] = ["no source"]
-    wanted = {word.text for word in spoken(text)}
-    pieces = sorted(_pieces(sources), key=lambda piece: -len(wanted & {word.text for word in spoken(piece)}))
+    wanted = Counter(word.text for word in spoken(text))
+    pieces = sorted(_pieces(sources), key=lambda piece: -(wanted & Counter(w.text for w in spoken(piece))).total())
     for piece in pieces[:4]:
         found = list(_compared(text, piece, names))
         if not found:
@@ -92,21 +94,19 @@ def _holds(source: str, value: str) -> bool:
 
 def _compared(text: str, piece: str, names: frozenset[str]) -> Iterator[str]:
     """Compare word for word what is said in the fact and in the piece."""
-    ours, theirs = spoken(_undated(text, piece)), spoken(piece)
-    matcher = SequenceMatcher(None, [w.text for w in theirs], [w.text for w in ours], autojunk=False)
-    kept = [block for block in matcher.get_matching_blocks() if block.size]
-    first, last = (kept[0].a, kept[-1].a + kept[-1].size - 1) if kept else (len(theirs), -1)
-    told = Told(text, piece, theirs, names, first, last)
-    for tag, a, b, c, d in matcher.get_opcodes():
-        added = {w.text for w in ours[c:d]}
-        if tag == "equal":
+    ours, theirs = [word.text for word in spoken(_undated(text, piece))], spoken(piece)
+    places = laid([word.text for word in theirs], ours)
+    if not places:
+        yield "unsaid word" if {*ours} & {word.text for word in theirs} else "no source"
+        return
+    kept = [place for place in places if place != UNPLACED] or [len(theirs) - 1]
+    told, at, dated = Told(text, piece, theirs, names, kept[0], kept[-1]), 0, False
+    for place in [*places, len(theirs)]:
+        if place == UNPLACED:
+            dated = True
             continue
-        if added - {DATE}:
-            yield "unsaid word" if kept else "no source"
-        elif added:
-            yield from told.dated(a, b)
-        else:
-            yield from told.left_out(a, b)
+        yield from (told.dated if dated else told.left_out)(at, place)
+        at, dated = place + 1, False
 
 
 def _undated(text: str, piece: str) -> str:
@@ -175,7 +175,7 @@ class Told:
         own = [n for n in range(a, b) if not self._parted(_END, a - 1, n)]
         if not own or self.text.rstrip().endswith("…") or self._idle(a, own[-1] + 1):
             return
-        if not self._parted(_COMMA, a - 1, a):
+        if not self._parted(_COMMA, a - 1, a) and not self._joined(a):
             yield "ends inside a clause"
         if any(self._conditional(n) for n in own):
             yield "condition cut off"
@@ -214,6 +214,12 @@ class Told:
         word = self.theirs[a].text
         called = word in self.names or (len(word) > 2 and any(name.startswith(word) for name in self.names))
         return int(called or word in SOUNDS or word in INTENSIFIERS or self._again(a))
+
+    def _joined(self, n: int) -> bool:
+        """Whether behind sounds, from here, another clause is joined: "uh, but"."""
+        rest = dropwhile(lambda at: self.theirs[at].text in SOUNDS, range(n, len(self.theirs)))
+        at = next(rest, n)
+        return self.theirs[at].text in JOINTS and self._parted(_COMMA, at - 1, at)
 
     def _again(self, n: int) -> bool:
         """Whether the word, or one that it begins, is among the next words or the last ones."""

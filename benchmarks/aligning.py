@@ -1,0 +1,40 @@
+"""Where each word of a fact stands in its source: of all ways to lay it over the source that with the fewest breaks."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: Stands in a fact for a date, and for one word or several of the source.
+DATE = "\x00"
+UNPLACED = -1
+
+
+class Way(NamedTuple):
+    """A way to lay the first words: how often it breaks, how many words it leaves out there, and each word's place."""
+
+    breaks: int
+    left: int
+    places: tuple[int, ...]
+
+    def then(self, place: int) -> "Way | None":
+        """With one more word at this place; None where it cannot stand, or where a date before it had no word."""
+        before = max(self.places, default=UNPLACED)
+        between, dated = place - before - 1, self.places[-1:] == (UNPLACED,)
+        if between < dated:
+            return None
+        left = between if before != UNPLACED else 0
+        return Way(self.breaks + (left > 0), self.left + left, (*self.places, place))
+
+
+def laid(source: Sequence[str], fact: Sequence[str]) -> list[int]:
+    """For each word of the fact its place in the source, in order, UNPLACED for a date; [] when a word is missing.
+
+    Fewest breaks win, then fewest words left out in between, then the earliest place.
+    """
+    ways = [Way(0, 0, ())]
+    for word in fact:
+        if word == DATE:
+            ways = [way._replace(places=(*way.places, UNPLACED)) for way in ways]
+            continue
+        here = (filter(None, (way.then(place) for way in ways)) for place, said in enumerate(source) if said == word)
+        ways = [best for found in here if (best := min(found, default=None))]
+    return list(min(ways).places) if ways else []
