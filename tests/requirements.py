@@ -51,6 +51,14 @@ def needs_nginx() -> str:
     return _program("nginx")
 
 
+def needs_small_model() -> str:
+    """The Python that has a small model and its server; skipped in CI, too, for only `make test-llm` names one."""
+    found = os.environ.get("TEST_SMALL_MODEL", "")
+    if not found:
+        pytest.skip("!! NO SMALL MODEL: `make test-llm` prepares it and runs its tests; they did NOT run.")
+    return found
+
+
 def _program(name: str) -> str:
     # Where administrators' programs are, which is not on everybody's path.
     found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/local/sbin")

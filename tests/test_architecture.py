@@ -74,7 +74,7 @@ def test_the_judge_of_memory_has_words_of_its_own() -> None:
     assert "memorybank" not in (ROOT / "benchmarks" / "wording.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "requirements-llm.txt"])
 def test_requirements_are_pinned_with_hashes_and_name_no_address(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "://" not in text and "--index" not in text

