@@ -82,6 +82,12 @@ def megabytes(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def processor(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def percentile(values: list[float], part: int) -> float:
     """Of so many hundredths."""
     return statistics.quantiles(values, n=100)[part - 1] if len(values) > 1 else float("nan")
@@ -110,15 +116,17 @@ def measure(streams: int, seconds: float) -> list[Measurement]:
         before, alone = megabytes(served.server.pid), [_through(served), Way(f"{address}/chat/completions", "x")]
         asyncio.run(crowd(alone, 1, 20))
         through, straight = _through(served), Way(f"{address}/chat/completions", "x")
+        used = processor(served.server.pid)
         asyncio.run(crowd([through], streams, seconds / 2))
         half = megabytes(served.server.pid)
         asyncio.run(crowd([through], streams, seconds / 2))
-        after = megabytes(served.server.pid)
+        after, used = megabytes(served.server.pid), processor(served.server.pid) - used
         asyncio.run(crowd([straight], streams, seconds / 4))
         rows = [
             Measurement("load of the machine, 1 minute", f"{os.getloadavg()[0]:.1f}"),
             Measurement(f"{streams} streams for {seconds:.0f} s: whole", f"{through.whole:,}"),
             Measurement("errors", f"{len(through.errors)} {through.errors[:2] or ''}", "0"),
+            Measurement("processor time a stream, ms", f"{used * 1000 / max(1, through.whole):.1f}"),
             Measurement("memory before, half-way, after, MB", f"{before:.0f}, {half:.0f}, {after:.0f}", "flat"),
         ]
         return rows + _added("one at a time", *alone) + _added(f"{streams} at once", through, straight)

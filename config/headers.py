@@ -16,10 +16,14 @@ def guarded(answer: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[Http
     """Middleware, behind the one that serves static files: those may be kept."""
 
     def answered(request: HttpRequest) -> HttpResponseBase:
-        response = answer(request)
-        if not (settings.DEBUG and response.status_code >= 400):  # Django's own reports are written in the page
-            response.headers.setdefault("Content-Security-Policy", CONTENT)
-        response.headers.setdefault("Cache-Control", "private, no-store")
-        return response
+        return guard(answer(request))
 
     return answered
+
+
+def guard(response: HttpResponseBase) -> HttpResponseBase:
+    """The response with these headers, where it says nothing else."""
+    if not (settings.DEBUG and response.status_code >= 400):  # Django's own reports are written in the page
+        response.headers.setdefault("Content-Security-Policy", CONTENT)
+    response.headers.setdefault("Cache-Control", "private, no-store")
+    return response

@@ -18,12 +18,22 @@ def identified(answer: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[H
     """Middleware, before all others."""
 
     def answered(request: HttpRequest) -> HttpResponseBase:
-        given = request.headers.get(HEADER, "")
-        name = given if SANE.fullmatch(given) else uuid4().hex
-        # Never taken back: Django logs what went wrong after the last middleware, and the next request sets its own.
-        current.set(name)
-        response = answer(request)
-        response.headers[HEADER] = name
-        return response
+        name = begin(request)
+        return named(answer(request), name)
 
     return answered
+
+
+def begin(request: HttpRequest) -> str:
+    """The name that a request has from now on."""
+    given = request.headers.get(HEADER, "")
+    name = given if SANE.fullmatch(given) else uuid4().hex
+    # Never taken back: Django logs what went wrong after the last middleware, and the next request sets its own.
+    current.set(name)
+    return name
+
+
+def named(response: HttpResponseBase, name: str) -> HttpResponseBase:
+    """The response with the name of its request."""
+    response.headers[HEADER] = name
+    return response

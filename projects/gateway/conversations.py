@@ -37,6 +37,8 @@ def place(bank: Bank, key_id: int, person: str, asked: Asked, name: Name | None)
     path = lineage.path(first, asked.before)
     turn = lineage.linked(path.end, [asked.question])[:40]
     chat, recognised = _chat(bank, first, asked, turn, name)
+    if recognised == How.NEW:
+        return Place(chat, recognised, turn, first, path)
     known = Output.objects.filter(Q(key=turn) | Q(key__startswith=f"{turn}."), chat__bank=bank, chat__key=chat)
     attempts = list(known.values_list("pk", "status"))
     answered = {pk for pk, status in attempts if status == Output.Status.OK}

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from ..connections import give_back
+from ..connections import kept
 
 Result = TypeVar("Result")
 
@@ -20,8 +20,5 @@ async def hop(work: Callable[..., Result], *args: object) -> Result:
 
 
 def _connected(work: Callable[..., Result], *args: object) -> Result:
-    give_back()
-    try:
+    with kept():
         return work(*args)
-    finally:
-        give_back()

@@ -54,14 +54,16 @@ def search(bank: Bank, question: Question, *, without: Chat | None, most: int) -
     """The ``most`` best turns. One query for the words, two for the turns, one for vectors if there are any."""
     hashes = [hashed(bank.pk, word) for word in (*question.words, *question.dates)]
     postings = index.postings(bank.pk, hashes, without_chat=without.pk if without else None)
+    cosines = vectors.cosines(bank, question.text, without=without)
+    if not (any(postings) or cosines):
+        return Found()
     by_word, by_date = postings[: len(question.words)], postings[len(question.words) :]
-    total = SearchDocument.objects.filter(bank=bank).count() if postings else 0
+    total = SearchDocument.objects.filter(bank=bank).count()
     idfs = [ranking.idf(len(found), total) for found in by_word]
     dated = _dated(by_date, question.exact)
     worth = [ranking.idf(len(found), total) for found in by_date]
     closely = max(CLOSELY, most)
     near = ranking.shortlist([*by_word, *by_date], [*idfs, *worth], closely)
-    cosines = vectors.cosines(bank, question.text, without=without)
     near = list(dict.fromkeys([*near, *sorted(cosines, key=lambda pk: -cosines[pk])[:closely]]))
     turns = _turns(bank, near, hashes[: len(question.words)])
     scored = ranking.scores(turns, idfs, dated=dated, cosines=cosines)

@@ -76,6 +76,8 @@ def answering(
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
     asked = parsed(bank, question, now)
     found = search(bank, asked, without=without, most=MOST_TURNS)
+    if not found.ranked:
+        return []
     aim = BROAD if asked.broad else POINTED
     valued = _valued(found, around(bank, found), aim)
     rows, lines = _turns(bank, valued)
