@@ -10,9 +10,12 @@ TITLE_CHARS = 80
 
 
 def title_of(message: str) -> str:
-    """The first line of ``message``, at most ``TITLE_CHARS`` long."""
+    """The first line of ``message``, at most ``TITLE_CHARS`` long; where words have spaces it ends with a whole one."""
     line = next(iter(message.strip().splitlines()), "").strip()
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+    if len(line) <= TITLE_CHARS:
+        return line
+    words = line[:TITLE_CHARS].rpartition(" ")[0].rstrip()
+    return (words if len(words) > TITLE_CHARS // 2 else line[: TITLE_CHARS - 1]) + "…"
 
 
 def titled(outputs: Sequence[NewOutput]) -> list[NewOutput]:
