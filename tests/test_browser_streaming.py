@@ -116,6 +116,7 @@ def test_an_answer_grows_in_every_tab_and_a_reload_neither_loses_nor_repeats(pag
         shows(each, *WORDS, over=True)
         expect(each.locator("#turns .turn")).to_have_count(1)
         expect(each).to_have_title(f"{QUESTION} · Apollo")
+        expect(each.locator("#chats [aria-current] bdi")).to_have_text(QUESTION)
     assert model.calls == calls + 1
 
 

@@ -40,7 +40,7 @@ const ended = (turn, given, { turn: html, title }) => {
   if (made && !made.dataset.replaces) given.forEach((each) => each.remove());
   hide(given, false);
   if (title) {
-    document.getElementById("title").textContent = title;
+    for (const each of document.querySelectorAll("#title, #chats [aria-current] bdi")) each.textContent = title;
     document.title = document.title.replace(/^.*(?= · )/, title);
   }
   spoken.textContent = made?.querySelector(".theirs .text, .none")?.textContent ?? ""; // read out once, and whole
