@@ -56,14 +56,18 @@ class Browser:
         self._open = build_opener(HTTPCookieProcessor(CookieJar())).open
 
     def get(self, path: str) -> str:
-        return str(self._open(Request(self.base + path), timeout=PATIENCE).read().decode())
+        return self._read(Request(self.base + path))
 
     def post(self, path: str, page: str, **fields: str) -> str:
         """Send a form of ``page``; the page it leads to."""
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert token
         data = urlencode({"csrfmiddlewaretoken": token[1], **fields}).encode()
-        return str(self._open(Request(self.base + path, data), timeout=PATIENCE).read().decode())
+        return self._read(Request(self.base + path, data))
+
+    def _read(self, request: Request) -> str:
+        with self._open(request, timeout=PATIENCE) as answer:  # closed though the server is killed meanwhile
+            return str(answer.read().decode())
 
     def is_up(self) -> bool:
         try:
