@@ -19,17 +19,6 @@ OPEN = frozenset(
     {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
     | {"api-description", "api-nowhere"}  # how the API describes itself; what is said of an address that it has not
 )
-#: Opened by a key of a project, whoever is signed in: by the names of their addresses, the scope that each needs.
-KEYED = {
-    "mcp": Scope.READ,
-    "gateway-chat-completions": Scope.WRITE,
-    "gateway-responses": Scope.WRITE,
-    "gateway-messages": Scope.WRITE,
-    "gateway-count-tokens": Scope.WRITE,
-    "gateway-embeddings": Scope.WRITE,
-    "gateway-models": Scope.WRITE,
-    "gateway-model": Scope.WRITE,
-}
 #: Who may: of every other page, by the name of its address, the least role in its tenant. What is posted to is a page,
 #: too. Superusers manage people and memory everywhere, and open nobody's project or chat. The admin follows
 #: :func:`tenants_for` and :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.
@@ -98,6 +87,14 @@ SCOPES = {
     "api-key": {"GET": Scope.READ},
     "api-settings": {"GET": Scope.READ, "PATCH": Scope.ADMIN},
     "api-usage": {"GET": Scope.READ},
+    "mcp": {"POST": Scope.READ},
+    "gateway-chat-completions": {"POST": Scope.WRITE},
+    "gateway-responses": {"POST": Scope.WRITE},
+    "gateway-messages": {"POST": Scope.WRITE},
+    "gateway-count-tokens": {"POST": Scope.WRITE},
+    "gateway-embeddings": {"POST": Scope.WRITE},
+    "gateway-models": {"GET": Scope.WRITE},
+    "gateway-model": {"GET": Scope.WRITE},
 }
 
 

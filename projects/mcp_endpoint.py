@@ -20,7 +20,7 @@ def mcp(request: HttpRequest) -> HttpResponse:
     Needs a key that reads. A refusal is an error of JSON-RPC, which clients show, with HTTP's own status.
     """
     try:
-        key = keys.authenticated(keys.presented(request.headers), access.KEYED["mcp"])
+        key = keys.authenticated(keys.presented(request.headers), access.SCOPES["mcp"]["POST"])
         body = request.body
     except keys.Refused as refused:
         return _refusal(str(refused), refused.status, **_told(refused))

@@ -73,7 +73,7 @@ def _opened(route: Route, headers: Mapping[str, str], now: datetime) -> APIKey:
     try:
         if not (header := keys.presented(headers)):
             raise keys.Unauthenticated
-        return keys.authenticated(header, access.KEYED[route.name], now=now)
+        return keys.authenticated(header, access.SCOPES[route.name][route.method], now=now)
     except keys.Refused as error:
         raise Refusal(error.status, str(error), getattr(error, "retry_after", 0)) from None
 

@@ -39,7 +39,10 @@ class FuzzTest(Cast):
 
     def test_the_description_names_every_address_and_its_references_lead_somewhere(self) -> None:
         document: Any = json.loads(json.dumps(described(api)))
-        self.assertEqual(sum(len(methods) for methods in document["paths"].values()), sum(map(len, SCOPES.values())))
+        self.assertEqual(
+            sum(len(methods) for methods in document["paths"].values()),
+            sum(len(methods) for name, methods in SCOPES.items() if name.startswith("api-")),
+        )
         schemas = document["components"]["schemas"]
         for name in set(_references(document)):
             self.assertIn(name.removeprefix("#/components/schemas/"), schemas)

@@ -31,9 +31,9 @@ BODIES: dict[str, Any] = {
 
 
 def deeds() -> Iterator[tuple[str, str, Scope]]:
-    """Every address of programs with every method that it has."""
-    for name, methods in access.SCOPES.items():
-        for method, scope in methods.items():
+    """Every address of the API with every method that it has."""
+    for name in ADDRESSES:
+        for method, scope in access.SCOPES[name].items():
             yield name, method, scope
 
 

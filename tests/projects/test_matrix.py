@@ -31,11 +31,11 @@ class MatrixTest(Everything):
 
     def test_it_names_every_page_once(self) -> None:
         named = [str(pattern.name) for pattern in (*patterns(), *of_programs())]
-        self.assertEqual(sorted(named), sorted([*access.OPEN, *access.KEYED, *access.SCOPES, *access.NEEDED]))
+        self.assertEqual(sorted(named), sorted([*access.OPEN, *access.SCOPES, *access.NEEDED]))
 
     def test_what_a_key_opens_opens_to_nobody_without_one_whoever_she_is(self) -> None:
         for pattern in patterns():
-            if pattern.name in access.KEYED:
+            if pattern.name in access.SCOPES:
                 for user in (None, self.charlie, self.root, *self.roles):
                     for method in ("get", "post"):
                         with self.subTest(page=pattern.name, method=method, user=user and user.username):

@@ -37,7 +37,7 @@ def patterns(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
 
 def pages() -> Iterator[URLPattern]:
     """What people open, and no program's key."""
-    return (each for each in patterns() if each.name not in access.KEYED)
+    return (each for each in patterns() if each.name not in access.SCOPES)
 
 
 def of_programs(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
