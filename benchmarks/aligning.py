@@ -1,11 +1,29 @@
-"""Where each word of a fact stands in its source: of all ways to lay it over the source that with the fewest breaks."""
+"""The words of a text, and where those of a fact stand in its source: laid over it with the fewest breaks."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
+
+_WORD = re.compile(r"\x00|[\u3040-\u30ff\u3400-\u9fff]|\d+(?:[.,:]\d+)*|[^\W\d_\u3040-\u9fff]+(?:['’][^\W\d_]+)*")
 
 #: Stands in a fact for a date, and for one word or several of the source.
 DATE = "\x00"
 UNPLACED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word and where it stands."""
+
+    text: str
+    start: int
+    end: int
+
+
+def spoken(text: str) -> list[Word]:
+    """Every word; a character of Chinese or Japanese is one."""
+    return [Word(m[0].casefold().replace("’", "'"), m.start(), m.end()) for m in _WORD.finditer(text)]
 
 
 class Way(NamedTuple):

@@ -17,6 +17,7 @@ from memorybank.models.masked import MaskedValue
 from projects.replaying import replay
 
 from . import scratch
+from .dating import misdated
 from .idle import SPEECH
 from .quality import read_log
 from .verbatim import violations
@@ -46,10 +47,13 @@ def _of_leaf(bank: Bank, leaf: Entry) -> Iterator[tuple[Fact, list[Finding]]]:
     turns = read(chat.outputs.order_by("pk"), tz=bank.tz, masker=MaskedValue.objects.masker(bank))
     said = {turn.id: "\n".join(u.text for u in turn.utterances) for turn in turns}
     previous = dict(zip(said, ["", *said.values()], strict=False))
+    said_on = {turn.id: turn.at.date() for turn in turns}
     names = {word for turn in turns for u in turn.utterances for word in u.speaker.casefold().split()}
     for fact in leaf.facts.all():
         source = "\n".join(said[cited] for cited in fact.citations)
-        wrong = violations(fact.text, source, previous[fact.citations[0]], frozenset(names))
+        first = fact.citations[0]
+        wrong = violations(fact.text, source, previous[first], frozenset(names))
+        wrong += misdated(fact.text, f"{previous[first]}\n{source}", said_on[first])
         yield fact, [Finding(kind, fact.text, source) for kind in dict.fromkeys(wrong)]
 
 

@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import dropwhile, islice
 
-from .aligning import DATE, UNPLACED, laid
+from .aligning import DATE, UNPLACED, Word, laid, spoken
 from .idle import (
     BESIDE,
     CONDITION,
@@ -22,7 +22,6 @@ from .idle import (
     TORN_BEFORE,
 )
 
-_WORD = re.compile(r"\x00|[\u3040-\u30ff\u3400-\u9fff]|\d+(?:[.,:]\d+)*|[^\W\d_\u3040-\u9fff]+(?:['’][^\W\d_]+)*")
 _UNSAID = re.compile(
     r"\]\([^()\s]*\)|\[(?!redacted)\w{2,20}: [^\[\]]*\]|(?<!\w)[:;]-?[)(DPp](?!\w)|^\s*(?:[-*>]\s*)?\(?\d{1,2}[.)]\s",
     re.M,
@@ -34,20 +33,6 @@ _END, _STOP, _COMMA = (
     re.compile(r"[,，、.!?;:。！？；：\n–—()]|\s-\s|\.\."),
 )
 LONGEST = max(map(len, PHRASES))
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word and where it stands."""
-
-    text: str
-    start: int
-    end: int
-
-
-def spoken(text: str) -> list[Word]:
-    """Every word; a character of Chinese or Japanese is one."""
-    return [Word(m[0].casefold().replace("’", "'"), m.start(), m.end()) for m in _WORD.finditer(text)]
 
 
 def bare(source: str) -> str:
@@ -213,7 +198,7 @@ class Told:
                 return end - a
         word = self.theirs[a].text
         called = word in self.names or (len(word) > 2 and any(name.startswith(word) for name in self.names))
-        return int(called or word in SOUNDS or word in INTENSIFIERS or self._again(a))
+        return int(called or word in SOUNDS or word in INTENSIFIERS or self._again(a, b))
 
     def _joined(self, n: int) -> bool:
         """Whether behind sounds, from here, another clause is joined: "uh, but"."""
@@ -221,11 +206,20 @@ class Told:
         at = next(rest, n)
         return self.theirs[at].text in JOINTS and self._parted(_COMMA, at - 1, at)
 
-    def _again(self, n: int) -> bool:
-        """Whether the word, or one that it begins, is among the next words or the last ones."""
+    def _again(self, n: int, until: int) -> bool:
+        """Whether the word is said again before or soon behind this place, or just before; or is one that is begun."""
         word = self.theirs[n].text
-        near = [*self.theirs[n + 1 : n + 9], *self.theirs[max(0, n - 4) : n]]
-        return any(other.text.startswith(word) for other in near)
+        last, following = (
+            self._words(range(n - 1, -1, -1), 3),
+            self._words(range(n + 1, len(self.theirs)), until - n + 2),
+        )
+        said = any(other == word or other.startswith(f"{word}'") for other in (*last, *following))
+        return said or (bool(following) and following[0].startswith(word))
+
+    def _words(self, places: Iterable[int], most: int) -> list[str]:
+        """The first words there that are no sounds."""
+        said = (self.theirs[n].text for n in places)
+        return list(islice((word for word in said if word not in SOUNDS), most))
 
     def _conditional(self, n: int) -> bool:
         """Whether a clause begins with it that is a condition."""
@@ -235,7 +229,7 @@ class Told:
     def _denied(self, n: int) -> bool:
         """Whether the fact denies something where the word stood: between commas for a sound, else in its sentence."""
         word = self.theirs[n]
-        marks = _STOP if word.text in INTENSIFIERS and not self._again(n) else _COMMA
+        marks = _STOP if word.text in INTENSIFIERS and not self._again(n, n + 1) else _COMMA
         start = max((mark.end() for mark in marks.finditer(self.piece, 0, word.start)), default=0)
         end = marks.search(self.piece, word.end)
         until = min(end.start() if end else len(self.piece), self.theirs[self.last].end)

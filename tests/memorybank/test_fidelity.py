@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import projects
+from benchmarks.dating import misdated
 from benchmarks.verbatim import violations
 from memorybank.core.extraction import extract
 from memorybank.core.transcript import read
@@ -43,8 +44,9 @@ def unsaid(turns: list[Turn]) -> list[tuple[str, list[str]]]:
     before = dict(zip(said, ["", *said.values()], strict=False))
     names = frozenset(word for turn in turns for u in turn.utterances for word in u.speaker.casefold().split())
     drafts = extract(turns, encoding="o200k_base", share=1.0)
-    judged = [(d.text, violations(d.text, said[d.citations[0]], before[d.citations[0]], names)) for d in drafts]
-    return [(text, found) for text, found in judged if found]
+    judged = [(d, violations(d.text, said[d.citations[0]], before[d.citations[0]], names)) for d in drafts]
+    judged += [(d, misdated(d.text, before[d.citations[0]] + said[d.citations[0]], d.said_on)) for d in drafts]
+    return [(draft.text, found) for draft, found in judged if found]
 
 
 def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
@@ -54,7 +56,7 @@ def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
 @pytest.mark.parametrize(
     ("fact", "said", "kind"),
     [
-        ("This is not a display.", "This is not just a display.", "left out under negation"),
+        ("This is not a display.", "This is not really a display.", "left out under negation"),
         ("We met half around October 2025.", "We met half a year ago.", "date for part of a phrase"),
         ("We met in 2025.", "We met some time back.", "date for no phrase"),
         ("Design is dragging a bit, 2026.", "Design is dragging a bit, so it moves to July 1, 2026.", "left out"),
@@ -65,10 +67,31 @@ def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
         ("We ship on Friday.", "We ship on Friday, but not in May.", "negation cut off"),
         ("We ship on.", "We ship on um, Friday.", "ends inside a clause"),
         ("On 7 May 2023.", "Maybe tomorrow.", "begins inside a clause"),
+        ("The requirement is fulfilled.", "The basic requirement is basically fulfilled.", "left out"),
     ],
 )
 def test_the_judge_sees_what_nobody_said(fact: str, said: str, kind: str) -> None:
     assert kind in violations(fact, said)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "right", "wrong"),
+    [
+        ("yesterday", "13 April 2026", "14 April 2026"),
+        ("two weeks ago", "around 31 March 2026", "around 30 March 2026"),
+        ("last, um, Friday", "Friday 10 April 2026", "Friday 17 April 2026"),
+        ("this past weekend", "the weekend of 11 April 2026", "the weekend of 18 April 2026"),
+        ("last week", "the week before 14 April 2026", "the week before 7 April 2026"),
+        ("next month", "May 2026", "March 2026"),
+        ("last summer", "summer 2025", "summer 2027"),
+        ("a year ago", "around April 2025", "2024"),
+        ("on 3 May 2026", "on 3 May 2026", "on 4 May 2026"),
+    ],
+)
+def test_the_judge_reckons_what_a_date_may_be(phrase: str, right: str, wrong: str) -> None:
+    said = f"They met {phrase}."
+    assert misdated(f"They met {right}.", said, NOON.date()) == []
+    assert misdated(f"They met {wrong}.", said, NOON.date()) == ["another date"]
 
 
 @pytest.mark.parametrize(
