@@ -31,7 +31,7 @@ PHRASES = frozenset(
     ).split("|")
 )
 INTENSIFIERS = frozenset(
-    "really actually basically literally super just so honestly definitely totally absolutely truly very "
+    "really actually basically literally super so honestly definitely totally absolutely truly very "
     "davvero veramente assolutamente".split()
 )
 #: What turns a clause round, and what a main clause hangs on.

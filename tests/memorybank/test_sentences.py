@@ -153,6 +153,7 @@ def test_it_leaves_out_sounds_and_words_begun_twice(said: str, kept: str) -> Non
         "Nous nous voyons demain.",
         "Take vitamin c can and 5 m more of the cable.",
         "The fans hum in the office.",
+        "It is just a prototype of just two pages.",
         "Walls of 3 mm mean nothing.",
         "They said that the pro problem is the the-end sign.",
     ],
