@@ -2,8 +2,9 @@
 
     python -m benchmarks.gateway --streams 200 --seconds 60
 
-Site (SQLite), upstream and clients share this machine. Every stream is a chat of its own in a project with memory; the
-first bytes of both ways are taken in turns, so that a busy moment hits both alike.
+Site (SQLite), upstream and clients share this machine. Every stream is a chat of its own in a project with memory. The
+model thinks for 0.3 s and says ten words a second, for ten seconds. One at a time both ways take turns, so that a busy
+moment hits both alike.
 """
 
 import argparse
@@ -25,9 +26,9 @@ from tests.gateway_site import Gateway, gateway
 
 from .measuring import Measurement, show
 
-#: Seconds between two words; a stream of 40 words takes as many tenths of a second.
-PACE = 0.1
-QUESTION = "Say this again, word by word, please: " + "one two three four five six seven eight nine ten " * 3
+#: Seconds before the first word and between two words, and how many there are.
+DELAY, PACE, WORDS = 0.3, 0.1, 100
+QUESTION = "Please tell me in a hundred words what this project is about, who is who, and what was decided last week."
 
 
 @dataclass
@@ -41,8 +42,8 @@ class Way:
     whole: int = 0
 
 
-async def stream(client: httpx2.AsyncClient, way: Way) -> None:
-    """One answer to its end."""
+async def stream(client: httpx2.AsyncClient, way: Way, *, whole: bool) -> None:
+    """One answer: to its end, or until it begins."""
     body = {"model": "small", "stream": True, "messages": [{"role": "user", "content": QUESTION}]}
     started, last = time.perf_counter(), b""
     try:
@@ -50,6 +51,8 @@ async def stream(client: httpx2.AsyncClient, way: Way) -> None:
             async for chunk in answer.aiter_raw():
                 if not last:
                     way.first.append((time.perf_counter() - started) * 1000)
+                    if not whole:
+                        return
                 last = chunk
     except httpx2.HTTPError as error:
         way.errors.append(type(error).__name__)
@@ -60,20 +63,27 @@ async def stream(client: httpx2.AsyncClient, way: Way) -> None:
         way.errors.append(f"{answer.status_code}: {last[-80:]!r}")
 
 
-async def keep_going(client: httpx2.AsyncClient, ways: list[Way], until: float, at: int) -> None:
-    """One place of the crowd: a stream after another, each the other way."""
-    await asyncio.sleep(at * PACE / 10)
+async def keep_going(client: httpx2.AsyncClient, way: Way, until: float, wait: float) -> None:
+    """One place of the crowd: a stream after another."""
+    await asyncio.sleep(wait)
     while time.monotonic() < until:
-        await stream(client, ways[at % len(ways)])
-        at += 1
+        await stream(client, way, whole=True)
 
 
-async def crowd(ways: list[Way], streams: int, seconds: float) -> None:
-    """So many at once, for so long."""
+async def crowd(way: Way, streams: int, seconds: float) -> None:
+    """So many at once, for so long; they begin one after another, as those of people do."""
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=streams)
     async with httpx2.AsyncClient(timeout=120, limits=limits) as client:
-        until = time.monotonic() + seconds
-        await asyncio.gather(*(keep_going(client, ways, until, at) for at in range(streams)))
+        until, apart = time.monotonic() + seconds, (DELAY + PACE * WORDS) / streams
+        await asyncio.gather(*(keep_going(client, way, until, at * apart) for at in range(streams)))
+
+
+async def in_turns(ways: list[Way], many: int) -> None:
+    """One at a time, each way as often."""
+    async with httpx2.AsyncClient(timeout=120) as client:
+        for _ in range(many):
+            for way in ways:
+                await stream(client, way, whole=False)
 
 
 def megabytes(pid: int) -> float:
@@ -94,9 +104,10 @@ def percentile(values: list[float], part: int) -> float:
 
 
 @contextmanager
-def upstream(pace: float = PACE) -> Iterator[str]:
-    """In a process of its own."""
-    command = [sys.executable, "-m", "tests.upstream", "--pace", str(pace)]
+def upstream(*, delay: float = 0.0, pace: float, words: int = 0) -> Iterator[str]:
+    """In a process of its own; without ``words`` it says again what it was asked."""
+    told = {"--delay": delay, "--pace": pace, "--words": words}
+    command = [sys.executable, "-m", "tests.upstream", *(str(each) for option in told.items() for each in option)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -109,19 +120,21 @@ def measure(streams: int, seconds: float) -> list[Measurement]:
     """Half of the crowd goes straight, in turns; what the gateway adds is the difference."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        upstream() as address,
+        upstream(delay=DELAY, pace=PACE, words=WORDS) as address,
         gateway(Path(folder), GATEWAY_OPENAI_BASE_URL=address) as served,
     ):
-        asyncio.run(crowd([_through(served)], 10, 3))  # whatever is loaded once is loaded
-        before, alone = megabytes(served.server.pid), [_through(served), Way(f"{address}/chat/completions", "x")]
-        asyncio.run(crowd(alone, 1, 20))
         through, straight = _through(served), Way(f"{address}/chat/completions", "x")
-        used = processor(served.server.pid)
-        asyncio.run(crowd([through], streams, seconds / 2))
+        asyncio.run(in_turns([through, straight], 10))  # whatever is loaded once is loaded
+        alone = [_through(served), Way(straight.url, "x")]
+        asyncio.run(in_turns(alone, 50))
+        through.first.clear()
+        straight.first.clear()
+        before, used = megabytes(served.server.pid), processor(served.server.pid)
+        asyncio.run(crowd(through, streams, seconds / 2))
         half = megabytes(served.server.pid)
-        asyncio.run(crowd([through], streams, seconds / 2))
+        asyncio.run(crowd(through, streams, seconds / 2))
         after, used = megabytes(served.server.pid), processor(served.server.pid) - used
-        asyncio.run(crowd([straight], streams, seconds / 4))
+        asyncio.run(crowd(straight, streams, seconds / 2))
         rows = [
             Measurement("load of the machine, 1 minute", f"{os.getloadavg()[0]:.1f}"),
             Measurement(f"{streams} streams for {seconds:.0f} s: whole", f"{through.whole:,}"),

@@ -203,6 +203,9 @@ async def _forever(upstream: Upstream) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--delay", type=float, default=0.0)
     parser.add_argument("--pace", type=float, default=0.0)
+    parser.add_argument("--words", type=int, default=0)
     given = parser.parse_args()
-    asyncio.run(_forever(Upstream(port=given.port, pace=given.pace)))
+    told = {"answer": lambda body: Said("word " * given.words)} if given.words else {}
+    asyncio.run(_forever(Upstream(port=given.port, delay=given.delay, pace=given.pace, **told)))
