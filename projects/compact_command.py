@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connections
 from django.utils import timezone
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from memorybank import services
@@ -63,13 +64,14 @@ def _said(running: Compaction) -> str:
 
 def _beside(held: Compaction) -> None:
     # A daemon: a server that is stopped does not wait for a model, because the next look resumes what it was at.
-    Thread(target=_finish, args=(held,), name=f"compaction-{held.pk}", daemon=True).start()
+    Thread(target=_finish, args=(held, get_language()), name=f"compaction-{held.pk}", daemon=True).start()
 
 
-def _finish(held: Compaction) -> None:
-    """Do it. What comes of it is in the rows, for whoever looks."""
+def _finish(held: Compaction, language: str | None) -> None:
+    """Do it. What comes of it is in the rows, in the language of who asked: nobody else looks at her chat."""
     try:
-        services.finish_compaction(held, window=settings.LLM_CONTEXT_TOKENS)
+        with override(language):
+            services.finish_compaction(held, window=settings.LLM_CONTEXT_TOKENS)
     except NotCompacted as why:
         logger.info("chat %s: not compacted: %s", held.chat_id, why)
     except Exception as error:

@@ -122,7 +122,8 @@ def _answered(request: HttpRequest, asked: answering.Asked) -> JsonResponse:
     turns = list(asked.chat.outputs.filter(pk=asked.output.pk).select_related("given_with"))
     html = turns_shown.as_html(request, asked.project, asked.chat, turns)  # before it may be answered: a row of its own
     making.begin(asked)
-    return JsonResponse({"turn": html, "output": TurnNumber().to_url(asked.output.pk)}, status=202)
+    made = {"turn": html, "title": asked.output.chat.title, "output": TurnNumber().to_url(asked.output.pk)}
+    return JsonResponse(made, status=202)
 
 
 def _given_in_json(request: HttpRequest, project: Project, given: answering.Reply) -> JsonResponse:
@@ -165,9 +166,9 @@ def _message_in(body: bytes) -> dict[str, str]:
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"This is not JSON: {error}."[:300]) from None
+        raise InvalidInput((_("This is not JSON: %(error)s.") % {"error": error})[:300]) from None
     if not isinstance(data, dict) or not isinstance(data.get("message"), str):
-        raise InvalidInput('Send {"message": "…"} with the text as a string.')
+        raise InvalidInput(_('Send {"message": "…"} with the text as a string.'))
     return {"message": data["message"], "key": str(data.get("key") or "")}
 
 

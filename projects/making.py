@@ -13,6 +13,7 @@ from time import monotonic
 
 from django.db import DatabaseError, transaction
 from django.utils import timezone
+from django.utils.translation import get_language, override
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, unexpected
@@ -93,7 +94,7 @@ def begin(asked: Asked) -> None:
         if _keeper is None:
             _keeper = Thread(target=_keep, name="keeper", daemon=True)
             _keeper.start()
-    Thread(target=_make, args=(making,), daemon=True).start()
+    Thread(target=_make, args=(making, get_language()), daemon=True).start()
 
 
 def here(output: Output) -> Making | None:
@@ -136,9 +137,10 @@ def hand_back(seconds: float) -> None:
     give_back()
 
 
-def _make(making: Making) -> None:
+def _make(making: Making, language: str | None) -> None:
     try:
-        answering.answer(making.asked, making.hear)
+        with override(language):  # of who asked, to tell her why a chat could not be shortened for it
+            answering.answer(making.asked, making.hear)
     except InvalidInput as why:  # erased meanwhile
         logger.info("output %s: no answer is kept: %s", making.asked.output.pk, why)
     except Exception as error:

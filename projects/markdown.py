@@ -16,8 +16,9 @@ MOST_CHARACTERS, MOST_BRACKETS, MOST_CELLS = 20_000, 2_000, 10_000
 SCHEMES = {"http", "https", "mailto"}
 TAGS = set("p div strong em s code pre blockquote ul ol li hr br a span table thead tbody tr th td".split())
 CLASSES = {"p": {"heading"}, "div": {"wide"}, "span": {"leads"}, "th": {"right", "center"}, "td": {"right", "center"}}
-#: What scrolls is reached with the keyboard; a link leaves the chat open.
+#: What scrolls is reached with the keyboard; a link leaves the chat open; bullets stand where their lines begin.
 SET = {"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}, "a": {"target": "_blank"}}
+SET |= {tag: {"dir": "auto"} for tag in ("ul", "ol", "blockquote", "table")}
 
 
 def as_html(text: str) -> SafeString:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from . import long_chats
 from .commands import PATIENCE
-from .openai_server import OpenAIServer
 from .own_site import Site, site
 from .projects.test_lost_answers import Browser as Reader
 from .projects.test_lost_answers import free_port, serve
 from .test_browser import LOOKS, browser, hindrances, log_in, tab_to
+from .test_compacting_beside import Held
 
 pytestmark = pytest.mark.own_servers
 
@@ -21,6 +22,7 @@ from django.contrib.auth.models import User
 from memorybank import services
 from memorybank.models import Chat
 from projects.models import Conversation, Membership, Project, Tenant
+from tests import long_chats
 tenant = Tenant.objects.create(slug="acme", name="Acme")
 bob = User.objects.create_user("bob", password="demo")
 Membership.objects.create(tenant=tenant, user=bob)
@@ -38,9 +40,12 @@ for key, author, question, title in said:
     if author == "bob":
         Conversation.objects.get_or_create(chat=Chat.objects.get(key=key), owner=bob)
 services.summarise_now(bank, chat_key="hers")
+services.record_many(bank, long_chats.turns(6_000, chat="long", author="bob"))
+Conversation.objects.create(chat=Chat.objects.get(key="long"), owner=bob)
 """
 ROPES = "/p/acme/apollo/chats/ropes/"
 HEBREW = "/p/acme/apollo/chats/hebrew/"
+LONG = "/p/acme/apollo/chats/long/"
 
 
 @dataclass
@@ -48,7 +53,7 @@ class Served:
     """A site that answers."""
 
     base: str
-    model: OpenAIServer
+    model: Held
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +67,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def served(told: Site) -> Iterator[Served]:
-    """Its model says how often it was asked."""
-    with OpenAIServer() as model:
-        model.answer = lambda messages: f"Answer number {model.calls}: **hall 9**."
+    """With a model."""
+    with Held() as model:
         address = f"http://127.0.0.1:{free_port()}"
         serve(told, Reader(address), model)
         yield Served(address, model)
@@ -75,6 +79,13 @@ def chromium() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE * 1000)  # a busy machine may take longer than five seconds for an answer
     with browser() as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def _at_once(served: Served) -> None:
+    """The model says how often it was asked."""
+    served.model.gate.set()
+    served.model.answer = lambda messages: f"Answer number {served.model.calls}: **hall 9**."
 
 
 def opened(chromium: Browser, served: Served, path: str, look: str = "desk", *, script: bool = True) -> Page:
@@ -161,4 +172,32 @@ def test_it_hinders_nobody_from_right_to_left_either(chromium: Browser, served: 
     box = page.get_by_role("textbox", name="It says from now on")
     expect(box).to_be_focused()
     assert box.evaluate("box => getComputedStyle(box).direction") == "rtl"
+    page.context.close()
+
+
+def test_a_long_chat_is_compacted_while_the_page_says_how_far_it_is(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, LONG)
+    box, model = page.get_by_role("textbox", name="Message"), served.model
+    turns = page.locator("#turns .turn").count()
+    model.gate.clear()
+    model.answer = lambda messages: "Sorry, no."
+    box.fill("/compact the ports")
+    box.press("Enter")
+    expect(page.locator("#stage")).to_have_text("10 %, planning")
+    expect(page.get_by_role("progressbar", name="Compacting this chat:")).to_have_js_property("value", 10)
+    expect(box).to_be_focused()
+    assert hindrances(page) == []
+    model.gate.set()
+    expect(page.get_by_text("This chat could not be compacted just now. The model failed")).to_be_visible()
+    expect(page.locator("#compacting")).to_be_hidden()
+    model.answer = long_chats.model
+    box.fill("/compact the ports")
+    box.press("Enter")
+    made = page.locator("details.checkpoint")
+    expect(made.locator("summary")).to_contain_text("Compacted: ")
+    made.locator("summary").click()
+    expect(made).to_contain_text("ERR_SLOT_4711")
+    expect(page.locator("#compacting, #not-compacted")).to_have_count(2)
+    expect(page.locator("#compacting:visible, #not-compacted:visible")).to_have_count(0)
+    expect(page.locator("#turns .turn")).to_have_count(turns)
     page.context.close()

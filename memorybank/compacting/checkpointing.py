@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memorybank import conf, llm
 from memorybank.compacting import tools
@@ -68,16 +70,19 @@ def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: date
     budget = budget.standing_for(work.size - work.kept_size, _count(work.previous.text) if work.previous else 0)
     report.reached(Stage.LOAD)
     if not (turns := _turns(work.bank, work.old)):
-        raise NothingToCompact(f"Nothing to shorten: of what was said, nothing may be noted ({work.size:,} tokens).")
+        why = _("Nothing to shorten: of what was said, nothing may be noted (%(size)s tokens).")
+        raise NothingToCompact(why % {"size": intcomma(work.size)})
     try:
         notes, made_with = _notes(work, turns, budget, focus, report, now)
     except LLMError as error:
-        raise NotCompacted(f"The model failed, so the chat stays as it was, {work.size:,} tokens: {error}") from error
+        why = _("The model failed, so the chat stays as it was, %(size)s tokens: %(error)s")
+        raise NotCompacted(why % {"size": intcomma(work.size), "error": error}) from error
     report.reached(Stage.MERGED)
     text = _text(work, turns, notes, budget)
     after = _count(text) + MESSAGE_TOKENS + work.kept_size
     if after >= work.size:
-        raise NotCompacted(f"Nothing gained: {work.size:,} tokens before, {after:,} after. The chat stays as it was.")
+        why = _("Nothing gained: %(before)s tokens before, %(after)s after. The chat stays as it was.")
+        raise NotCompacted(why % {"before": intcomma(work.size), "after": intcomma(after)})
     made = Checkpoint(
         chat=chat,
         through=work.old[-1].pk,
@@ -106,10 +111,14 @@ def _load(chat: Chat, budget: Budget) -> Work:
     start = len(every) - kept
     size = sum(sizes) + (_count(previous.text) + MESSAGE_TOKENS if previous else 0)
     if not start:
-        since = " since it was shortened last" if previous else ""
-        raise NothingToCompact(
-            f"Nothing to shorten: the chat has {size:,} tokens, and its newest {kept} turns{since} are kept."
-        )
+        if previous:
+            why = _(
+                "Nothing to shorten: the chat has %(size)s tokens, and its newest %(kept)s turns since it was "
+                "shortened last are kept."
+            )
+        else:
+            why = _("Nothing to shorten: the chat has %(size)s tokens, and its newest %(kept)s turns are kept.")
+        raise NothingToCompact(why % {"size": intcomma(size), "kept": kept})
     return Work(chat, chat.bank, previous, every[:start], every[start:], size, sum(sizes[start:]))
 
 
@@ -193,8 +202,10 @@ def _commit(work: Work, made: Checkpoint, held: Compaction) -> None:
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=work.bank.pk).first()
         if bank is None or bank.epoch != work.bank.epoch or not Chat.objects.filter(pk=work.chat.pk).exists():
-            raise NotCompacted(f"Something was erased meanwhile. The chat stays as it was, {work.size:,} tokens.")
+            why = _("Something was erased meanwhile. The chat stays as it was, %(size)s tokens.")
+            raise NotCompacted(why % {"size": intcomma(work.size)})
         made.save()
         if not held.give_back(failures=0, retry_at=None, percent=100, stage=Stage.WRITTEN):
-            raise NotCompacted(f"It took too long. The chat stays as it was, {work.size:,} tokens.")
+            why = _("It took too long. The chat stays as it was, %(size)s tokens.")
+            raise NotCompacted(why % {"size": intcomma(work.size)})
     logger.info("chat %s: %s tokens, now %s", work.chat.pk, made.tokens_before, made.tokens_after)

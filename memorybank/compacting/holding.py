@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from threading import Event, Thread
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import connections
+from django.utils.translation import gettext as _
 
 from memorybank.compacting.progress import Progress, Reporter
 from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, blurred
@@ -21,12 +23,14 @@ PULSE = 15.0
 def begin(bank: Bank, *, chat_key: str, focus: str, awaited: bool, now: datetime) -> Compaction:
     """Take the chat; :class:`NotCompacted` if somebody has it. The caller has it :func:`kept` and given back."""
     if len(focus) > MAX_FOCUS:
-        raise InvalidInput(f"focus: {len(focus):,} characters, at most {MAX_FOCUS:,} are allowed.")
+        why = _("focus: %(has)s characters, at most %(most)s are allowed.")
+        raise InvalidInput(why % {"has": intcomma(len(focus)), "most": intcomma(MAX_FOCUS)})
     chat = _chat(bank, chat_key)
     held = Compaction.objects.begin(chat, now, LEASE, focus=focus, awaited=awaited)
     if held is None:
         running = Compaction.objects.running(chat.pk, now)
-        raise NotCompacted(f"The chat is being compacted already, {running.percent if running else 0} % done.")
+        why = _("The chat is being compacted already, %(percent)s %% done.")
+        raise NotCompacted(why % {"percent": running.percent if running else 0})
     return held
 
 

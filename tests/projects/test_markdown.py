@@ -13,7 +13,7 @@ from tests.base import Cast, scripted, with_chat_model
 from tests.commands import shell
 
 HREF = re.compile(r"(https?://|mailto:)\S*")
-ATTRIBUTES = {"href", "start", "class", "tabindex", "target", "rel"}
+ATTRIBUTES = {"href", "start", "class", "dir", "tabindex", "target", "rel"}
 CLASS_NAMES = set().union(*CLASSES.values(), {"plain"})
 
 
@@ -54,7 +54,7 @@ def test_code_tables_lists_and_emphasis_are_shown() -> None:
         "<strong>one</strong> <code>&lt;x&gt;</code>",
         "<s>two</s>",
         '<pre tabindex="0"><code>if a &lt; b:\n    go()\n</code></pre>',
-        '<div class="wide" tabindex="0"><table>',
+        '<div class="wide" tabindex="0"><table dir="auto">',
         '<td class="right">2</td>',
     ):
         assert part in html
@@ -62,7 +62,7 @@ def test_code_tables_lists_and_emphasis_are_shown() -> None:
 
 def test_a_line_ends_where_it_was_ended_and_a_list_begins_where_it_says() -> None:
     assert as_html("one\ntwo") == "<p>one<br>\ntwo</p>\n"
-    assert '<ol start="4">' in as_html("4. June")
+    assert '<ol start="4" dir="auto">' in as_html("4. June")
 
 
 def test_a_link_says_where_it_leads() -> None:

@@ -51,7 +51,7 @@
     box.focus();
   };
 
-  // Answers that came while the page was open have their line of acts on the server.
+  // Answers that came while the page was open have their line of acts on the server, and one is no longer the last.
   const catchUp = async () => {
     const fresh = await pageAt(location.pathname);
     for (const turn of turns.querySelectorAll(".turn[id]")) {
@@ -65,7 +65,7 @@
   };
 
   let soon = 0;
-  const lacking = () => turns.querySelector(".turn[id]:not(:has(.turn-acts, [data-stream]))");
+  const lacking = () => turns.querySelector(".turn[id]:not(:has(.turn-acts, [data-stream])), .turn:has(~ .turn) .of-last");
   new MutationObserver(() => {
     if (!lacking()) return;
     clearTimeout(soon);

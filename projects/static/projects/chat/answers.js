@@ -34,15 +34,21 @@ const replacedBy = (turn) =>
 // Nobody sees them while the new answer is written. Without one they are there again, as they are on the site.
 const hide = (given, hidden) => given.forEach((each) => (each.hidden = hidden));
 
+// What the chat is called, once it is called something.
+const name = (title) => {
+  if (!title) return;
+  for (const each of document.querySelectorAll("#title, #chats [aria-current] bdi")) each.textContent = title;
+  document.title = document.title.replace(/^.*(?= · )/, () => title);
+};
+
 const ended = (turn, given, { turn: html, title }) => {
   const follow = isAtEnd();
+  const focused = turn.contains(document.activeElement);
   const made = replace(turn, html);
+  if (focused) made?.querySelector("button, .turn-acts a")?.focus({ preventScroll: true });
   if (made && !made.dataset.replaces) given.forEach((each) => each.remove());
   hide(given, false);
-  if (title) {
-    for (const each of document.querySelectorAll("#title, #chats [aria-current] bdi")) each.textContent = title;
-    document.title = document.title.replace(/^.*(?= · )/, title);
-  }
+  name(title);
   spoken.textContent = made?.querySelector(".theirs .text, .none")?.textContent ?? ""; // read out once, and whole
   if (follow) toEnd();
 };
@@ -89,7 +95,8 @@ export const stop = async (form) => {
 };
 
 // A turn as the site has it now, at the end; it is there once.
-export const show = (html) => {
+export const show = ({ turn: html, title }) => {
+  name(title);
   document.getElementById("nothing-yet")?.remove();
   turns.querySelector(".unsent")?.remove();
   const fresh = document.createElement("template");

@@ -33,7 +33,7 @@ const busy = async (work, broken) => {
 };
 
 const begun = (reply) => {
-  show(reply.turn);
+  show(reply);
   listen(settle);
 };
 
