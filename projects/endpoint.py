@@ -119,9 +119,9 @@ def _answered(request: HttpRequest, asked: answering.Asked) -> JsonResponse:
     """The answer, or the turn in which it is being written."""
     if "respond-async" not in request.headers.get("Prefer", ""):
         return _given_in_json(request, asked.project, answering.answer(asked))
-    turns = list(asked.chat.outputs.filter(pk=asked.output.pk).select_related("given_with"))
-    html = turns_shown.as_html(request, asked.project, asked.chat, turns)  # before it may be answered: a row of its own
     making.begin(asked)
+    turns = list(asked.chat.outputs.with_keys([asked.output.key]).select_related("given_with"))  # its id changes
+    html = turns_shown.as_html(request, asked.project, asked.chat, turns)
     made = {"turn": html, "title": asked.output.chat.title, "output": TurnNumber().to_url(asked.output.pk)}
     return JsonResponse(made, status=202)
 
