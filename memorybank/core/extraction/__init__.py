@@ -86,7 +86,7 @@ def candidates(turns: Sequence[Turn]) -> Iterator[Sentence]:
             for at, text in enumerate(texts):
                 question = asked if at == answer else ""
                 yield Sentence(turn, utterance, text, question, number / len(turns))
-            last = next((text for text in texts[-2:] if is_question(text)), "")
+            last = next((text for text in reversed(texts[-2:]) if is_question(text)), "")
             asked = resolve(last, turn.at.date(), replace=True)
 
 
