@@ -143,7 +143,11 @@ def _compared(part: int, without: Round, beside: Round) -> Measurement:
 
 def measure(streams: int, times: int, pace: float) -> list[Measurement]:
     """A site of its own."""
-    with tempfile.TemporaryDirectory() as folder, upstream(pace=pace) as model, site(Path(folder), DEBUG="true") as made:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        upstream(pace=pace) as model,
+        site(Path(folder), DEBUG="true") as made,
+    ):
         told = made.manage("shell", "--verbosity", "0", "-c", f"STREAMS = {streams}\n{PEOPLE}{SET_UP}")
         assert told.code == 0, told.err
         chats = [f"/p/acme/apollo/chats/{line.split()[-1]}/" for line in told.out.splitlines()[1:]]
