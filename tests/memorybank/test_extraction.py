@@ -115,7 +115,7 @@ def test_it_takes_what_speakers_say_of_themselves_for_the_answer() -> None:
 
 
 def test_it_takes_the_last_of_two_questions_for_what_is_answered() -> None:
-    turns = chat(("Is it a take-home final? Who grades it?", ""), ("Aikin, Rossi and Bell.", ""))
+    turns = chat(("Hello.", "Is it a take-home final? Who grades it?"), ("Aikin, Rossi and Bell.", ""))
     assert "(Who grades it?) Aikin, Rossi and Bell." in [f.text for f in extract(turns, share=1.0)]
 
 
