@@ -159,6 +159,7 @@ def answered_twice(page: Page, model: Dictated) -> None:
         ask(page)
         expect(page.locator("#turns .turn")).to_have_count(turns)
         shows(page, *WORDS, over=True)
+    expect(page.get_by_role("button", name="Ask again at the end")).to_have_count(1)  # no link is renewed under a click
     model.begin()
 
 
@@ -213,6 +214,7 @@ def test_nothing_gives_way_to_an_answer_that_fails_or_is_stopped(page: Page, mod
     page.get_by_role("button", name="Stop").click()
     expect(turns).to_have_count(3)
     expect(turns.last).to_contain_text("Stopped before it was answered.")
+    expect(page.get_by_role("button", name="Try again")).to_be_focused()
     assert stored(own_site, page, "status") == [("ok",), ("ok",), ("stopped",)]
 
 

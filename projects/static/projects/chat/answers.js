@@ -89,8 +89,8 @@ export const listen = (changed) => {
   for (const writing of turns.querySelectorAll("[data-stream]:not(.listening)")) hear(writing.closest(".turn"), writing, changed);
 };
 
+// The button stays as it is: one that is disabled loses the focus, which is to be on what stands in its place.
 export const stop = async (form) => {
-  form.querySelector("button").disabled = true;
   await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
 };
 
