@@ -10,7 +10,7 @@ from django.db.models import Count, Min, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from memorybank import llm
-from memorybank.models import Bank, Chat, Fact, LLMCall, LLMEndpoint
+from memorybank.models import Bank, Chat, Fact, LLMCall, LLMEndpoint, PromptCount
 from memorybank.reading.curves import DAYS, Curve, curves, first_day, tokens_by_bank
 from memorybank.reading.vitals import last_sweep
 
@@ -43,7 +43,8 @@ class Model:
 class Board:
     """Some banks in numbers. ``model`` is None if there is none: memory is extracted.
 
-    ``due_since`` is when the chat fell due that waits longest; ``tokens`` are those of the thirstiest banks, by id.
+    ``due_since`` is when the chat fell due that waits longest; ``without_memory`` counts today's (UTC) prompts for
+    which memory failed; ``tokens`` are those of the thirstiest banks, by id.
     """
 
     due: int
@@ -52,6 +53,7 @@ class Board:
     parked: int
     held_back: int
     capped: int
+    without_memory: int
     model: Model | None
     last_sweep: datetime | None
     days: tuple[Day, ...]
@@ -71,12 +73,18 @@ def board(banks: QuerySet[Bank], now: datetime) -> Board:
         parked=chats.parked().count(),
         held_back=held.count(),
         capped=Bank.objects.filter(pk__in=ids, capped_at__isnull=False).count(),
+        without_memory=_without_memory(PromptCount.objects.filter(bank__in=ids), now),
         model=_model(now),
         last_sweep=last_sweep(),
         days=tuple(_days(LLMCall.objects.filter(bank__in=ids), now)),
         curves=curves(ids, now),
         tokens=tokens_by_bank(banks, now),
     )
+
+
+def _without_memory(prompts: QuerySet[PromptCount], now: datetime) -> int:
+    failed = prompts.filter(day=now.astimezone(UTC).date(), memory=PromptCount.Memory.FAILED)
+    return failed.aggregate(n=Sum("prompts"))["n"] or 0
 
 
 def _model(now: datetime) -> Model | None:

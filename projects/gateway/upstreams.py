@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from memorybank.exceptions import InvalidInput
+
 from ..models import Project, Upstream
 from .refusals import Refusal
 
@@ -42,8 +44,15 @@ def target_of(project: Project, protocol: str) -> Target:
     own = Upstream.objects.filter(project=project, protocol=protocol).first()
     if own:
         allowed = frozenset(filter(None, map(str.strip, own.allowed.splitlines())))
-        return Target(protocol, own.base_url, own.api_key, allowed)
+        return Target(protocol, own.base_url, _key(own), allowed)
     base_url, api_key = settings.GATEWAY_UPSTREAMS[protocol]
     if not base_url:
         raise Refusal(503, f"This project has no upstream for {protocol}: set one in the admin, or for the whole site.")
     return Target(protocol, base_url, api_key)
+
+
+def _key(own: Upstream) -> str:
+    try:
+        return own.api_key
+    except InvalidInput as error:
+        raise Refusal(503, str(error)) from None

@@ -12,7 +12,7 @@ from django.utils import timezone
 from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Chat, Entry, Job, LLMCall
+from memorybank.models import Bank, Chat, Entry, Job, LLMCall, PromptCount
 from projects import access, spending
 from projects.models import Role
 from tests.base import NOON, Cast, without_models
@@ -173,6 +173,13 @@ class BoardTest(Cast):
         shown = services.board(access.banks_for(self.alice))
         self.assertEqual((shown.due, shown.parked, shown.capped), (0, 1, 1))
         self.assertIn('class="bad"><dt>Parked</dt>', self.page(self.alice))
+
+    def test_it_shows_how_often_memory_failed_today_and_nobody_elses(self) -> None:
+        for bank, memory in ((self.apollo.bank, "failed"), (self.apollo.bank, "given"), (self.zeus.bank, "failed")):
+            PromptCount.objects.note(bank.pk, PromptCount.Memory(memory), self.now)
+        PromptCount.objects.note(self.apollo.bank_id, PromptCount.Memory.FAILED, self.now - timedelta(days=1))
+        self.assertEqual(services.board(access.banks_for(self.alice), now=self.now).without_memory, 1)
+        self.assertIn('class="bad"><dt>Memory failed</dt><dd>1 ', self.page(self.alice))
 
     @without_models
     def test_without_a_model_it_says_so_and_whether_anybody_sweeps(self) -> None:
