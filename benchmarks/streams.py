@@ -64,7 +64,7 @@ class Crowd:
                     self.ended += line.startswith("event: end")
                 if answer.status_code != 200:
                     self.errors.append(str(answer.status_code))
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, LookupError) as error:
             self.errors.append(type(error).__name__)
 
     async def _ask(self, chat: str, message: str) -> str:
@@ -73,7 +73,8 @@ class Crowd:
         given = {"message": message, "key": uuid4().hex}
         told = await self.reader.post(f"{chat}messages", json=given, headers=headers)
         found = re.search(r'data-stream="([^"]+)"', told.json()["turn"])
-        assert found, told.text[:300]
+        if not found:  # answered already, or refused
+            raise LookupError
         return found[1]
 
 
