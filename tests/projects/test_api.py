@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
@@ -76,6 +77,21 @@ class RepeatingTest(ProgramCase):
         first, second = self.post(self.output()), self.post(self.output())
         self.assertEqual((first.status_code, first.content), (second.status_code, second.content))
         self.assertEqual((first.get("Idempotent-Replayed"), second["Idempotent-Replayed"]), (None, "true"))
+        self.assertEqual(Output.objects.count(), 1)
+
+    def test_of_two_at_the_same_moment_one_records_and_both_are_answered_alike(self) -> None:
+        others: list[Any] = []
+
+        def meanwhile(execute: Any, sql: str, *more: Any) -> Any:
+            if not others and "projects_answered" in sql and not sql.startswith("SELECT"):
+                others.append(None)  # the first has seen that its name is new, and begins
+                others[0] = self.post(self.output())
+            return execute(sql, *more)
+
+        with connection.execute_wrapper(meanwhile):
+            late = self.post(self.output())
+        self.assertEqual((late.status_code, late.content), (others[0].status_code, others[0].content))
+        self.assertEqual((others[0].get("Idempotent-Replayed"), late["Idempotent-Replayed"]), (None, "true"))
         self.assertEqual(Output.objects.count(), 1)
 
     def test_a_batch_too_in_its_order_with_what_was_known(self) -> None:
