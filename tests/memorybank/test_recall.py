@@ -15,7 +15,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, indexing, ranking, tail, words
 from memorybank.reading.recall.indexing import BATCH
-from memorybank.reading.recall.searching import parsed
+from memorybank.reading.recall.searching import mentioning, parsed, search
 from memorybank.reading.recall.words import PartialDate, asked, date_words, hashed, partial_dates
 from memorybank.services import Text
 from projects.models import Project, Tenant
@@ -642,6 +642,60 @@ def test_notes_do_not_say_what_the_block_says_however_it_puts_its_dates() -> Non
     assert [known.says(text, frozenset(words.searched(text))) for text in said] == [True, True, False, False]
 
 
+def notes_on(bank: Bank, question: str, *, room: int = 90) -> str:
+    """What is given for a question, without a block, once all is summarised."""
+    cover(bank)
+    services.reindex(bank)
+    return services.render(bank, budget=0, recall_budget=room, question=question).recalled.text
+
+
+def test_a_speaker_s_name_is_not_what_was_said() -> None:
+    bank = make_bank()
+    for number in range(6):
+        say(bank, f"other{number}", f"The lorry has {number} wheels.", author="Crane Designer", answer="")
+    say(bank, "talk", "The crane is painted orange by Lena.", author="Ben", answer="")
+    assert "orange" in told(bank, "What colour is the crane?")[0] and "lorry" not in notes_on(bank, "And the crane?")
+
+
+@pytest.mark.parametrize("question", ["What did Priya decide?", "priya", "What does Priya Nair say about it?"])
+def test_who_is_named_is_found_by_what_they_said(question: str) -> None:
+    bank = make_bank()
+    for number, author in enumerate(["Ben", "Priya", "Priya Nair", "Ben", "Lena"]):
+        say(bank, f"talk{number}", f"The crane gets {number + 2} lamps.", author=author)
+    assert told(bank, question)[0].startswith("Priya")
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("What did Grad C think of it?", ["Grad C"]),
+        ("What did Grad C and Marketing think?", ["Grad C", "Marketing"]),
+        ("What did the grad think?", []),
+        ("How does the market see the interface?", []),
+        ("What is Tom's plan, and Luc’s?", ["tom.okafor", "Luc"]),
+    ],
+)
+def test_somebody_is_named_by_the_whole_name_or_by_a_part_with_a_capital(question: str, named: list[str]) -> None:
+    bank, people = make_bank(), ["Grad A", "Grad C", "Marketing", "User Interface", "tom.okafor", "Luc"]
+    for person in people:
+        say(bank, person, "The crane is orange.", author=person)
+    cover(bank)
+    services.reindex(bank)
+    found = search(bank, parsed(bank, question, None), without=None, most=9)
+    asks = tail.Asks(tail.POINTED, found, question)
+    assert [person for person in people if asks.names(person)] == named
+
+
+def test_who_speaks_is_mentioned_too() -> None:
+    bank = make_bank()
+    say(bank, "a", "The salary is secret.", author="Quokka Nair")
+    say(bank, "b", "The salary of Lena is secret.", author="Ben")
+    cover(bank)
+    services.reindex(bank)
+    keys = [{chat_of(bank, key).pk} for key in "ab"]
+    assert [mentioning(bank, [text], most=9) for text in ("Nair's salary", "Lena's salary")] == keys
+
+
 def test_each_further_sentence_of_a_turn_counts_less() -> None:
     found = [tail.FoundSentence(1, place, "ana", "", 30, 1.0) for place in range(3)]
     values = [sentence.value for sentence in tail.spread(found, 30)]
@@ -650,7 +704,7 @@ def test_each_further_sentence_of_a_turn_counts_less() -> None:
 
 def test_rare_words_count_more_than_common_ones() -> None:
     turns = [ranking.IndexedTurn(1, (1, 0), 10), ranking.IndexedTurn(2, (0, 1), 10)]
-    scores = ranking.scores(turns, [ranking.idf(1, 100), ranking.idf(90, 100)], dated={}, cosines={})
+    scores = ranking.scores(turns, [ranking.idf(1, 100), ranking.idf(90, 100)], dated={}, spoken=(), cosines={})
     assert scores[1] > scores[2] > 0
 
 

@@ -11,7 +11,7 @@ from memorybank.language import dates, plain
 from memorybank.language.masks import NO_MASK
 from memorybank.language.sentences import names_in, sentences, tidy
 from memorybank.language.terms import length
-from memorybank.reading.recall.words import MOST_WORDS, date_words, searched
+from memorybank.reading.recall.words import MOST_WORDS, date_words, searched, spoken_by
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 
@@ -40,6 +40,7 @@ class Document:
     lines: tuple[Said, ...]
     content: tuple[str, ...]
     dates: tuple[str, ...]
+    speakers: tuple[str, ...]
 
 
 def documents(turns: Sequence[Turn], *, after: int, encoding: str) -> list[Document]:
@@ -58,7 +59,8 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
     day = turn.at.date()
     spoken = [utterance for utterance in turn.utterances if utterance.role != "tool"]
     lines = [said for utterance in spoken for said in _lines(utterance, turn, names, prior)]
-    resolved = "\n".join(f"{u.speaker} {dates.resolve(plain(u.text), day)}" for u in spoken)
+    resolved = "\n".join(dates.resolve(plain(utterance.text), day) for utterance in spoken)
+    speakers = dict.fromkeys(word for utterance in spoken for word in spoken_by(utterance.speaker))
     return Document(
         id=turn.id,
         previous=previous,
@@ -66,6 +68,7 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
         lines=tuple(lines[:MOST_LINES]),
         content=tuple(searched(resolved)[:MOST_WORDS]),
         dates=tuple(date_words(day, resolved)[:MOST_WORDS]),
+        speakers=tuple(speakers)[:MOST_WORDS],
     )
 
 

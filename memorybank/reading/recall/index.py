@@ -19,8 +19,8 @@ def postings(bank_id: int, words: Sequence[str], *, without_chat: int | None = N
     return _lists([vendor.IDS] * len(words), [vendor.match(word, unwanted) for word in words])
 
 
-def newest(phrases: Sequence[Sequence[str]], most: int) -> list[list[int]]:
-    """For each phrase the ``most`` newest outputs that have all its index words, of which it has some. One query."""
+def newest(phrases: Sequence[Sequence[Sequence[str]]], most: int) -> list[list[int]]:
+    """For each phrase the ``most`` newest outputs that have of each of its choices one index word. One query."""
     vendor = VENDORS[connection.vendor]
     given = [value for words in phrases for value in (vendor.match_all(words), most)]
     return _lists([vendor.NEWEST] * len(phrases), given)

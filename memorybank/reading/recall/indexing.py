@@ -134,7 +134,7 @@ def _rows(chat: Chat, made: Iterable[Document]) -> list[SearchDocument]:
             output_id=document.id,
             bank_id=chat.bank_id,
             chat_id=chat.pk,
-            words=indexed(chat.bank_id, chat.pk, document.content, document.dates),
+            words=indexed(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers)),
             length=len(document.content),
             lines=[[said.speaker, said.text, said.worth] for said in document.lines],
             said_at=document.said_at,

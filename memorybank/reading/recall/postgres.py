@@ -18,9 +18,9 @@ def match(word: str, unwanted: str) -> str:
     return f"'{word}' & !'{unwanted}'" if unwanted else f"'{word}'"
 
 
-def match_all(words: Sequence[str]) -> str:
-    """The query for turns that have all of them."""
-    return " & ".join(f"'{word}'" for word in words)
+def match_all(choices: Sequence[Sequence[str]]) -> str:
+    """The query for turns that have one word of each choice."""
+    return " & ".join("({})".format(" | ".join(f"'{word}'" for word in choice)) for choice in choices)
 
 
 def tidy() -> None:

@@ -5,7 +5,7 @@ around them. Neighbours count because an answer seldom repeats the words of the 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean
@@ -16,6 +16,8 @@ K1, B = 1.2, 0.4
 PREVIOUS, NEXT = 0.6, 0.1
 #: What a turn gets for a date of the question, as a share of the best turn's words.
 DATED = 0.4
+#: What it gets for being spoken by somebody the question names: enough to be found by that alone.
+SPOKEN = 0.02
 #: Similarity of meaning (0…1) beside words (a share of the best turn's, 0…1).
 MEANING = 0.5
 #: How far around a turn its passage reaches: what is so many turns away counts 1/e; and after how many mentions
@@ -53,11 +55,13 @@ def scores(
     idfs: Sequence[float],
     *,
     dated: Mapping[int, float],
+    spoken: Collection[int],
     cosines: Mapping[int, float],
 ) -> dict[int, float]:
     """Each turn's score; 1 is about what the words of the best turn earn. ``dated`` is 0…1.
 
-    ``cosines`` are of all turns that have a vector, not only of ``turns``.
+    ``spoken`` are those spoken by somebody the question names. ``cosines`` are of all turns that have a vector, not
+    only of ``turns``.
     """
     known = {turn.id: turn for turn in turns}
     average = sum(turn.length for turn in known.values()) / max(1, len(known)) or 1.0
@@ -65,7 +69,10 @@ def scores(
     whole = {pk: _with_neighbours(turn, own) for pk, turn in known.items()}
     best = max(whole.values(), default=0.0) or 1.0
     near = nearness(cosines)
-    return {pk: value / best + DATED * dated.get(pk, 0.0) + MEANING * near.get(pk, 0.0) for pk, value in whole.items()}
+    return {
+        pk: value / best + DATED * dated.get(pk, 0.0) + SPOKEN * (pk in spoken) + MEANING * near.get(pk, 0.0)
+        for pk, value in whole.items()
+    }
 
 
 def passages(

@@ -11,7 +11,7 @@ from memorybank.language import dates, tokens
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
 from memorybank.reading.recall.correcting import Line, visible_lines
 from memorybank.reading.recall.searching import Found, around, parsed, search
-from memorybank.reading.recall.words import FILLING, searched
+from memorybank.reading.recall.words import FILLING, naming, searched
 
 #: A sentence counts by its turn's score and its passage's, by how much of the question is in it, by whether somebody
 #: the question names says it, by its prior worth, and less the longer it is. Chosen on dialogues and on meetings.
@@ -23,6 +23,7 @@ FOCUS, NEAR = 3.0, 0.3
 OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
 MOST_TURNS, SPARE = 120, 0.3
+_WORD = re.compile(r"\w+")
 # "yesterday (7 May 2023)": facts have the date alone.
 _RELATIVE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]++ ){1,2}(?=\([^()]{0,40}\d{4}[^()]{0,40}\))")
 
@@ -81,7 +82,7 @@ def answering(
     aim = BROAD if asked.broad else POINTED
     valued = _valued(found, around(bank, found), aim)
     rows, lines = _turns(bank, valued)
-    asks, known = Asks(aim, found.idfs), Known(said)
+    asks, known = Asks(aim, found, question), Known(said)
     sentences: list[FoundSentence] = []
     for pk, value in valued.items():
         if pk in rows:
@@ -119,15 +120,21 @@ def _valued(found: Found, passages: Mapping[int, float], aim: Aim) -> dict[int, 
 class Asks:
     """A question while sentences are valued: what it wants, and its words with their idf."""
 
-    def __init__(self, aim: Aim, idfs: Mapping[str, float]) -> None:
-        self.aim, self.idfs = aim, idfs
-        self._whole = sum(idfs.values()) or 1.0
+    def __init__(self, aim: Aim, found: Found, question: str) -> None:
+        self.aim, self.idfs, self._called = aim, found.idfs, found.names
+        self._whole = sum(found.idfs.values()) or 1.0
         self._named: dict[str, bool] = {}
+        taken = {word for name in found.names for word in name.split()}
+        capitals = (word for word in _WORD.findall(question) if word != word.lower())
+        self._capitals = {word for word in capitals if word.casefold() not in taken}
 
     def names(self, speaker: str) -> bool:
-        """Whether it names the speaker."""
+        """Whether it names the speaker: by the whole name, or by a part with a capital that is no other's."""
         if speaker not in self._named:
-            self._named[speaker] = not self.idfs.keys().isdisjoint(searched(speaker))
+            whole = naming(speaker)
+            spelt = {form for word in _WORD.findall(speaker) for form in (word, word.capitalize())}
+            called = bool(whole) and self._called.issuperset(whole)
+            self._named[speaker] = called or not self._capitals.isdisjoint(spelt)
         return self._named[speaker]
 
     def share(self, has: Iterable[str]) -> float:

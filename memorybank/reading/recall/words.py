@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import chain
+from itertools import chain, pairwise
 
 from memorybank.language import either, every, pack
 from memorybank.language.dates.spans import MONTHS
@@ -21,6 +21,8 @@ from memorybank.language.terms import FUNCTION, LONGEST_WORD, PRAISE, stem, word
 MOST_WORDS = 8_000
 #: Of a very long question, this many content words are looked for: those of its beginning and of its end.
 MOST_ASKED = 32
+#: What stands behind an index word for the speaker of a turn, and for a whole name of theirs: no word ends so.
+SPEAKER, NAME = ":", "="
 
 SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
 #: What is left of words that greet, thank, agree or halt: a sentence of nothing else tells nothing.
@@ -29,7 +31,7 @@ FILLING = frozenset(map(stem, SMALL_TALK.union(*map(words, every(lambda pack: pa
 #: spelt, because six letters of "concerning" are those of "concert".
 ASKING = frozenset(chain.from_iterable(map(words, every(lambda pack: pack.talk.asking))))
 
-_APOSTROPHE = re.compile("['’]")
+_APOSTROPHE, _OWN = re.compile("['’]"), re.compile("['’]s$")
 _MONTH = "|".join(MONTHS)
 _TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
 _SPELT = re.compile(
@@ -107,6 +109,25 @@ def searched(text: str) -> list[str]:
     return [stem(word) for word in parts(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
 
 
+def names(text: str) -> list[str]:
+    """All that may be the name of somebody in a text: every word, and each two that stand together; bounded."""
+    said = [_OWN.sub("", word) for word in parts(text)]
+    alone = [word for word in said if word not in FUNCTION]
+    together = [f"{one} {other}" for one, other in pairwise(said) if not FUNCTION.issuperset((one, other))]
+    return _ends(list(dict.fromkeys([*alone, *together])), 2 * MOST_ASKED)
+
+
+def naming(speaker: str) -> list[str]:
+    """What of :func:`names` a text has that names this speaker, by the whole name."""
+    found = names(speaker)
+    return [name for name in found if " " in name] or found
+
+
+def spoken_by(speaker: str) -> list[str]:
+    """The index words of a turn for who speaks in it: the words of the name, and what names them."""
+    return [*(word + SPEAKER for word in searched(speaker)), *(name + NAME for name in naming(speaker))]
+
+
 def contracted(word: str) -> bool:
     """Whether it is made of words that tell nothing: "what's"."""
     return not word.isalnum() and FUNCTION.issuperset(_APOSTROPHE.split(word))
@@ -116,9 +137,12 @@ def asked(question: str) -> list[str]:
     """The distinct content words of a question, without its dates; none of small talk; bounded."""
     question = _undated(question)
     found = [] if is_small_talk(question) else list(dict.fromkeys(searched(question)))
-    if len(found) <= MOST_ASKED:
-        return found
-    return found[: MOST_ASKED // 2] + found[-MOST_ASKED // 2 :]
+    return _ends(found, MOST_ASKED)
+
+
+def _ends(found: list[str], most: int) -> list[str]:
+    """The first and the last of them, if they are too many."""
+    return found if len(found) <= most else found[: most // 2] + found[-most // 2 :]
 
 
 def about(question: str) -> list[str]:
@@ -143,9 +167,12 @@ def of_chat(bank_id: int, chat_id: int) -> str:
     return f"b{bank_id}c{chat_id}"
 
 
-def indexed(bank_id: int, chat_id: int, said: Sequence[str], dates: Iterable[str]) -> str:
-    """The index words of a turn, in one string. Content words are repeated as often as they were said."""
+def indexed(bank_id: int, chat_id: int, said: Sequence[str], others: Iterable[str]) -> str:
+    """The index words of a turn, in one string. Content words are repeated as often as they were said.
+
+    ``others`` are its dates and :func:`spoken_by`.
+    """
     known = {word: hashed(bank_id, word) for word in set(said)}
     return " ".join(
-        [of_chat(bank_id, chat_id), *(hashed(bank_id, word) for word in dates), *map(known.__getitem__, said)]
+        [of_chat(bank_id, chat_id), *(hashed(bank_id, word) for word in others), *map(known.__getitem__, said)]
     )
