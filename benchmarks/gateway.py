@@ -121,7 +121,7 @@ def measure(streams: int, seconds: float) -> list[Measurement]:
     with (
         tempfile.TemporaryDirectory() as folder,
         upstream(delay=DELAY, pace=PACE, words=WORDS) as address,
-        gateway(Path(folder), GATEWAY_OPENAI_BASE_URL=address) as served,
+        gateway(Path(folder), DEBUG="false", SECRET_KEY="x" * 50, GATEWAY_OPENAI_BASE_URL=address) as served,
     ):
         through, straight = _through(served), Way(f"{address}/chat/completions", "x")
         asyncio.run(in_turns([through, straight], 10))  # whatever is loaded once is loaded

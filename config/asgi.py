@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -13,8 +12,6 @@ from config.serving import refuse_without_key
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 refuse_without_key()
 django.setup(set_prefix=False)
-# A thread that computes gives way to the event loop after this, not after 5 ms: streams wait for nobody.
-sys.setswitchinterval(0.0005)
 
 from config.straight import Handler  # noqa: E402  (Django must be set up)
 from projects import making  # noqa: E402

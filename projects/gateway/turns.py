@@ -143,16 +143,15 @@ def end(turn: Turn, output: Output, answer: Answer, status: str) -> None:
         if done.status != Output.Status.OK:
             return
         _keep_step(turn, done, answer)
-        GivenWith.objects.get_or_create(
+        with_ = GivenWith(
             output=done,
-            defaults={
-                "memory_version": turn.memory.version,
-                "memory_tokens": turn.memory.block.tokens,
-                "recalled_tokens": turn.memory.recalled.tokens,
-                "prompt_tokens": answer.prompt_tokens or 0,
-                "answer_tokens": answer.completion_tokens or 0,
-            },
+            memory_version=turn.memory.version,
+            memory_tokens=turn.memory.block.tokens,
+            recalled_tokens=turn.memory.recalled.tokens,
+            prompt_tokens=answer.prompt_tokens or 0,
+            answer_tokens=answer.completion_tokens or 0,
         )
+        GivenWith.objects.bulk_create([with_], ignore_conflicts=True)
     _leave_behind(turn, done)
 
 
@@ -179,8 +178,8 @@ def _keep_step(turn: Turn, output: Output, answer: Answer) -> None:
     where, said = turn.place, turn.asked
     after = lineage.linked(where.path.end, [said.question, *said.since, *answer.said])
     tail = lineage.tail(where.first, said.question, answer.said[-1])
-    known = {"chat_id": output.chat_id, "before": where.path.end, "tail": tail}
-    GatewayStep.objects.get_or_create(output=output, after=after, defaults=known)
+    step = GatewayStep(output=output, chat_id=output.chat_id, before=where.path.end, after=after, tail=tail)
+    GatewayStep.objects.bulk_create([step], ignore_conflicts=True)
 
 
 def _leave_behind(turn: Turn, done: Output) -> None:
