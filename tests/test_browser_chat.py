@@ -188,7 +188,7 @@ def test_a_long_chat_is_compacted_while_the_page_says_how_far_it_is(chromium: Br
     expect(box).to_be_focused()
     assert hindrances(page) == []
     model.gate.set()
-    expect(page.get_by_text("This chat could not be compacted just now. The model failed")).to_be_visible()
+    expect(page.get_by_text("This chat could not be compacted just now. The model gave no answer")).to_be_visible()
     expect(page.locator("#compacting")).to_be_hidden()
     model.answer = long_chats.model
     box.fill("/compact the ports")

@@ -25,7 +25,7 @@ from memorybank.core.compaction.notes import Note, by_section, fitted
 from memorybank.core.compaction.planning import Budget, own_words, tail, thinned
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
-from memorybank.exceptions import LLMError, NotCompacted, NothingToCompact
+from memorybank.exceptions import LLMError, LLMRejected, NotCompacted, NothingToCompact
 from memorybank.language import tokens
 from memorybank.llm import MESSAGE_TOKENS, prompt_files
 from memorybank.models import EXTRACTIVE, Bank, Chat, Checkpoint, Compaction, OptOut, Output
@@ -75,8 +75,7 @@ def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: date
     try:
         notes, made_with = _notes(work, turns, budget, focus, report, now)
     except LLMError as error:
-        why = _("The model failed, so the chat stays as it was, %(size)s tokens: %(error)s")
-        raise NotCompacted(why % {"size": intcomma(work.size), "error": error}) from error
+        raise NotCompacted(_why_not(error) % {"size": intcomma(work.size)}) from error
     report.reached(Stage.MERGED)
     text = _text(work, turns, notes, budget)
     after = _count(text) + MESSAGE_TOKENS + work.kept_size
@@ -96,6 +95,13 @@ def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: date
     _commit(work, made, report.compaction)
     report.reached(Stage.WRITTEN)
     return made
+
+
+def _why_not(error: LLMError) -> str:
+    """Why a model that failed leaves the chat as it was; its provider's words are on the ledger, for who can act."""
+    if isinstance(error, LLMRejected):
+        return _("The model gave no answer that can be used, so the chat stays as it was, %(size)s tokens.")
+    return _("The model is not available, so the chat stays as it was, %(size)s tokens.")
 
 
 # --- reading ------------------------------------------------------------------------------------------

@@ -87,10 +87,10 @@ class TestTheCommand(LongChat):
     def test_who_looks_is_told_why_it_came_to_nothing_and_who_opens_the_page_later_for_a_while(self) -> None:
         scripted().enqueue(LLMRejected("The model answered nothing"))
         refused = self.client.post(self.chat_url(self.chat), {"message": "/compact"})
-        why = "The model failed, so the chat stays as it was, "
+        why = "The model gave no answer that can be used, so the chat stays as it was, "
         self.assertContains(refused, why, status_code=409)
         told = self.client.get(self.chat_url(self.chat, "compaction")).json()
-        self.assertRegex(told["problem"], rf"^{why}[\d,]+ tokens: The model answered nothing$")
+        self.assertRegex(told["problem"], rf"^{why}[\d,]+ tokens\.$")
         self.assertRegex(self.page(), f'id="not-compacted" role="status">.*{why}')
         self.assertFalse(Checkpoint.objects.exists())
 
