@@ -27,3 +27,5 @@ class Transport(filesystem.Transport):
     Channel = Channel
     #: Seconds between two looks into an empty folder: an idle thread joins in as soon.
     polling_interval = 0.25
+    #: It is on no host; kombu would warn that none was named.
+    default_connection_params: dict[str, Any] = {}
