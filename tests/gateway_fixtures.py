@@ -16,10 +16,12 @@ def site_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway
 
 
 @pytest.fixture
-def served(site_of_module: Gateway) -> Gateway:
-    """With an upstream that is well again."""
+def served(site_of_module: Gateway) -> Iterator[Gateway]:
+    """With an upstream that is well again, and without anybody else's clients."""
     upstream = site_of_module.upstream
     upstream.answer, upstream.status, upstream.usage = obedient, 200, True
     upstream.delay, upstream.pace, upstream.break_after = 0.0, 0.0, 0
     upstream.seen.clear()
-    return site_of_module
+    yield site_of_module
+    while site_of_module.clients:
+        site_of_module.clients.pop().close()

@@ -10,13 +10,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .commands import PATIENCE
 from .own_site import Site, site
 from .upstream import Upstream, wait_until
+
+Client = TypeVar("Client")
 
 PROJECTS = ("acme/apollo", "acme/hermes", "globex/zeus")
 SET_UP = f"""
@@ -44,11 +46,17 @@ class Gateway:
     site: Site
     keys: dict[str, str]
     server: subprocess.Popen[bytes]
+    clients: list[Any] = field(default_factory=list)
 
     @property
     def base_url(self) -> str:
         """As a client of OpenAI's takes it; one of Anthropic's takes ``address``."""
         return f"{self.address}/v1"
+
+    def use(self, client: Client) -> Client:
+        """A client that is closed with its test. One that is collected may find its socket collected before it."""
+        self.clients.append(client)
+        return client
 
     def key(self, project: str = "acme/apollo") -> str:
         """The key to a project."""

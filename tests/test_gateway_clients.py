@@ -20,11 +20,11 @@ WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"t
 
 
 def client(served: Gateway, project: str = "acme/apollo") -> OpenAI:
-    return OpenAI(base_url=served.base_url, api_key=served.key(project), max_retries=0)
+    return served.use(OpenAI(base_url=served.base_url, api_key=served.key(project), max_retries=0))
 
 
 def claude(served: Gateway, project: str = "acme/apollo") -> Anthropic:
-    return Anthropic(base_url=served.address, api_key=served.key(project), max_retries=0)
+    return served.use(Anthropic(base_url=served.address, api_key=served.key(project), max_retries=0))
 
 
 def user(text: Any) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def test_errors_of_the_upstream_come_as_they_are_and_are_recorded_as_errors(serv
 
 def test_errors_of_ours_have_the_shape_of_the_protocol(served: Gateway) -> None:
     with pytest.raises(openai.AuthenticationError, match="valid API key"):
-        OpenAI(base_url=served.base_url, api_key="mb_wrong", max_retries=0).models.list()
+        served.use(OpenAI(base_url=served.base_url, api_key="mb_wrong", max_retries=0)).models.list()
     status, _, raw = served.post("/v1/messages", {"messages": []}, Authorization="Bearer mb_wrong")
     assert (status, json.loads(raw)["type"], json.loads(raw)["error"]["type"]) == (401, "error", "authentication_error")
     assert served.post("/v1/chat/completions", b"{")[0] == 400

@@ -22,7 +22,7 @@ ASKED: dict[str, Any] = {"model": "small", "stream": True, "messages": [{"role":
 
 
 def client(served: Gateway) -> OpenAI:
-    return OpenAI(base_url=served.base_url, api_key=served.key(), max_retries=0)
+    return served.use(OpenAI(base_url=served.base_url, api_key=served.key(), max_retries=0))
 
 
 def began(served: Gateway, body: dict[str, Any], path: str = "/v1/chat/completions") -> socket.socket:
@@ -40,12 +40,13 @@ def last_turn(served: Gateway, question: str) -> dict[str, Any]:
 
 
 def test_a_stream_is_not_buffered(served: Gateway) -> None:
-    served.upstream.pace = 3600
+    calls, served.upstream.pace = len(served.calls()), 3600
     with closing(began(served, ASKED)) as waiting:
         seen = b""
         while b'"content": ""' not in seen:  # the first event, an hour before the second
             seen += waiting.recv(65536)
     assert b"x-memory-chat" in seen
+    wait_until(lambda: len(served.calls()) == calls + 1, "on the ledger")  # before another test counts calls
 
 
 @pytest.mark.parametrize("first_token", [True, False])
@@ -86,7 +87,7 @@ def test_a_broken_stream_ends_with_an_error_event_and_is_recorded_as_an_error(se
     assert last_turn(served, "A stream of one.")["status"] == "error"
     *_, last = client(served).responses.create(model="small", input="A stream of two.", stream=True)
     assert (last.type, "broke off" in last.message) == ("error", True)
-    claude = Anthropic(base_url=served.address, api_key=served.key(), max_retries=0)
+    claude = served.use(Anthropic(base_url=served.address, api_key=served.key(), max_retries=0))
     with pytest.raises(APIStatusError, match="broke off"):
         list(claude.messages.create(**asked, max_tokens=9, stream=True))  # type: ignore[call-overload]
     assert served.calls()[-1]["outcome"] == "unavailable"
