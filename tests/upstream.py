@@ -103,10 +103,7 @@ class Upstream:
         server = self._loop.run_until_complete(self.serve())
         ready.set()
         self._loop.run_forever()
-        server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.run_until_complete(_ended(server))
         self._loop.close()
 
     async def serve(self) -> asyncio.Server:
@@ -166,6 +163,17 @@ class Upstream:
             if self.pace:
                 await asyncio.sleep(self.pace)
         writer.write(b"0\r\n\r\n")
+
+
+async def _ended(server: asyncio.Server) -> None:
+    """Nobody is served any more, and every connection is closed, so that no socket is left to be collected."""
+    server.close()
+    while clients := asyncio.all_tasks() - {asyncio.current_task()}:
+        for client in clients:
+            client.cancel()
+        await asyncio.gather(*clients, return_exceptions=True)
+    await asyncio.sleep(0)  # a transport that is closed closes its socket a turn later
+    await asyncio.sleep(0)
 
 
 async def _request(reader: asyncio.StreamReader) -> Seen | None:
