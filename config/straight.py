@@ -35,9 +35,19 @@ class Handler(ASGIHandler):
 
 
 async def straight(request: HttpRequest) -> HttpResponseBase:
-    """What the async view of an address says, with a name for the request and the headers of every answer."""
+    """What the address says, faults as well, with a name for the request and the headers of every answer."""
     name = requests.begin(request)
+    return requests.named(guard(await _told(request)), name)
+
+
+async def _said(request: HttpRequest) -> HttpResponseBase:
+    """What the async view of the address says."""
     request.get_host()  # raises for a name that is not ours
     found = resolve(request.path_info)
     assert iscoroutinefunction(found.func), found
-    return requests.named(guard(await found.func(request, *found.args, **found.kwargs)), name)
+    response: HttpResponseBase = await found.func(request, *found.args, **found.kwargs)
+    return response
+
+
+#: The same, where a fault is an answer as well.
+_told: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = convert_exception_to_response(_said)  # type: ignore[assignment]

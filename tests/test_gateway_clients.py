@@ -239,3 +239,8 @@ def test_errors_of_ours_have_the_shape_of_the_protocol(served: Gateway) -> None:
     assert (status, json.loads(raw)["type"], json.loads(raw)["error"]["type"]) == (401, "error", "authentication_error")
     assert served.post("/v1/chat/completions", b"{")[0] == 400
     assert served.post("/v1/chat/completions", b"[]")[0] == 400
+
+
+def test_an_address_that_is_none_is_answered_under_the_name_of_the_request(served: Gateway) -> None:
+    status, headers, _ = served.post("/v1/none", {}, **{"X-Request-ID": "trace-7"})
+    assert (status, headers.get("x-request-id")) == (404, "trace-7")
