@@ -23,6 +23,10 @@ from .turn_numbers import TurnNumber
 JSONView = Callable[..., JsonResponse]
 
 
+class TooLong(InvalidInput):
+    """A message has more characters than are accepted."""
+
+
 def _refusing_in_json(view: JSONView) -> JSONView:
     """Refusals as one line of JSON instead of a page."""
 
@@ -34,6 +38,8 @@ def _refusing_in_json(view: JSONView) -> JSONView:
             return _problem(_("There is no such chat, or you are not signed in."), 404)
         except PermissionDenied as error:
             return _problem(str(error), 403)
+        except TooLong as error:
+            return _problem(str(error), 413)
         except RequestDataTooBig:
             most = intcomma(MAX_MESSAGE_CHARS)
             return _problem(_("message: at most %(most)s characters are accepted.") % {"most": most}, 413)
@@ -56,10 +62,7 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
     says where the answer is streamed.
     """
     found, conversation = access.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    form = MessageForm(_message_in(request.body))
-    if not form.is_valid():
-        return _problem(form.problem, 413 if form.too_long else 400)
-    message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
+    message, sent = _message_in(request.body)
     if (focus := compact_command.focus_in(message)) is not None:
         compact_command.begin(found, conversation.chat, focus)
         return JsonResponse({"compaction": compact_command.how_far(found, conversation.chat)}, status=202)
@@ -85,10 +88,7 @@ def edit_message(request: HttpRequest, tenant: str, project: str, key: str, turn
     found, output = _own(request, f"{tenant}/{project}", key, turn)
     if output is None:
         return _over()
-    form = MessageForm(_message_in(request.body))
-    if not form.is_valid():
-        return _problem(form.problem, 413 if form.too_long else 400)
-    message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
+    message, sent = _message_in(request.body)
     return _answered(request, replacing.edit(found, output, message, request.user.get_username(), sent))
 
 
@@ -160,8 +160,8 @@ def _over() -> JsonResponse:
     return _problem(_("This message has been answered or erased meanwhile. Reload the page."), 404)
 
 
-def _message_in(body: bytes) -> dict[str, str]:
-    """The message of a JSON body; :class:`InvalidInput` in one line if there is none."""
+def _message_in(body: bytes) -> tuple[str, str]:
+    """The message of a JSON body, and its key; a refusal in one line if there is none."""
     # RecursionError: brackets nested by the ten thousand are bad input, not a fault of ours.
     try:
         data = json.loads(body)
@@ -169,7 +169,10 @@ def _message_in(body: bytes) -> dict[str, str]:
         raise InvalidInput((_("This is not JSON: %(error)s.") % {"error": error})[:300]) from None
     if not isinstance(data, dict) or not isinstance(data.get("message"), str):
         raise InvalidInput(_('Send {"message": "…"} with the text as a string.'))
-    return {"message": data["message"], "key": str(data.get("key") or "")}
+    form = MessageForm({"message": data["message"], "key": str(data.get("key") or "")})
+    if form.is_valid():
+        return form.cleaned_data["message"], form.cleaned_data["key"]
+    raise (TooLong if form.too_long else InvalidInput)(form.problem)
 
 
 def _problem(line: str, status: int) -> JsonResponse:
