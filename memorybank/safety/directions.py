@@ -16,7 +16,9 @@ from typing import NamedTuple
 from memorybank.language import beyond, packs
 from memorybank.language.guards import Directions
 from memorybank.language.lookalikes import folded
+from memorybank.language.masks import MASK
 from memorybank.language.pack import Beyond, Pack
+from memorybank.language.terms import FUNCTION
 from memorybank.safety.weighing import heaviest, is_heavy
 
 OVERRIDE = "tells a model to drop its instructions"
@@ -96,13 +98,14 @@ class Lexicon(NamedTuple):
 
 def direction(text: str, by: str = "") -> str:
     """What ``text``, written by somebody of that name, tells a model to do; "" when nothing. Linear."""
-    return next((why for spoken in spoken_of(text, by) if (why := _told(spoken))), "")
+    among = len(_sentences(text))
+    return next((why for spoken in spoken_of(text, by) if (why := _told(spoken, among))), "")
 
 
 def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
     """What each sentence speaks of in the languages it has most of; two neighbouring ones are read together, too."""
-    names = frozenset(WORD.findall(folded(by)))
-    spoken = [topics(sentence, names) for sentence in SENTENCE.split(text) if sentence.strip()]
+    names = _names(by)
+    spoken = [topics(sentence, names) for sentence in _sentences(text)]
     for found in (*spoken, *(one | other for one, other in pairwise(spoken))):
         named: dict[str, set[str]] = defaultdict(set)
         for language, topic in found:
@@ -110,6 +113,16 @@ def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
         signs = named.pop(ANY, set())
         most = max(map(len, named.values()), default=0)
         yield from (frozenset(each | signs) for each in named.values() or [set()] if len(each) >= LEAST * most)
+
+
+def _sentences(text: str) -> list[str]:
+    return [sentence for sentence in SENTENCE.split(text) if sentence.strip()]
+
+
+def _names(by: str) -> frozenset[str]:
+    """What somebody calls himself by: no letter and no function word of "Grad A", or every sentence would."""
+    said = frozenset(WORD.findall(folded(by)))
+    return frozenset(word for word in said if len(word) > 1 and word not in FUNCTION) or said
 
 
 def used(text: str) -> str:
@@ -124,7 +137,7 @@ def used(text: str) -> str:
 
 def topics(sentence: str, names: Collection[str] = ()) -> frozenset[Topic]:
     """What a sentence speaks of, by language. Who wrote it is called ``names``."""
-    known, text = _lexicon(), folded(sentence)
+    known, text = _lexicon(), folded(MASK.sub(" ", sentence))
     words = WORD.findall(text)
     found = {phrase.topic for at in range(len(words)) for phrase in _phrases(known, words, at)}
     for run in RUN.findall(text):
@@ -137,9 +150,9 @@ def topics(sentence: str, names: Collection[str] = ()) -> frozenset[Topic]:
     return frozenset(found)
 
 
-def _told(spoken: Collection[str]) -> str:
-    """Why what is spoken of tells a model what to do; "" if it weighs too little."""
-    if not is_heavy(spoken):
+def _told(spoken: Collection[str], among: int) -> str:
+    """Why what is spoken of in one of so many sentences tells a model what to do; "" if it weighs too little."""
+    if not is_heavy(spoken, among):
         return ""
     return next((REASONS[topic] for topic in heaviest(spoken) if topic in REASONS), MANY)
 

@@ -4,6 +4,7 @@ The numbers were fitted to texts that tell a model what to do and to others that
 writes them), and know no language. Above nothing, more such sentences are attacks than are not.
 """
 
+import math
 import tomllib
 from collections.abc import Collection
 from functools import cache
@@ -13,14 +14,17 @@ from pathlib import Path
 WEIGHTS = Path(__file__).with_name("weights.toml")
 #: What is held back must weigh more than this: who holds back what is harmless harms memory.
 HEAVY = 0.8
+#: Of more sentences one weighs that much by chance: weights are in log odds, so it has to weigh more by as much.
+FEW = 4
 
 
-def is_heavy(topics: Collection[str]) -> bool:
-    """Whether a sentence that speaks of these tells a model what to do."""
+def is_heavy(topics: Collection[str], among: int = 1) -> bool:
+    """Whether a sentence that speaks of these, the heaviest ``among`` so many, tells a model what to do."""
     weights = _weights()
     together = (frozenset(pair) for pair in combinations(topics, 2))
     alone = sum(weights.get(frozenset([topic]), 0) for topic in topics)
-    return alone + sum(weights.get(pair, 0) for pair in together) + weights[frozenset()] > HEAVY
+    needed = HEAVY + math.log(max(1, among / FEW))
+    return alone + sum(weights.get(pair, 0) for pair in together) + weights[frozenset()] > needed
 
 
 def heaviest(topics: Collection[str]) -> list[str]:
