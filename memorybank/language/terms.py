@@ -35,6 +35,11 @@ def terms(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
 
 
+def telling(text: str) -> list[str]:
+    """The words in order that neither grammar needs nor praise."""
+    return [word for word in words(text) if word not in FUNCTION and word not in PRAISE]
+
+
 def stem(word: str) -> str:
     """English endings go (harmless elsewhere, as all words lose them); then six letters tell most words apart, in most
     inflected languages. Identifiers stay whole.

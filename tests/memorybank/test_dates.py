@@ -29,6 +29,8 @@ def test_it_spells_a_date_the_same_everywhere() -> None:
         "The day is day after tomorrow.",
         "It will be there in a day or two.",
         "It is due in two weeks' time.",
+        "Time flies, it feels like just yesterday I put this dress on.",
+        "I remember it as if it was yesterday.",
     ],
 )
 def test_a_phrase_that_is_part_of_another_stays_as_it_was_said(said: str) -> None:

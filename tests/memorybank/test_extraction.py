@@ -57,6 +57,20 @@ def test_it_cites_the_turn_and_carries_speaker_day_and_absolute_date() -> None:
     ]
 
 
+def test_what_says_nothing_is_told_with_no_sentence() -> None:
+    said = "I spoke at the school event. It was awesome! I drew the map of the hall for the children who came later."
+    begun = "Sounds great! It's freeing to live honestly."
+    facts = [fact.text for fact in extract(chat((said, "Noted."), (begun, "Yes.")))]
+    assert facts[2:] == ["It's freeing to live honestly."]
+    assert facts[:2] == ["I spoke at the school event.", "I drew the map of the hall for the children who came later."]
+
+
+def test_what_is_cut_out_of_a_quotation_is_worth_less_and_inches_are_none() -> None:
+    assert weigh('"That person wants to enter the hall at 10.') < weigh("That person wants to enter the hall at 10.")
+    assert weigh('The hall gets a 15" display at 10.') > weigh('The hall gets a "15 display at 10.')
+    assert weigh('The attorney says "check claim 4".') > weigh('The attorney says "check claim 4.')
+
+
 def test_it_keeps_one_fact_of_even_the_shortest_chat() -> None:
     assert len(extract(chat(("Remember that I am allergic to peanuts.", "")))) == 1
 

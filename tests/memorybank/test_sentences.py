@@ -217,3 +217,17 @@ def test_it_reads_a_huge_message_of_anything(piece: str) -> None:
 )
 def test_a_mask_survives_cleaning(said: str) -> None:
     assert [escape(tidy(sentence)) for sentence in sentences(said)] == [said]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("You know, the pump is loud.", "The pump is loud."),
+        ("You know how to toggle the display width.", "You know how to toggle the display width."),
+        ("Very few of these things are ready.", "Very few of these things are ready."),
+        ("It is a very good plan.", "It is a good plan."),
+        ("The super fixed the boiler.", "The super fixed the boiler."),
+    ],
+)
+def test_a_word_that_only_introduces_or_stresses_goes_and_no_other(said: str, told: str) -> None:
+    assert tidy(said) == told

@@ -10,7 +10,7 @@ from memorybank.core.turns import Draft, Turn, Utterance
 from memorybank.language import every, tokens
 from memorybank.language.dates import resolve
 from memorybank.language.sentences import has_content, names_in, readable, sentences, tidy
-from memorybank.language.terms import FUNCTION, PRAISE, terms, words
+from memorybank.language.terms import FUNCTION, PRAISE, stem, telling, terms, words
 from memorybank.safety.escaping import escape
 
 __all__ = ["extract", "weigh"]
@@ -120,7 +120,7 @@ def _answers(question: str, said: str) -> bool:
 
     Else it may be about what stood before the question: "How is your dog?" "He must be so proud!"
     """
-    asked = set(terms(question)) - PRAISE
+    asked = set(map(stem, telling(question)))
     begun = next(iter(words(said.replace("’", "'"))), "").partition("'")[0]  # of "he's" the "he"
     tells = begun in ANSWERING or (begun not in FUNCTION and begun not in PRAISE)
     return bool(asked) and (tells or bool(asked & set(terms(said))) or any(c.isdigit() for c in said))

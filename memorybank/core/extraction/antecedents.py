@@ -13,13 +13,13 @@ MOST_WORDS = 20
 
 
 def leaning_joined(texts: Sequence[str]) -> Iterator[str]:
-    """The sentences of one message; one that leans is joined to its predecessor while that stays short."""
+    """The sentences of one message; one that leans is joined to the one before, if that says something and both fit."""
     before = ""
     for text in texts:
         if before and LEANING.match(text) and not is_question(text) and not is_question(before):
             if not has_content(text):
                 continue
-            if length(before) + length(text) <= MOST_WORDS:
+            if has_content(before) and length(before) + length(text) <= MOST_WORDS:
                 before = joined(before, text)
                 continue
         if before:

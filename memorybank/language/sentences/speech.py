@@ -14,6 +14,9 @@ RESUMED = frozenset(every(lambda pack: pack.talk.resumed))
 CONSONANT = re.compile("[b-df-hj-np-tv-xz]")
 
 
+#: Behind a digit it may be inches.
+QUOTE = re.compile(r"(?<!\d)\"")
+
 #: What becomes of a word that was found to be said twice.
 Repair = Callable[[re.Match[str]], str]
 
@@ -61,11 +64,12 @@ def _once_each(text: str, once: Repair, whole: Repair) -> str:
 
 
 def halts(text: str) -> bool:
-    """Whether it still stammers or breaks off."""
+    """Whether it still stammers, breaks off, or is cut out of a quotation."""
     said = words(text)
     sounding = (code := spoken(said)) and SOUNDS[code].search(text)
     torn = text.endswith("…") or text.startswith("…") or (bool(said) and said[-1] in FUNCTION)
-    return bool(sounding) or torn or any(_stammered(match["said"]) for match in AGAIN.finditer(text))
+    quoting = text.count('"') % 2 == 1 == len(QUOTE.findall(text)) % 2
+    return bool(sounding) or torn or quoting or any(_stammered(match["said"]) for match in AGAIN.finditer(text))
 
 
 def _unless_denied(match: re.Match[str]) -> str:

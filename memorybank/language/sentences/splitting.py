@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from memorybank.language import Pack, either, every, is_cjk, packs, whole
 from memorybank.language.sentences.denying import denies
-from memorybank.language.terms import PRAISE, length, terms
+from memorybank.language.terms import length, telling, terms
 
 # A clause of its own has this many content words; a fact has at most so many words.
 LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 20, 45, 400
@@ -81,7 +81,7 @@ def is_weighty(clause: str) -> bool:
 
 def has_content(clause: str) -> bool:
     """Whether anything but praise and small talk is in it."""
-    return any(word not in PRAISE for word in terms(clause))
+    return bool(telling(clause))
 
 
 def finished(clause: str) -> str:
