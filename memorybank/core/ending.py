@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorybank.core.superseding import CLAUSE, GENERIC, HEDGED, is_value, value_phrase
+from memorybank.core.superseding import CLAUSE, GENERIC, HEDGED, is_value, replacements, value_phrase
 from memorybank.language import every, pack, packs, spoken, whole
 from memorybank.language.sentences.denying import denies
 from memorybank.language.sentences.splitting import CONDITION
@@ -65,6 +65,11 @@ def is_bare(text: str) -> bool:
 def ends(text: str) -> bool:
     """Whether the text says that something is over, has come, or holds another value from now on."""
     return any(True for _ in _ends(text, ARRIVED)) or any(True for _ in _moves(text))
+
+
+def tells_of_change(text: str) -> bool:
+    """Whether the text says that a state or a value is over."""
+    return bool(replacements(text)) or ends(text)
 
 
 def is_over(older: Statement, newer: Statement) -> bool:

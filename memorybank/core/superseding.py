@@ -173,7 +173,7 @@ def mark_changes(drafts: Sequence[Draft], said: Sequence[Change]) -> list[Draft]
 
 
 def _mark(drafts: list[Draft], change: Change) -> None:
-    """Append what was replaced to the draft of this turn that the sentence is about."""
+    """Append what was replaced to the draft of this turn that the sentence is about, if none says so itself."""
     replacement = change.replacement
     about = subjects(change.sentence, replacement.old)
     own = [(number, draft) for number, draft in enumerate(drafts) if change.turn_id in draft.citations]
@@ -183,12 +183,23 @@ def _mark(drafts: list[Draft], change: Change) -> None:
         return
     at = -max(akin)[2]
     draft = drafts[at]
-    names_it = set(terms(replacement.old)) <= set(terms(draft.text))
-    over = any(r.old.casefold() == replacement.old.casefold() for r in replacements(draft.text))
-    if (names_it and not over) or (replacement.new and not _states(draft.text, replacement.new)):
-        return  # it speaks of the old value in some other way, or not of the new one
-    text = draft.text if names_it else f"{draft.text.rstrip('. ')} (before: {replacement.old})"
-    drafts[at] = replace(draft, text=text, weight=max(draft.weight, (1 + draft.weight) / 2))
+    if set(terms(replacement.old)) <= set(terms(draft.text)):
+        # It says so itself, or speaks of the old value in some other way: then another may say so.
+        telling = [number for number, other in own if _ends(other.text, replacement)]
+        for number in [at] if at in telling else telling:
+            drafts[number] = _weighed(drafts[number])
+    elif not replacement.new or _states(draft.text, replacement.new):
+        drafts[at] = _weighed(replace(draft, text=f"{draft.text.rstrip('. ')} (before: {replacement.old})"))
+
+
+def _ends(text: str, replacement: Replacement) -> bool:
+    """Whether the text itself says that this value is over."""
+    return any(found.old.casefold() == replacement.old.casefold() for found in replacements(text))
+
+
+def _weighed(draft: Draft) -> Draft:
+    """The draft with the weight of what says that something changed."""
+    return replace(draft, weight=max(draft.weight, (1 + draft.weight) / 2))
 
 
 def _alike(draft: Draft, change: Change) -> bool:

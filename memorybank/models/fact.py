@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any, ClassVar, NamedTuple
 
 from django.db import models
@@ -41,16 +42,29 @@ class Standing(NamedTuple):
     """It was held back, and a person let it pass."""
     correction: tuple[str, str] | None = None
     """Who says what instead of it: a person, here or in a digest's line that rests on it."""
+    end: End | None = None
+    """What somebody said since then in place of it, if that is all that is against it."""
+
+
+class End(NamedTuple):
+    """A leaf fact that replaced another: its words, the day they were said on, and the outputs it cites."""
+
+    text: str
+    day: date
+    citations: tuple[int, ...]
 
 
 def _standing(
     pk: int, original: str, citations: list[int], is_visible: bool, why: str, speaker: str, text: str, weight: float,
-    released_by: str, edited_by: str, instead: int | None, who: str, what: str,
+    hidden: bool, released_by: str, edited_by: str, instead: int | None, who: str, what: str, day: date | None,
+    where: list[int] | None, of_chat: int | None,
 ) -> Standing:  # fmt: skip
     own = (speaker, text) if edited_by and is_visible else None
     correction = own or ((who, what) if instead and not is_visible else None)
-    first = original or text
-    return Standing(pk, first, tuple(citations), is_visible, why, speaker, text, weight, bool(released_by), correction)
+    otherwise = is_visible or hidden or why or correction
+    end = End(what, day, tuple(where or ())) if day and of_chat and not otherwise else None
+    first, released = original or text, bool(released_by)
+    return Standing(pk, first, tuple(citations), is_visible, why, speaker, text, weight, released, correction, end)
 
 
 class FactQuerySet(models.QuerySet["Fact"]):
@@ -72,9 +86,10 @@ class FactQuerySet(models.QuerySet["Fact"]):
         instead = Case(When(above, then=F("superseded_by")), default=None)
         found = self.annotate(is_visible=visible, instead=instead).order_by()
         found = found.exclude(is_visible=True, edited_by="", released_by="") if changed else found
-        names = ("pk", "original", "citations", "is_visible", "quarantine", "speaker", "text", "weight")
-        by_hand = ("released_by", "edited_by", "instead", "superseded_by__speaker", "superseded_by__text")
-        return [_standing(*row) for row in found.values_list(*names, *by_hand)]
+        names = ("pk", "original", "citations", "is_visible", "quarantine", "speaker", "text", "weight", "hidden")
+        by_hand = ("released_by", "edited_by", "instead")
+        newer = [f"superseded_by__{name}" for name in ("speaker", "text", "said_on", "citations", "entry__chat")]
+        return [_standing(*row) for row in found.values_list(*names, *by_hand, *newer)]
 
     def settled(self) -> FactQuerySet:
         """Facts that a person pinned, edited, hid, released or kept back; no model may replace them."""
@@ -131,6 +146,9 @@ class Fact(models.Model):
     ongoing = models.BooleanField(
         default=False, editable=False, help_text="It says that something is so for now; a newer one may end it."
     )
+    changing = models.BooleanField(
+        default=False, editable=False, help_text="It says that something is over; what was said before may give way."
+    )
     pinned = models.BooleanField(default=False)
     hidden = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=200, blank=True, help_text="Who wrote it by hand, or wrote it anew.")
@@ -169,6 +187,8 @@ class Fact(models.Model):
             models.Index(name="fact_pinned", fields=["bank"], condition=Q(pinned=True)),
             # Read when a new fact says that something is over: what went on until then; few do.
             models.Index(name="fact_ongoing", fields=["bank"], condition=Q(ongoing=True)),
+            # Read when a chat is summarised after newer ones: what they say is over; few do.
+            models.Index(name="fact_changing", fields=["bank", "said_on"], condition=Q(changing=True)),
         ]
 
     def __str__(self) -> str:
@@ -177,8 +197,8 @@ class Fact(models.Model):
     @classmethod
     def of(cls, entry: Entry, **values: Any) -> Fact:
         """A new line of a live entry, standing where that stands; not yet saved."""
-        goes_on = ending.goes_on(values["text"])
-        return cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, ongoing=goes_on, **values)
+        states = {"ongoing": ending.goes_on(values["text"]), "changing": ending.tells_of_change(values["text"])}
+        return cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **states, **values)
 
     @property
     def said_first(self) -> str:

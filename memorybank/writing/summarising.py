@@ -25,9 +25,10 @@ from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
 from memorybank.writing import notetaking, spending, unlearning
 from memorybank.writing.batches import Batch, read
-from memorybank.writing.entries import supersede, write_facts
+from memorybank.writing.entries import write_facts
 from memorybank.writing.model_session import BackingOff, session
 from memorybank.writing.notetaking import TakenNotes
+from memorybank.writing.superseding import supersede
 
 logger = logging.getLogger(__name__)
 

@@ -109,8 +109,9 @@ def stored_text(bank: Bank) -> str:
 
 
 def cover(*banks: Bank) -> None:
-    """Have every turn of ``banks`` summarised, idle or not, so that it may be recalled."""
-    for chat in Chat.objects.filter(bank__in=banks, last_output_at__isnull=False).select_related("bank"):
+    """Have every turn of ``banks`` summarised, idle or not, so that it may be recalled; the chat idle longest first."""
+    chats = Chat.objects.filter(bank__in=banks, last_output_at__isnull=False).order_by("last_output_at", "pk")
+    for chat in chats.select_related("bank"):
         services.summarise_now(chat.bank, chat_key=chat.key, now=chat.last_output_at)
 
 
