@@ -72,7 +72,7 @@ def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int
     What was erased, hidden or made private since is not among them.
     """
     lines = recall.visible(bank, {output for output, _ in places})
-    told = {(output, place): (speaker, text) for output, of in lines.items() for speaker, text, _, place in of}
+    told = {(output, line.place): (line.speaker, line.text) for output, of in lines.items() for line in of}
     return {place: told[place] for place in places if place in told}
 
 

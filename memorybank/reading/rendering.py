@@ -137,6 +137,8 @@ def _shown_passage(passage: Passage) -> ShownLine:
 
 def _why(passage: Passage) -> str:
     """Why a sentence was recalled."""
+    if not passage.rank:
+        return _("It replaced a part of what was recalled.")
     asked = set(passage.asked)
     found = dict.fromkeys(word for word in words(passage.text) if not asked.isdisjoint(terms(word)))
     has = ", ".join(f"“{word}”" for word in found)

@@ -686,6 +686,23 @@ def test_somebody_is_named_by_the_whole_name_or_by_a_part_with_a_capital(questio
     assert [person for person in people if asks.names(person)] == named
 
 
+@pytest.mark.parametrize(
+    ("question", "aim"),
+    [
+        ("Who moved the crane?", tail.POINTED),
+        ("What was said about the crane?", tail.BROAD),
+        ("What did Marketing say about the crane?", tail.BROAD_OF_ONE),
+    ],
+)
+def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: tail.Aim) -> None:
+    bank = make_bank()
+    say(bank, "a", "The crane is orange.", author="Marketing")
+    cover(bank)
+    services.reindex(bank)
+    asked = parsed(bank, question, None)
+    assert tail.wanted(asked, search(bank, asked, without=None, most=9)) == aim
+
+
 def test_who_speaks_is_mentioned_too() -> None:
     bank = make_bank()
     say(bank, "a", "The salary is secret.", author="Quokka Nair")

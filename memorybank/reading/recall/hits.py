@@ -44,7 +44,8 @@ def recall(
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
     facts = _facts(turns)
-    lines = visible_lines({row[0]: row[2] for row in turns}, facts)
+    every = visible_lines({row[0]: row[2] for row in turns}, facts)
+    lines = {turn: [line for line in own if not line.ends] for turn, own in every.items()}
     hits = {
         pk: Hit("output", pk, key, shown(lines[pk]), round(scores[pk], 4), said_at, (pk,))
         for pk, key, _, said_at, _ in turns

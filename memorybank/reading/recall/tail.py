@@ -9,16 +9,18 @@ from memorybank import conf
 from memorybank.core.packing.values import Passage
 from memorybank.language import dates, tokens
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
-from memorybank.reading.recall.correcting import Line, visible_lines
-from memorybank.reading.recall.searching import Found, around, parsed, search
+from memorybank.models.fact import End
+from memorybank.reading.recall.correcting import Visible, newer, visible_lines
+from memorybank.reading.recall.searching import Found, Question, around, parsed, search
 from memorybank.reading.recall.words import FILLING, naming, searched
 
 #: A sentence counts by its turn's score and its passage's, by how much of the question is in it, by whether somebody
 #: the question names says it, by its prior worth, and less the longer it is. Chosen on dialogues and on meetings.
 POWER, NAMED, WORTH, THRIFT = 2.0, 3.0, 0.35, 0.8
-#: How soon being in a passage counts less where it is not the best. From this share on, turns are read that have no
-#: word of the question.
-FOCUS, NEAR = 3.0, 0.3
+#: From this share of the best passage on, turns are read that have no word of the question.
+NEAR = 0.3
+#: What a sentence counts that was replaced in part.
+REPLACED = 0.5
 #: Tokens that opening a turn's paragraph costs: its date and its speakers.
 OPENING = 6
 #: Turns read at most, and sentences offered beside those that should fit, as a share of the room.
@@ -32,19 +34,22 @@ _RELATIVE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]++ ){1,2}(?=\([^()]{0,40}\d{4}[
 class Aim:
     """What a question wants. ``passage``: what being in the best passage counts, of what being the best turn does.
 
-    ``asked``: what having all words of the question adds, of what having none counts. ``enough``: a sentence counts
-    half where its turn's better ones have so many tokens. ``telling``: it needs so many words that tell something, or
-    a person could not use it.
+    ``focus``: how soon being in a passage counts less where it is not the best. ``asked``: what having all words of
+    the question adds, of what having none counts. ``enough``: a sentence counts half where its turn's better ones
+    have so many tokens. ``telling``: it needs so many words that tell something, or a person could not use it.
     """
 
     passage: float
+    focus: float
     asked: float
     enough: int
     telling: int
 
 
-#: One fact, from whatever turn; and what was said about something: something of every turn of a passage.
-POINTED, BROAD = Aim(0.06, 4.0, 120, 1), Aim(2.0, 1.0, 12, 2)
+#: One fact, from whatever turn; and what was said about something: something of every turn of its passages.
+POINTED, BROAD = Aim(0.06, 3.0, 4.0, 120, 1), Aim(2.0, 1.5, 1.0, 10, 2)
+#: What somebody said about it, by name: that lies closer together than what all have said.
+BROAD_OF_ONE = replace(BROAD, focus=3.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class FoundSentence:
     value: float
     asked: tuple[str, ...] = ()
     named: bool = False
+    ends: tuple[End, ...] = ()
+    behind: tuple[tuple[int, int], ...] = ()
 
 
 def answering(
@@ -79,31 +86,45 @@ def answering(
     found = search(bank, asked, without=without, most=MOST_TURNS)
     if not found.ranked:
         return []
-    aim = BROAD if asked.broad else POINTED
+    aim = wanted(asked, found)
     valued = _valued(found, around(bank, found), aim)
-    rows, lines = _turns(bank, valued)
+    read = list(_read(bank, valued))
+    rows, lines = {pk: row for pk, row, _ in read}, {pk: own for pk, _, own in read}
     asks, known = Asks(aim, found, question), Known(said)
     sentences: list[FoundSentence] = []
     for pk, value in valued.items():
         if pk in rows:
             sentences += spread(_sentences(pk, lines[pk], value, asks, known), aim.enough)
     ranks = {turn: rank for rank, turn in enumerate(sorted(valued, key=lambda turn: -valued[turn]), start=1)}
-    return [_passage(each, rows[each.turn], ranks[each.turn]) for each in choose(sentences, room)]
+    chosen = choose(sentences, room)
+    others = {output for each in chosen for end in each.ends for output in end.citations} - rows.keys()
+    for pk, row, own in _read(bank, others):
+        if row.chat_id != (without and without.pk):
+            rows[pk], lines[pk] = row, own
+    return [_passage(each, rows[each.turn], ranks.get(each.turn, 0)) for each in behind_newer(chosen, lines)]
 
 
-def visible(bank: Bank, turns: Iterable[int]) -> dict[int, list[Line]]:
+def visible(bank: Bank, turns: Iterable[int]) -> dict[int, list[Visible]]:
     """The lines of these turns that may be shown now, each with its place; none of a turn that is not recalled."""
-    return _turns(bank, turns)[1]
+    return {pk: lines for pk, _, lines in _read(bank, turns)}
 
 
-def _turns(bank: Bank, turns: Iterable[int]) -> tuple[dict[int, SearchDocument], dict[int, list[Line]]]:
-    """Their documents, and the lines of each."""
+def _read(bank: Bank, turns: Iterable[int]) -> Iterator[tuple[int, SearchDocument, list[Visible]]]:
+    """These turns with their documents and lines."""
     documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
     rows = documents.in_bulk(list(turns))
     facts = Fact.objects.filter(
         entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
     )
-    return rows, visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
+    lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
+    yield from ((pk, row, lines[pk]) for pk, row in rows.items())
+
+
+def wanted(asked: Question, found: Found) -> Aim:
+    """What the question wants, given whom it names."""
+    if not asked.broad:
+        return POINTED
+    return BROAD_OF_ONE if found.names else BROAD
 
 
 def _valued(found: Found, passages: Mapping[int, float], aim: Aim) -> dict[int, float]:
@@ -112,7 +133,7 @@ def _valued(found: Found, passages: Mapping[int, float], aim: Aim) -> dict[int, 
     near = sorted((turn for turn, value in passages.items() if value >= NEAR), key=lambda turn: -passages[turn])
     # A turn in a good passage counts a little even if it has no word of the question: it may hold the answer.
     return {
-        turn: scores.get(turn, 0.0) ** POWER + aim.passage * passages.get(turn, 0.0) ** FOCUS
+        turn: scores.get(turn, 0.0) ** POWER + aim.passage * passages.get(turn, 0.0) ** aim.focus
         for turn in dict.fromkeys([*scores, *near[:MOST_TURNS]])
     }
 
@@ -160,10 +181,10 @@ class Known:
         return any(words <= line for line in fewest)
 
 
-def _sentences(turn: int, lines: Sequence[Line], rank: float, asks: Asks, known: Known) -> Iterator[FoundSentence]:
+def _sentences(turn: int, lines: Sequence[Visible], rank: float, asks: Asks, known: Known) -> Iterator[FoundSentence]:
     """The turn's sentences that tell enough and are not known, valued. ``rank`` is the turn's value."""
     encoding = conf.current().encoding
-    for speaker, text, worth, place in lines:
+    for speaker, text, worth, place, ends in lines:
         words = frozenset(searched(text))
         if len(words - FILLING) < asks.aim.telling or known.says(text, words):
             continue
@@ -171,7 +192,8 @@ def _sentences(turn: int, lines: Sequence[Line], rank: float, asks: Asks, known:
         has, named = tuple(word for word in asks.idfs if word in words), asks.names(speaker)
         heard = (1 + asks.aim.asked * asks.share(has)) * (1 + (NAMED if named else 0.0))
         value = rank * heard * (worth + 0.02) ** WORTH / (size + 1) ** THRIFT
-        yield FoundSentence(turn, place, speaker, text, size, float(value), has, named)
+        value *= REPLACED ** len(ends)
+        yield FoundSentence(turn, place, speaker, text, size, float(value), has, named, ends)
 
 
 def spread(sentences: Iterable[FoundSentence], enough: int) -> Iterator[FoundSentence]:
@@ -194,6 +216,17 @@ def choose(sentences: Iterable[FoundSentence], room: int) -> list[FoundSentence]
     return chosen
 
 
+def behind_newer(sentences: Iterable[FoundSentence], lines: Mapping[int, Sequence[Visible]]) -> Iterator[FoundSentence]:
+    """The sentences; one that was replaced in part stands behind what replaced it, or is left out. Pure."""
+    for sentence in sentences:
+        found = [each for end in sentence.ends if (each := newer(end, lines))]
+        if len(found) < len(sentence.ends):
+            continue
+        for turn, line in found:
+            yield replace(sentence, turn=turn, place=line.place, speaker=line.speaker, text=line.text, ends=())
+        yield replace(sentence, behind=tuple((turn, line.place) for turn, line in found))
+
+
 def _passage(sentence: FoundSentence, row: SearchDocument, rank: int) -> Passage:
     return Passage(
         output=row.pk,
@@ -207,4 +240,5 @@ def _passage(sentence: FoundSentence, row: SearchDocument, rank: int) -> Passage
         asked=sentence.asked,
         named=sentence.named,
         rank=rank,
+        behind=sentence.behind,
     )
