@@ -16,6 +16,7 @@ NAMES = (
     "chunking",
     "compacting",
     "stability",
+    "standing",
     "replay_calls",
     "worker_memory",
     "recall",

@@ -155,14 +155,16 @@ def evidence_found(task: Task) -> str:
 def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
     """Replay into a scratch database with these models, then score the blocks of it."""
     with scratch.database(LLMS=models):
-        report = _replay(task.lines)
+        report = replayed(task.lines)
         chats = len({(line.path, line.output.chat_key) for line in task.lines})
         yield _row(task, f"our block, {name}", list(rendered(task)), _cost(report, chats))
         yield _row(task, f"recalled alone, {name}", list(recalled_alone(task)), evidence_found(task))
         yield _row(task, f"recalled beside {BLOCK:,}, {name}", list(recalled_beside(task)), beside=BLOCK)
 
 
-def _replay(lines: Sequence[ImportLine]) -> Report:
+def replayed(lines: Sequence[ImportLine]) -> Report:
+    """The lines become memory as time passes; every bank remembers."""
+
     def prepare(bank: Bank) -> None:
         services.enable(bank, actor="benchmark", disclosure_accepted=True)
 

@@ -12,7 +12,7 @@ from datetime import date, datetime, time
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from django.db.models import ExpressionWrapper, F, QuerySet, Sum, TextField
+from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.expressions import Combinable
 
 from memorybank import conf
@@ -38,6 +38,8 @@ AT_ONCE = 10_000
 #: What a candidate is made of, and where its entry stands.
 COLUMNS = ("pk", "text", "said_on", "speaker", "weight", "tokens", "pinned", "detail")
 STANDING = ("entry__chat_id", "entry__chat__key", "entry__parent_id", "entry__granularity", "entry__period_start")
+#: Few facts say that anything is over, so few are looked up.
+_REPLACES = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
 
 
 class Place(NamedTuple):
@@ -99,7 +101,7 @@ def load(bank: Bank, *, budget: int | None = None) -> Memory:
 
 def _best(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
     """Pinned facts and ``most`` others, and whether those are all; the next tiers have what one leaves of its share."""
-    columns: list[Any] = [*_raw("entry_id", "citations", *COLUMNS), "entry__last_at", *_raw(*STANDING)]
+    columns: list[Any] = [*_raw("entry_id", "citations", *COLUMNS), _REPLACES, "entry__last_at", *_raw(*STANDING)]
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
     for tier, part in enumerate(SHARES):

@@ -117,6 +117,22 @@ PASSAGES = st.builds(
 )
 
 
+CHANGED = "The series start is moved from 1 September to 15 September."
+
+
+def about_the_start(**more: object) -> list[Candidate]:
+    """Facts that have every word of a change between them, facts that have none, and the change, the newest."""
+    said = [f"The series start is moved, {word} 1 September and 15 September." for word in ("not", "hardly", "never")]
+    known = [fact(n, chat=n, text=text, weight=0.9) for n, text in enumerate(said)]
+    others = [fact(100 + n, chat=100 + n, weight=0.5, day=1) for n in range(20)]
+    return [*known, *others, fact(50, chat=50, day=2, text=CHANGED, weight=0.5, **more)]
+
+
+def test_what_has_replaced_something_is_news_though_its_words_were_shown() -> None:
+    for replaces in (True, False):
+        assert (50 in ids(pack(about_the_start(replaces=replaces), 220))) == replaces
+
+
 @settings(max_examples=2 * settings.default.max_examples)
 @given(CANDIDATES, st.integers(0, 300), st.sampled_from(tokens.ENCODINGS))
 def test_it_never_exceeds_the_budget(candidates: list[Candidate], budget: int, encoding: str) -> None:

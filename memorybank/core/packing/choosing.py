@@ -173,11 +173,14 @@ class ByGain(InOrder):
 
     def gain(self, item: Item[Candidate]) -> float:
         """What it gains a token, given all that has been chosen."""
-        said, known = self.selection.words, self.idf
+        said, known, weight = self.selection.words, self.idf, item.candidate.weight
+        if item.candidate.replaces:
+            # It mattered enough to be changed, and each word is news: the block may have them all, with what is over.
+            said, weight = Counter(), 1.0
         # A list, not a generator: this is the innermost loop of packing, and a list is summed faster.
         new = sum([objective.novelty(known[c], said[c]) if c in said else known[c] for c in item.concepts])
         heard, retold = self.selection.heard[item.candidate.chat], self.selection.retold(item.candidate)
-        return objective.gain(item.candidate.weight, new, heard, retold, self.price(item))
+        return objective.gain(weight, new, heard, retold, self.price(item))
 
 
 def idf(items: Sequence[Item[Candidate]]) -> Mapping[str, float]:

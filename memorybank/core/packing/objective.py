@@ -2,8 +2,9 @@
 
 A block is the set of facts that gains most, where a fact gains its prior worth × the idf of the words it adds ×
 how little its chat has been heard × how little of its turns was told in another kind of words. What was shown before
-adds less, so gains only fall, and a greedy choice by gain per token comes close to the best. It keeps to four
-constraints:
+adds less, so gains only fall, and a greedy choice by gain per token comes close to the best. A fact that has
+replaced another has the whole prior, and all its words are new: those of "moved from 1 to 15 September" may stand in
+the block, with what is over. It keeps to four constraints:
 
 - budget: the whole text, with dates, speakers and headings, has at most so many tokens;
 - pinned: what people pinned comes first, as much of it as fits;

@@ -42,8 +42,9 @@ class Candidate(NamedTuple):
     ``tier`` is the coarsest digest that has absorbed it: 0 month, 1 week, 2 day, 3 none yet. ``period``
     is the sortable key of that digest or conversation; ``label`` opens the paragraph ("8 May 2023");
     facts are spread over ``chat``; ``weight`` is the prior 0…1; ``tokens`` the length of the text (0:
-    not known); ``detail`` says that it is a sentence of its turns and not a model's line; ``restates`` are the leaf
-    facts that a digest fact already says, ``turns`` the outputs that a leaf fact cites. Every ``at`` must be aware.
+    not known); ``detail`` says that it is a sentence of its turns and not a model's line, ``replaces`` that others
+    gave way to it; ``restates`` are the leaf facts that a digest fact already says, ``turns`` the outputs
+    that a leaf fact cites. Every ``at`` must be aware.
     """
 
     id: int
@@ -60,6 +61,7 @@ class Candidate(NamedTuple):
     tokens: int = 0
     pinned: bool = False
     detail: bool = True
+    replaces: bool = False
 
     @property
     def era(self) -> tuple[int, str]:
@@ -83,7 +85,8 @@ class Passage(NamedTuple):
     ``output`` is the turn, by id, and ``place`` the sentence's place in it; ``chat`` is the chat's id,
     ``chat_key`` its key. ``at`` is when the turn was recorded and must be aware; ``label`` opens the paragraph.
     It was recalled for the words ``asked`` of the question, and perhaps because its speaker is ``named``; ``rank`` is
-    its turn's, 1 for the best.
+    its turn's, 1 for the best, 0 if it stands there for another. ``behind`` are output and place of passages without
+    which it is not told.
     """
 
     output: int
@@ -97,6 +100,7 @@ class Passage(NamedTuple):
     asked: tuple[str, ...] = ()
     named: bool = False
     rank: int = 0
+    behind: tuple[tuple[int, int], ...] = ()
 
     @property
     def day(self) -> str:

@@ -1,0 +1,77 @@
+"""What holds now, told by the blocks of the sample; and how often only what held before is told.
+
+The changes and the answers that are planted in the sample (its README), each by a pattern that only the current value
+matches, and one for those before.
+"""
+
+import re
+
+from memorybank import services
+from projects import demo
+from projects.models import Project
+
+from . import scratch
+from .measuring import Measurement
+from .quality import replayed
+
+BUDGETS = (500, 1_000, 1_500, 2_000, 3_000, 4_000)
+
+#: Project → now, before (empty: nothing was known).
+CHANGES = {
+    "billing-migration": {
+        "9 June": "(12|26) May",
+        "PostgreSQL": "MySQL",
+        "belong to Marta|Marta.{0,40}reconcil": "reconcil.{0,40}Tom",
+        "0[.,]14": "0[.,]19",
+        "10 years": "7 years|Seven years",
+        "NWC-": "NW-2026",
+        "Brennan": "",
+        "opening-balance": "",
+        "X-Request-Ref": "",
+    },
+    "patient-app": {
+        "passkey": "SMS",
+        "5 May": "20 April",
+        "Careline": "Northwind Me",
+        "48 h": "24 h",
+        "iOS.{0,20}16": "iOS 15",
+        "push.{0,60}Tom|Tom.{0,60}push": "Jonas.{0,40}push",
+        "14 (Tage|days)": "30 (Tage|days)",
+        "1[.]1": "",
+        "Lumicall": "",
+        "Klarblick": "",
+    },
+    "gripper-v2": {
+        "Brantner|71[.,]50": "Kitahama|84[.,]00",
+        "8 May": "17 April",
+        "EtherCAT": "CANopen",
+        "silicone|Shore": "TPU",
+        "2[.]8 kg": "3 kg|2[.]5 kg",
+        "mateo.{0,60}certif|certif.{0,60}mateo": "dana.{0,40}certif",
+        "29 June": "13 July",
+        "15 September": "1 September",
+        "IP54": "",
+        "grease": "",
+    },
+    "trade-fair": {"B6-031": "B4-112", "44,500": "38,000"},
+}
+
+
+def measure() -> list[Measurement]:
+    """One row a budget."""
+    with scratch.database():
+        replayed(list(demo.sample()))
+        return [_row(budget) for budget in BUDGETS]
+
+
+def _row(budget: int) -> Measurement:
+    told, before, of = 0, 0, 0
+    for project in Project.objects.select_related("bank").filter(slug__in=CHANGES):
+        block = services.render(project.bank, budget=budget).text
+        for now, earlier in CHANGES[project.slug].items():
+            of += 1
+            if re.search(now, block, re.IGNORECASE):
+                told += 1
+            elif earlier and re.search(earlier, block, re.IGNORECASE):
+                before += 1
+    return Measurement(f"{budget:,} tokens: what holds now, of {of}", f"{told}, only what held before: {before}")
