@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Output, SearchDocument
 from memorybank.reading.recall.words import date_words, indexed
-from memorybank.writing import entries
+from memorybank.writing.superseding import supersede
 
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show
@@ -45,7 +45,7 @@ def measure() -> list[Measurement]:
 
 def _look(fact: Fact) -> None:
     with transaction.atomic():
-        entries.supersede(fact.bank, [fact])
+        supersede(fact.bank, [fact])
         transaction.set_rollback(True)
 
 

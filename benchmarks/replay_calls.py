@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from memorybank import services
-from memorybank.models import Bank, Entry, Granularity
+from memorybank.models import Bank, Entry, Granularity, StoredBlock
 from memorybank.services import NewOutput
 from projects.lines import ImportLine
 from projects.replaying import replay
@@ -63,7 +63,7 @@ def _lines() -> Iterator[ImportLine]:
                 said = [" ".join(seeding.sentence(draw) for _ in range(3)) for _ in range(2)]
                 when = at + timedelta(minutes=turn)
                 output = NewOutput(f"chat-{number}", "priya", said[0], when, said[1], key=f"{number}-{turn}")
-                yield ImportLine(number, "bench", f"project-{project}", output)
+                yield ImportLine(number, "bench", f"project-{project}", output, sum(map(len, said)))
 
 
 def _entries(rung: Granularity) -> int:
@@ -71,7 +71,7 @@ def _entries(rung: Granularity) -> int:
 
 
 def _blocks() -> list[str]:
-    return list(Bank.objects.order_by("pk").values_list("block", flat=True))
+    return list(StoredBlock.objects.order_by("pk").values_list("text", flat=True))
 
 
 def _per_chat(report: services.Report, chats: int) -> str:
