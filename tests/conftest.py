@@ -9,6 +9,9 @@ from collections import Counter
 
 import pytest
 from django.conf import settings as site
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
 from django.test import SimpleTestCase
 from django.utils import translation
 from hypothesis import HealthCheck, settings
@@ -26,6 +29,14 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "quick")
 def pytest_configure() -> None:
     """Passwords of tests are nobody's: a hash that takes long keeps only the suite waiting."""
     site.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@receiver(connection_created)
+def _in_no_order(connection: BaseDatabaseWrapper, **signal: object) -> None:
+    """Where nobody asks for an order, SQLite gives none that a test could rely upon by chance."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA reverse_unordered_selects = ON")
 
 
 @pytest.fixture(scope="session", autouse=True)
