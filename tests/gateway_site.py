@@ -124,7 +124,7 @@ def gateway(data: Path, *, postgres: str = "", **env: str) -> Iterator[Gateway]:
             given = _projects(made)
             server = made.start("-m", "uvicorn", "config.asgi:application", "--port", port, "--log-level", "warning")
             found = Gateway(f"http://127.0.0.1:{port}", upstream, made, given, server)
-            wait_until(lambda: _answers(found.address), f"there: {made.output()}", PATIENCE)
+            wait_until(lambda: _answers(found.address), f"there: {made.output()}")
             yield found
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from .commands import PATIENCE
 from .upstream_events import STREAMS, WHOLE, Said
 
 Body = dict[str, Any]
@@ -193,9 +194,9 @@ def _write(writer: asyncio.StreamWriter, status: int, data: Body) -> None:
     writer.write(_head(status, "application/json", b"X-Upstream: yes\r\nContent-Length: %d" % len(content)) + content)
 
 
-def wait_until(condition: Callable[[], object], what: str, patience: float = 60) -> None:
+def wait_until(condition: Callable[[], object], what: str) -> None:
     """Look a hundred times a second."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"not {what}"
         time.sleep(0.01)
