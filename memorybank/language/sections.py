@@ -33,8 +33,8 @@ class Talk:
     openers: Words
     #: Phrases that say that something is said. What follows must be able to stand alone.
     lead_ins: Words
-    #: Words that can be left out of any sentence.
-    intensifiers: Words
+    #: Words that say nothing, neither more nor less, in any sentence: "basically", not "very".
+    fillers: Words
     #: Words of asking, telling and summing up: in a question they are about the answer, not about its subject.
     asking: Words
     #: Patterns: how a sentence begins that leans on the one before it. Joining the two costs nothing when a word

@@ -27,7 +27,7 @@ JOINING = frozenset(every(lambda pack: pack.clauses.joining))
 JOINTS = either(word for word in every(lambda pack: pack.clauses.dropped) if len(word) > 1)
 DANGLING = re.compile(rf"(?<=[\w,])\s+(?:{JOINTS})$")
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
-INTENSIFIER = re.compile(rf"\b(?:{either(every(lambda pack: pack.talk.intensifiers))})\s+(?=\w)")
+FILLER = re.compile(rf"\b(?:{either(every(lambda pack: pack.talk.fillers))})\s+(?=\w)")
 SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")
 
 
@@ -79,5 +79,5 @@ def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
         sentence = sentence[begin:]
     if names:
         sentence = ADDRESS.sub(lambda match: unaddressed(match, names), sentence)
-    sentence = DANGLING.sub(_unless_denied_beside, INTENSIFIER.sub(unless_denied, sentence).strip(" ,;")).rstrip(" ,")
+    sentence = DANGLING.sub(_unless_denied_beside, FILLER.sub(unless_denied, sentence).strip(" ,;")).rstrip(" ,")
     return sentence[:1].upper() + sentence[1:]
