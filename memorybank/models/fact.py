@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any, ClassVar, NamedTuple
 
 from django.db import models
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core import ending
 from memorybank.core.packing.values import LABEL
@@ -14,16 +14,21 @@ from memorybank.core.packing.values import LABEL
 from .bank import Bank
 from .entry import Entry
 
-#: Nothing has replaced the fact, or what did is kept back itself.
-_STANDS = (
-    Q(superseded_by=None)
-    | Q(superseded_by__hidden=True)
-    | (Q(superseded_by__isnull=False) & ~Q(superseded_by__quarantine=""))
-    | Q(superseded_by__entry__chat__private=True)
-)
 
-#: Only a line that a person put right replaces facts while it stands in a digest itself.
-_BENEATH = Q(superseded_by__isnull=False, superseded_by__entry__chat=None)
+def _stands() -> Q:
+    """Nothing has replaced the fact, or what did is kept back itself.
+
+    What replaced it is looked up fact by fact, where there is any: joined, a planner that takes the tables for empty
+    (PostgreSQL, after an import) would compare every fact with every other.
+    """
+    replacing = Fact.objects.filter(pk=OuterRef("superseded_by"), hidden=False, quarantine="")
+    return Q(superseded_by=None) | ~Q(Exists(replacing.exclude(entry__chat__private=True)))
+
+
+def _beneath() -> Q:
+    """A line that a person put right replaced it: only such a one replaces facts while it stands in a digest itself."""
+    above = Fact.objects.filter(pk=OuterRef("superseded_by"), entry__chat=None)
+    return Q(superseded_by__isnull=False) & Q(Exists(above))
 
 
 class Standing(NamedTuple):
@@ -75,12 +80,12 @@ class FactQuerySet(models.QuerySet["Fact"]):
 
         With ``beneath`` also those that an edited line of a digest stands for.
         """
-        stands = _STANDS | _BENEATH if beneath else _STANDS
+        stands = _stands() | _beneath() if beneath else _stands()
         return self.filter(stands, hidden=False, quarantine="")
 
     def standing(self, *, changed: bool = False) -> list[Standing]:
         """What became of each fact; with ``changed`` only of those that are not as they were written."""
-        visible = Case(When(_STANDS, hidden=False, quarantine="", then=True), default=False)
+        visible = Case(When(_stands(), hidden=False, quarantine="", then=True), default=False)
         # What a person wrote stands for what it replaced, unless somebody hid that for its own sake.
         above = Q(hidden=False, quarantine="", superseded_by__hidden=False) & ~Q(superseded_by__edited_by="")
         instead = Case(When(above, then=F("superseded_by")), default=None)

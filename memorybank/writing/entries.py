@@ -70,7 +70,7 @@ def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
     digests = [child.pk for child in children if child.granularity != Granularity.CONVERSATION]
     cited = set(chain.from_iterable(Fact.objects.filter(entry__in=digests).values_list("citations", flat=True)))
     cited.update(chain.from_iterable(child.kept for child in children))
-    leaf_facts = Fact.objects.shareable().filter(entry__bank=bank)
+    leaf_facts = bank.facts.shareable()
     ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
     found = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
     written = {fact.entry_id for fact in found if not fact.detail}
