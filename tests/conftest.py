@@ -6,9 +6,12 @@ something. ``--hypothesis-profile=search`` goes hunting for new ones.
 
 import os
 from collections import Counter
+from contextlib import closing
+from itertools import count
 
 import pytest
 from django.conf import settings as site
+from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
@@ -24,6 +27,9 @@ settings.register_profile("quick", UNHURRIED, max_examples=40, derandomize=True,
 settings.register_profile("ci", UNHURRIED, max_examples=200, derandomize=True, database=None)
 settings.register_profile("search", UNHURRIED, max_examples=5000)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "quick")
+
+#: After so many tests the database is swept.
+SWEPT, _tests = 20, count(1)
 
 
 def pytest_configure() -> None:
@@ -44,6 +50,18 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Where all processes of this run find what is made once."""
     mine = tmp_path_factory.getbasetemp()
     prepared.folder = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
+
+
+@pytest.fixture(autouse=True)
+def _swept(request: pytest.FixtureRequest) -> None:
+    """PostgreSQL keeps the rows that tests have rolled back, and reads past them, until somebody vacuums: we do."""
+    if connection.vendor != "postgresql" or not request.node.get_closest_marker("database") or next(_tests) % SWEPT:
+        return
+    request.getfixturevalue("django_db_setup")
+    with request.getfixturevalue("django_db_blocker").unblock():
+        beside = connection.copy()  # the test's own is in a transaction
+        with closing(beside), beside.cursor() as cursor:
+            cursor.execute("VACUUM (SKIP_LOCKED, TRUNCATE FALSE)")  # waits for nobody
 
 
 @pytest.fixture(autouse=True)
