@@ -165,9 +165,9 @@ def test_a_digest_s_line_that_rests_on_a_private_chat_may_not_be_shown(model: Sc
 
 def test_rendering_takes_a_few_reads_however_long_the_history() -> None:
     short, long = make_bank(max_tokens=200), make_bank(max_tokens=200)
-    history(short, days=20)
-    history(long, days=60)
-    run(MONDAY + 90 * DAY)
+    history(short, days=10)
+    history(long, days=40)
+    run(MONDAY + 60 * DAY)
     reads = [queries(lambda bank=bank: services.render(bank)) for bank in (short, long)]
     assert max(reads) <= 11  # five for facts, three for what is above them, one for origins, two for growth
 

@@ -33,7 +33,7 @@ def bank() -> Bank:
 def long_bank(chat_model: ScriptedLLM, settings: Any) -> Bank:
     settings.MEMORYBANK = {**settings.MEMORYBANK, "INPUT_TOKENS": 1_500, "CHUNK_TOKENS": 800}
     bank = make_bank(enabled=False)
-    services.record_many(bank, long_chats.turns(9_000, chat=CHAT))
+    services.record_many(bank, long_chats.turns(6_000, chat=CHAT))
     built = llm.get("chat")
     assert isinstance(built, ScriptedLLM)
     built.answer = lambda messages: long_chats.model([dict(message) for message in messages])
