@@ -30,10 +30,7 @@ PHRASES = frozenset(
         "ottimo|benissimo|certo|certamente|esatto|sì|va bene|di niente|figurati|volentieri|a proposito"
     ).split("|")
 )
-INTENSIFIERS = frozenset(
-    "really actually basically literally super so honestly definitely totally absolutely truly very "
-    "davvero veramente assolutamente".split()
-)
+INTENSIFIERS = frozenset("really actually basically literally so honestly davvero veramente".split())
 #: What turns a clause round, and what a main clause hangs on.
 NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|cannot|without|hardly|barely|\w+n['’]t|"

@@ -35,6 +35,8 @@ class Talk:
     lead_ins: Words
     #: Words that say nothing, neither more nor less, in any sentence: "basically", not "very".
     fillers: Words
+    #: Phrases that say nothing where they stand between commas: ", you know,".
+    asides: Words
     #: Words of asking, telling and summing up: in a question they are about the answer, not about its subject.
     asking: Words
     #: Patterns: how a sentence begins that leans on the one before it. Joining the two costs nothing when a word

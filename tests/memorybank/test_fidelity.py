@@ -70,6 +70,7 @@ def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
         ("On 7 May 2023.", "Maybe tomorrow.", "begins inside a clause"),
         ("It is a prototype.", "It is just a prototype.", "left out"),
         ("The requirement is fulfilled.", "The basic requirement is basically fulfilled.", "left out"),
+        ("It is significant.", "It is very significant.", "left out"),
     ],
 )
 def test_the_judge_sees_what_nobody_said(fact: str, said: str, kind: str) -> None:
@@ -104,6 +105,7 @@ def test_the_judge_reckons_what_a_date_may_be(phrase: str, right: str, wrong: st
         ("It's fine. It's fine.", "But we can do four. One, OK, it's fine. I can do one. It's fine. It's fine."),
         ("I know the local expert", "I know the local expert uh, but my guess is that they can wait."),
         ("On 7 May 2023.", "Maybe. The day after tomorrow."),
+        ("There is stuff you can clap on.", "There is stuff, you know, you can clap on."),
     ],
 )
 def test_the_judge_finds_where_a_fact_was_said(fact: str, said: str) -> None:

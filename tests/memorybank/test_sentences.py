@@ -236,6 +236,13 @@ def test_a_mask_survives_cleaning(said: str) -> None:
         ("It is basically a good plan.", "It is a good plan."),
         ("It is statistically very significant.", "It is statistically very significant."),
         ("We will definitely ship on Tuesday.", "We will definitely ship on Tuesday."),
+        (
+            "The idea of having a, you know, transition diagram is good.",
+            "The idea of having a transition diagram is good.",
+        ),
+        ("Wir fahren, weißt du, am Dienstag nach Lyon.", "Wir fahren am Dienstag nach Lyon."),
+        ("It does not work, you know, on Tuesday.", "It does not work, you know, on Tuesday."),
+        ("I asked whether, as you know, it works.", "I asked whether, as you know, it works."),
         ("The super fixed the boiler.", "The super fixed the boiler."),
     ],
 )

@@ -4,7 +4,7 @@ import re
 
 from memorybank.language import either, every, spelt
 from memorybank.language.characters import EMOJI
-from memorybank.language.sentences.denying import ASIDE, SENTENCE, around, denies, unless_denied
+from memorybank.language.sentences.denying import SENTENCE, around, denies, unless_denied, unless_denied_beside
 from memorybank.language.sentences.speech import fluent
 from memorybank.language.terms import FUNCTION
 
@@ -65,10 +65,6 @@ def unaddressed(match: re.Match[str], names: frozenset[str]) -> str:
     return match["before"] if called and not listed else match[0]
 
 
-def _unless_denied_beside(match: re.Match[str]) -> str:
-    return unless_denied(match, ASIDE)
-
-
 def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
     """The sentence without greeting, thanks, address, lead-in or smileys; "" when nothing else was in it."""
     sentence = fluent(ITEM.sub("", " ".join(SMILEYS.sub("", sentence).split()).lstrip("#>-*+=|~ ")))
@@ -79,5 +75,5 @@ def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
         sentence = sentence[begin:]
     if names:
         sentence = ADDRESS.sub(lambda match: unaddressed(match, names), sentence)
-    sentence = DANGLING.sub(_unless_denied_beside, FILLER.sub(unless_denied, sentence).strip(" ,;")).rstrip(" ,")
+    sentence = DANGLING.sub(unless_denied_beside, FILLER.sub(unless_denied, sentence).strip(" ,;")).rstrip(" ,")
     return sentence[:1].upper() + sentence[1:]

@@ -28,3 +28,8 @@ def around(text: str, start: int, end: int, marks: re.Pattern[str]) -> str:
 def unless_denied(match: re.Match[str], marks: re.Pattern[str] = SENTENCE, instead: str = "") -> str:
     """``instead`` of the match, or the match itself where something is denied."""
     return match[0] if denies(around(match.string, match.start(), match.end(), marks)) else instead
+
+
+def unless_denied_beside(match: re.Match[str]) -> str:
+    """Nothing instead of the match, or the match itself where something is denied between the commas beside it."""
+    return unless_denied(match, ASIDE)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from memorybank.language import every, packs, spelt, spoken
-from memorybank.language.sentences.denying import ASIDE, unless_denied
+from memorybank.language.sentences.denying import ASIDE, unless_denied, unless_denied_beside
 from memorybank.language.terms import FUNCTION, words
 
 #: What grammar says twice by itself: "that that", "nous nous".
@@ -27,6 +27,8 @@ def sounds(among: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?:^|,?(?<!\s)\s++)(?:{sound}(?:\s+|$|(?=[.!?;])))+", re.IGNORECASE)
 
 
+#: Between commas, and with them.
+ASIDES = {each.code: re.compile(rf",\s+(?:{spelt(each.talk.asides)}),(?=\s)", re.IGNORECASE) for each in packs()}
 # "um" is a preposition in German and an article in Portuguese: a sound counts in its own language.
 SOUNDS = {each.code: sounds(each.talk.hesitations) for each in packs() if each.spaced}
 CJK_SOUNDS = re.compile(
@@ -44,8 +46,9 @@ BEGUN = re.compile(
 
 def fluent(text: str) -> str:
     """The text without such sounds and without what is said again at once; as it is where something is denied."""
-    said, text = text, CJK_SOUNDS.sub(_unless_denied, text)
     code = spoken(words(text))
+    text = ASIDES[code].sub(unless_denied_beside, text) if code else text
+    said, text = text, CJK_SOUNDS.sub(_unless_denied, text)
     if code:
         text = SOUNDS[code].sub(_unless_denied, text)
     text = _once_each(text, _once, _whole)
@@ -77,7 +80,7 @@ def _unless_denied(match: re.Match[str]) -> str:
 
 
 def _once(match: re.Match[str]) -> str:
-    return unless_denied(match, ASIDE) if _stammered(match["said"]) else match[0]
+    return unless_denied_beside(match) if _stammered(match["said"]) else match[0]
 
 
 def _stammered(said: str) -> bool:
@@ -88,7 +91,7 @@ def _stammered(said: str) -> bool:
 def _once_more(match: re.Match[str]) -> str:
     """As ``_once``, and without a word that is hardly ever said twice on purpose. "It is, is it?" has a comma."""
     said = match["said"].casefold()
-    return unless_denied(match, ASIDE) if said in RESUMED and "," not in match[0] else _once(match)
+    return unless_denied_beside(match) if said in RESUMED and "," not in match[0] else _once(match)
 
 
 def _whole_of_any(match: re.Match[str]) -> str:

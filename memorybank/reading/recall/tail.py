@@ -47,7 +47,7 @@ class Aim:
 
 
 #: One fact, from whatever turn; and what was said about something: something of every turn of its passages.
-POINTED, BROAD = Aim(0.06, 3.0, 4.0, 120, 1), Aim(2.0, 1.5, 1.0, 10, 2)
+POINTED, BROAD = Aim(0.06, 3.0, 4.0, 120, 1), Aim(2.0, 1.5, 1.0, 8, 2)
 #: What somebody said about it, by name: that lies closer together than what all have said.
 BROAD_OF_ONE = replace(BROAD, focus=3.0)
 
