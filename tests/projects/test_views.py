@@ -404,7 +404,7 @@ class UnansweredTest(Cast):
             page = self.client.post(self.chat_url(chat), {"message": self.QUESTION}, follow=True)
             self.assertEqual(page.redirect_chain[0][1], 302)
             self.assertContains(page, said)
-            self.assertEqual("401" in page.content.decode(), user == self.alice)
+            self.assertEqual("HTTP 401" in page.content.decode(), user == self.alice)
             asked = Output.objects.get(chat=chat)
             self.assertContains(page, reverse("retry", args=["acme", "apollo", chat.key, asked.pk]))
             self.assertRegex(page.content.decode(), r"<textarea[^>]+>\s*</textarea>")
