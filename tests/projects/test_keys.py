@@ -222,10 +222,10 @@ class AdminTest(AdminCase, KeyCase):
         self.assertFalse(APIKey.objects.exists())
 
     def test_nobody_makes_or_sees_keys_of_another_tenant(self) -> None:
-        self.make()
+        self.make(name="Quokkaberry")
         self.client.force_login(self.charlie)
         self.assertNotContains(self.client.get(reverse("admin:projects_apikey_add")), "Apollo")
-        self.assertEqual(self.client.get(self.list_url(APIKey)).context["cl"].result_count, 0)
+        self.assertNotContains(self.client.get(self.list_url(APIKey)), "Quokkaberry")
         self.assertEqual(self.make().status_code, 200)
         self.assertEqual(APIKey.objects.count(), 1)
         bob: User = self.bob

@@ -72,6 +72,8 @@ class TestTheListsOfOwners(Cast):
 
     def test_another_tenant_sees_and_does_nothing(self) -> None:
         self.client.force_login(self.charlie)
-        self.assertEqual(self.client.get("/admin/memorybank/erasurerequest/").context["cl"].result_count, 0)
+        page = self.client.get("/admin/memorybank/erasurerequest/")
+        self.assertEqual(page.context["cl"].result_count, 0)
+        self.assertNotContains(page, ">bob<")  # the bare name may stand in a random token
         self.post("erase")
         self.assertEqual(self.request.state, "open")

@@ -12,8 +12,6 @@ DOUBLED = frozenset(every(lambda pack: pack.talk.doubled))
 RESUMED = frozenset(every(lambda pack: pack.talk.resumed))
 #: A single one of these is a word begun; a vowel may be a word.
 CONSONANT = re.compile("[b-df-hj-np-tv-xz]")
-
-
 #: Behind a digit it may be inches.
 QUOTE = re.compile(r"(?<!\d)\"")
 
@@ -27,8 +25,8 @@ def sounds(among: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?:^|,?(?<!\s)\s++)(?:{sound}(?:\s+|$|(?=[.!?;])))+", re.IGNORECASE)
 
 
-#: Between commas, and with them.
-ASIDES = {each.code: re.compile(rf",\s+(?:{spelt(each.talk.asides)}),(?=\s)", re.IGNORECASE) for each in packs()}
+#: With the commas beside them.
+INTERJECTED = {each.code: re.compile(rf",\s+(?:{spelt(each.talk.asides)}),(?=\s)", re.IGNORECASE) for each in packs()}
 # "um" is a preposition in German and an article in Portuguese: a sound counts in its own language.
 SOUNDS = {each.code: sounds(each.talk.hesitations) for each in packs() if each.spaced}
 CJK_SOUNDS = re.compile(
@@ -47,7 +45,7 @@ BEGUN = re.compile(
 def fluent(text: str) -> str:
     """The text without such sounds and without what is said again at once; as it is where something is denied."""
     code = spoken(words(text))
-    text = ASIDES[code].sub(unless_denied_beside, text) if code else text
+    text = INTERJECTED[code].sub(unless_denied_beside, text) if code else text
     said, text = text, CJK_SOUNDS.sub(_unless_denied, text)
     if code:
         text = SOUNDS[code].sub(_unless_denied, text)
