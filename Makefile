@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-LOG ?= projects/sample/chats.jsonl
+LOG ?= projects/importing/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-llm lint words picture run bench bench-quality

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from memorybank.safety.directions import TOPICS, spoken_of
-from memorybank.safety.disguises import undisguised
-from memorybank.safety.weighing import WEIGHTS
+from memorybank.safety.deobfuscation import undisguised
+from memorybank.safety.injection_rules import TOPICS, spoken_of
+from memorybank.safety.injection_score import WEIGHTS
 
 from .attacks import read
 

@@ -84,9 +84,11 @@ def _stored() -> Iterator[Message]:
     """Words of the core, which knows no translations; they are stored in English and translated when they are shown."""
     from memorybank.core.turns import STEERS
     from memorybank.models.entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE
-    from memorybank.safety import directions, quarantine
+    from memorybank.safety import injection_rules, quarantine
 
-    rules = [value for module in (directions, quarantine) for name, value in vars(module).items() if name.isupper()]
+    rules = [
+        value for module in (injection_rules, quarantine) for name, value in vars(module).items() if name.isupper()
+    ]
     reasons = {value for value in rules if isinstance(value, str) and " " in value}
     yield from map(Message, {STEERS, BY_HAND, CAPPED, CARRIED, EXTRACTIVE, *reasons})
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from memorybank import llm, services
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat
-from projects import answering
+from projects.chat import service
 from projects.models import Membership, Project, Role, Tenant
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -27,10 +27,12 @@ def scripted() -> ScriptedLLM:
 def with_chat_model(name: str = "scripted") -> Any:
     """A decorator that configures a scripted model for chats, and none for summaries' sake."""
     options = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": name}
-    return override_settings(MEMORYBANK={"LLMS": {"chat": options}, "BANKS_FOR_USER": "projects.access.banks_for"})
+    return override_settings(
+        MEMORYBANK={"LLMS": {"chat": options}, "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for"}
+    )
 
 
-without_models = override_settings(MEMORYBANK={"BANKS_FOR_USER": "projects.access.banks_for"})
+without_models = override_settings(MEMORYBANK={"BANKS_FOR_USER": "projects.tenancy.permissions.banks_for"})
 
 
 @override_settings(STATIC_ROOT="")  # nothing is collected here, and WhiteNoise would warn that it is not
@@ -76,7 +78,7 @@ class Cast(TestCase):
         services.enable(project.bank, actor="alice", disclosure_accepted=True, now=NOON)
 
     def begin_chat(self, owner: User, project: Project) -> Chat:
-        return answering.begin(project, owner).chat
+        return service.begin(project, owner).chat
 
     def chat_url(self, chat: Chat, name: str = "chat", project: Project | None = None) -> str:
         where = project or self.apollo

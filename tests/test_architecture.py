@@ -46,7 +46,7 @@ def test_showing_memory_loads_neither_what_writes_it_nor_the_pages_nor_a_client(
     )
     loaded = set(done.stdout.split())
     assert "memorybank.reading.rendering" in loaded
-    ours = {"memorybank.writing.summarising", "memorybank.admin", "projects.views"}
+    ours = {"memorybank.writing.summarising", "memorybank.admin", "projects.chat.views"}
     ours |= {"memorybank.safety.quarantine", "memorybank.safety.redaction"}
     assert not loaded & {*ours, "celery", "openai", "kingfisher_sdk", "phonenumbers", "stdnum", "tiktoken", "numpy"}
 

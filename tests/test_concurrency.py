@@ -17,8 +17,8 @@ from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat
-from memorybank.writing import queueing
-from projects.importing import BATCH
+from memorybank.writing import work_queue
+from projects.importing.service import BATCH
 
 from .commands import PATIENCE
 from .memorybank.factories import make_bank, say
@@ -274,8 +274,8 @@ def test_workers_that_begin_at_the_same_moment_all_find_work(number: int) -> Non
     say(make_bank(now=now), "c", "The harbour crane must be replaced before the winter storms begin.", at=now)
     later = now + timedelta(hours=1)
 
-    with connection.execute_wrapper(at_query(number, lambda: queueing.next_chat(later))):
-        assert queueing.next_chat(later) is not None
+    with connection.execute_wrapper(at_query(number, lambda: work_queue.next_chat(later))):
+        assert work_queue.next_chat(later) is not None
 
 
 @pytest.mark.django_db

@@ -17,7 +17,7 @@ from celery.bin.beat import beat
 from celery.bin.worker import worker
 from compose_spec import PyCompose, PyOptions
 
-from projects import supervising
+from projects.web import supervisor
 
 from .commands import PATIENCE, ROOT
 from .gateway_site import free_port
@@ -66,7 +66,7 @@ def test_all_that_is_started_is_there_with_its_options() -> None:
 
 
 def test_each_is_given_as_long_to_end_as_it_takes() -> None:
-    grace, patience = supervising.GRACE_SECONDS, supervising.PATIENCE_SECONDS
+    grace, patience = supervisor.GRACE_SECONDS, supervisor.PATIENCE_SECONDS
     for words in started():
         if words[0] == "uvicorn":
             assert words[words.index("--timeout-graceful-shutdown") + 1] == str(grace)

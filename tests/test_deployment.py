@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from projects.models import LoginFailures
-from projects.throttling import FREE, LONGEST, wait
+from projects.tenancy.login_throttle import FREE, LONGEST, wait
 from tests.base import Cast, without_models
 from tests.commands import NO_MODEL, OURS, PATIENCE, ROOT
 from tests.own_site import site, wait_until

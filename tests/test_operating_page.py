@@ -16,9 +16,9 @@ from config import health
 from config.metrics import exposition
 from memorybank import conf, services
 from memorybank.models import Job
-from memorybank.reading.vitals import Calls, Vitals
-from projects import supervising
-from projects.templatetags.tabs import UNDER
+from memorybank.monitoring.health import Calls, Vitals
+from projects.templatetags.project_tabs import UNDER
+from projects.web import supervisor
 from tests.base import Cast, without_models
 from tests.commands import ROOT, run
 from tests.memorybank.factories import say
@@ -130,9 +130,9 @@ def test_its_numbers_are_those_of_the_code(name: str) -> None:
             f"{minutes(now.backoff_seconds)} minute, 2, 4 … {now.backoff_max_seconds // 3600} hour",
         ],
         "server": [
-            f"--timeout-graceful-shutdown {supervising.GRACE_SECONDS}`",
-            f"go on for {supervising.GRACE_SECONDS} seconds",
-            f"waits for up to {supervising.PATIENCE_SECONDS} seconds",
+            f"--timeout-graceful-shutdown {supervisor.GRACE_SECONDS}`",
+            f"go on for {supervisor.GRACE_SECONDS} seconds",
+            f"waits for up to {supervisor.PATIENCE_SECONDS} seconds",
         ],
     }
     for words in told[name]:

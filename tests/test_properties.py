@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from memorybank import llm, services
-from memorybank.core import ladder, periods
+from memorybank.core import periods, rollup_policy
 from memorybank.language import tokens
 from memorybank.models import Bank, Fact, Granularity
 from tests.memorybank.factories import block_of
@@ -255,9 +255,9 @@ def test_a_period_is_digested_only_when_it_is_over_where_the_bank_is(
 ) -> None:
     zone = ZoneInfo(timezone)
     start = periods.period_start(rung, moment.astimezone(zone).date())
-    ripe = ladder.ripe_at(rung, start, moment, zone).astimezone(UTC)
+    ripe = rollup_policy.ripe_at(rung, start, moment, zone).astimezone(UTC)
 
-    assert ripe >= moment + ladder.AGES[rung]
+    assert ripe >= moment + rollup_policy.AGES[rung]
     assert ripe.astimezone(zone).date() >= periods.period_end(rung, start)
     just_before = (ripe - timedelta(microseconds=1)).astimezone(zone).date()
-    assert ripe == moment + ladder.AGES[rung] or just_before < periods.period_end(rung, start)
+    assert ripe == moment + rollup_policy.AGES[rung] or just_before < periods.period_end(rung, start)

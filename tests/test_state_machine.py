@@ -18,9 +18,9 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from memorybank import llm, services, sweeping
-from memorybank.core import ladder
-from memorybank.core.ladder import Node
+from memorybank import llm, services, worker
+from memorybank.core import rollup_policy
+from memorybank.core.rollup_policy import Node
 from memorybank.exceptions import InvalidInput, LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
@@ -371,7 +371,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.model.answer = self.thinking(meanwhile, fails)
         Bank.objects.filter(pk=bank.pk).update(compress_at=self.now)
         with suppress(LLMError):
-            sweeping.settle(bank.pk, now=self.now)
+            worker.settle(bank.pk, now=self.now)
         self.model.answer = good
         self.raced += len(seen)
         if what in ("erase a turn", "erase a person", "lease lost"):
@@ -419,7 +419,7 @@ class MemoryMachine(RuleBasedStateMachine):
         """Compression by a worker whose clock is far ahead, so that everything is ripe."""
         Bank.objects.filter(pk=bank.pk).update(compress_at=now)
         with suppress(LLMError):
-            sweeping.settle(bank.pk, now=now)
+            worker.settle(bank.pk, now=now)
 
     # --- what is always true ----------------------------------------------------------------------------
 
@@ -474,7 +474,10 @@ class MemoryMachine(RuleBasedStateMachine):
     def everything_ripe_is_rolled_up(self) -> None:
         for bank in Bank.objects.all():
             frontier = [Node(pk, Granularity(rung), *rest) for pk, rung, *rest in bank.entries.all().frontier()]
-            assert not (ladder.pressed(frontier, bank.max_tokens, 1.25) and ladder.ripe(frontier, self.now, bank.tz))
+            assert not (
+                rollup_policy.pressed(frontier, bank.max_tokens, 1.25)
+                and rollup_policy.ripe(frontier, self.now, bank.tz)
+            )
 
     def idling_costs_nothing(self) -> None:
         calls = len(self.model.history)

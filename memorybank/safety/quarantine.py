@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from memorybank.language import Words, either, filled, packs
-from memorybank.language.guards import Instructions
-from memorybank.safety.directions import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction, used
-from memorybank.safety.disguises import undisguised
+from memorybank.language.safety_sections import Instructions
+from memorybank.safety.deobfuscation import undisguised
+from memorybank.safety.injection_rules import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction, used
 
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"

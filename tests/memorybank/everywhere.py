@@ -11,7 +11,7 @@ from memorybank import services
 from memorybank.language.terms import terms
 from memorybank.models import Bank
 from memorybank.reading.recall import index
-from memorybank.reading.recall.words import hashed, spoken_by
+from memorybank.reading.recall.index_terms import hashed, spoken_by
 
 
 def places(word: str) -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memorybank.core.packing.items import inert
 from memorybank.language import is_cjk, plain
 from memorybank.language.terms import words
-from memorybank.safety import disguises
+from memorybank.safety import deobfuscation
 from memorybank.safety.escaping import escape
 
 #: Between any two of these nothing joins, is white space, markup or a digit's unit.
@@ -29,7 +29,7 @@ def test_whatever_reads_a_character_agrees_on_whether_anybody_sees_it() -> None:
     drawn = [c for c in EVERY if c not in MARKUP and ord(c) not in TAGS and c != BESIDE and not c.isspace()]
     seen = plain(between(drawn))
     assert escape(between(drawn)) == inert(between(drawn)) == " ".join(seen.split())
-    assert disguises.as_read(between(drawn)) == disguises.as_read(seen)
+    assert deobfuscation.as_read(between(drawn)) == deobfuscation.as_read(seen)
     assert len(drawn) - 5_500 > len(seen.replace(BESIDE, "")) > len(drawn) - 6_700
 
 
@@ -88,7 +88,7 @@ def test_a_word_is_the_same_with_and_without_joiners() -> None:
 
 
 def test_quarantine_sees_through_joiners_wherever_they_stand() -> None:
-    assert disguises.as_read("م\u200cن 👩\u200d👧") == disguises.as_read("من 👩👧")
+    assert deobfuscation.as_read("م\u200cن 👩\u200d👧") == deobfuscation.as_read("من 👩👧")
 
 
 @pytest.mark.parametrize("text", ["数", "々", "〇", "ひ", "カ", "ー", "ｶ", "ㄅ", "𠮷"])

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from memorybank import llm, services
+from memorybank.indexing import embedding
 from memorybank.llm.embeddings import OpenAICompatibleEmbedder
 from memorybank.models import Chat, Embedding, LLMCall, Output, SearchDocument
-from memorybank.reading import recall
-from memorybank.reading.recall import embedding, vectors
+from memorybank.reading.recall import vectors
 from projects.models import Project, Tenant
 from tests.commands import PATIENCE
 from tests.openai_server import DIMENSIONS, OpenAIServer
@@ -59,7 +59,7 @@ def test_a_sweep_gives_every_turn_a_vector_with_its_model_and_size(use: Any, ser
     assert all(len(bytes(row.vector)) == 4 * DIMENSIONS for row in Embedding.objects.all())
     calls = server.calls
     run(LATER + MINUTE)
-    assert server.calls == calls and not recall.embedding_is_due()
+    assert server.calls == calls and not embedding.is_due()
 
 
 def test_a_turn_that_is_indexed_again_is_found_by_its_new_words_and_keeps_its_vector(
@@ -127,13 +127,13 @@ def test_a_turn_that_the_model_refuses_does_not_hold_up_the_others(use: Any, ser
     say(bank, "a", "The crane is orange.")
     server.mode = "400"
     run(LATER)
-    assert not Embedding.objects.exists() and not recall.embedding_is_due()
+    assert not Embedding.objects.exists() and not embedding.is_due()
 
 
 def test_without_numpy_or_without_a_model_recall_goes_by_words(
     use: Any, server: OpenAIServer, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(embedding, "find_spec", lambda name: None)
+    monkeypatch.setattr(vectors, "find_spec", lambda name: None)
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
     run(LATER)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorybank.core.ending import Statement, ends, goes_on, is_over
+from memorybank.core.state_changes import Statement, ends, goes_on, is_over
 
 
 @pytest.mark.parametrize(

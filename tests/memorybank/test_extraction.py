@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank.core import extraction
-from memorybank.core.extraction.prior import DISCOUNTS, FEATURES, Prior
+from memorybank.core.extraction.salience import DISCOUNTS, FEATURES, Prior
 from memorybank.core.turns import Role, Turn, Utterance
 from memorybank.language import tokens
 

@@ -21,7 +21,7 @@ from memorybank.models import Output
 from memorybank.safety.redaction import Masker
 
 NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
-SAMPLE = Path(projects.__file__).parent / "sample" / "chats.jsonl"
+SAMPLE = Path(projects.__file__).parent / "importing" / "sample" / "chats.jsonl"
 
 
 def chats() -> Iterator[list[Turn]]:

@@ -7,9 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
+from memorybank.indexing import document_writer
 from memorybank.models import Bank, Chat, Fact, SearchDocument
-from memorybank.reading.recall import indexing
-from memorybank.writing.superseding import supersede
+from memorybank.writing.fact_replacement import supersede
 
 from .factories import DAY, HOUR, MONDAY, add_leaf, cover, make_bank, say, sentence
 
@@ -21,7 +21,7 @@ OLD, NEW = "The launch of the portal is on 3 May.", "The launch of the portal is
 def fact_of(bank: Bank, chat: str, text: str, **more: Any) -> Fact:
     """The one fact of a chat that is summarised and indexed."""
     fact = add_leaf(bank, chat, [text], at=more.pop("at", MONDAY), **more).facts.get()
-    indexing.catch_up(bank)
+    document_writer.catch_up(bank)
     return fact
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from memorybank.core.extraction import extract
 from memorybank.core.extraction.kinds import is_request, kind_of
-from memorybank.core.superseding import is_replaced, replacements
 from memorybank.core.turns import Turn, Utterance
 from memorybank.core.validation import accept, unsupported
+from memorybank.core.value_changes import is_replaced, replacements
 from memorybank.language.dates import resolve
 from memorybank.language.sentences import sentences, tidy
 from memorybank.language.terms import FUNCTION, terms
-from memorybank.reading.recall.words import is_small_talk
+from memorybank.reading.recall.index_terms import is_small_talk
 from memorybank.safety import quarantine
 from memorybank.safety.redaction import redact
 

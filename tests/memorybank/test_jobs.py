@@ -8,7 +8,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput, LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Event, Fact, Job
-from memorybank.sweeping import Shift, settle
+from memorybank.worker import Shift, settle
 
 from .factories import DAY, HOUR, MINUTE, MONDAY, add_fact, make_bank, note_taker, run, say, sentence, sound, talk
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from memorybank import language
-from memorybank.language import reading
-from memorybank.language.reading import PACKS, read
+from memorybank.language import pack_loader
+from memorybank.language.pack_loader import PACKS, read
 from tests.commands import ROOT
 
 FILES = sorted(PACKS.glob("*.toml"))
@@ -52,13 +52,13 @@ def test_it_refuses_what_nobody_reads(tmp_path: Path) -> None:
 def test_a_new_file_is_a_new_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(PACKS, tmp_path, dirs_exist_ok=True)
     shutil.copy(PACKS / "de.toml", tmp_path / "nl.toml")
-    monkeypatch.setattr(reading, "PACKS", tmp_path)
-    assert {each.code for each in reading.packs.__wrapped__()} == {path.stem for path in FILES} | {"nl"}
+    monkeypatch.setattr(pack_loader, "PACKS", tmp_path)
+    assert {each.code for each in pack_loader.packs.__wrapped__()} == {path.stem for path in FILES} | {"nl"}
 
 
 def test_the_packs_are_read_once() -> None:
     assert language.packs() is language.packs()
-    assert reading.packs.cache_info().misses <= 1
+    assert pack_loader.packs.cache_info().misses <= 1
 
 
 @pytest.mark.parametrize("pack", language.packs(), ids=lambda pack: pack.code)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.core.validation import Line
-from memorybank.writing.merging import united
+from memorybank.writing.note_merging import united
 
 
 def line(text: str, *labels: int, kind: str = "fact") -> Line:

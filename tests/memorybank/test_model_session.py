@@ -13,7 +13,7 @@ from memorybank.llm import prompt_files
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint
 from memorybank.models.ledger import backoff
-from memorybank.writing.model_session import BackingOff, Prompt, Purpose, session
+from memorybank.writing.model_calls.session import BackingOff, Prompt, Purpose, session
 
 from .factories import DAY, HOUR, MINUTE, MONDAY, chat_of, endpoint, make_bank, refusing, run, say, talk
 

@@ -14,9 +14,9 @@ from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
-from memorybank.writing import notetaking
-from memorybank.writing.model_session import Session
-from memorybank.writing.notetaking import Strategy, TakenNotes
+from memorybank.writing import note_taking
+from memorybank.writing.model_calls.session import Session
+from memorybank.writing.note_taking import Strategy, TakenNotes
 from tests.commands import PATIENCE
 
 from .factories import MONDAY, note_taker, prompt_of, sentence, tag
@@ -48,7 +48,7 @@ def take(
 ) -> tuple[TakenNotes, list[LLMCall]]:
     bank = Bank(focus=focus)
     session = Session(bank, model, MONDAY)
-    return notetaking.take(session, bank, of, known), session.calls
+    return note_taking.take(session, bank, of, known), session.calls
 
 
 def written(notes: TakenNotes) -> list[str]:
@@ -83,7 +83,7 @@ def unless_merging(instead: Any) -> Any:
     ],
 )
 def test_size_decides_how_a_chat_is_read(size: int, expected: Strategy) -> None:
-    assert notetaking.strategy(size) is expected
+    assert note_taking.strategy(size) is expected
 
 
 def test_a_short_chat_is_read_in_one_call(model: ScriptedLLM) -> None:
@@ -121,7 +121,7 @@ def test_a_line_that_only_quotes_gives_way_to_the_whole_sentence_with_its_date(m
 
 
 def test_without_a_model_the_notes_are_extracted_and_say_so() -> None:
-    notes = notetaking.take(None, Bank(), turns([1, 2]), [])
+    notes = note_taking.take(None, Bank(), turns([1, 2]), [])
     assert notes.method == EXTRACTIVE
     assert all(draft.detail for draft in notes.drafts) and notes.drafts
 

@@ -12,9 +12,9 @@ from memorybank.core.packing.assembly import FENCE
 from memorybank.core.packing.block import HEADER, pack
 from memorybank.core.packing.items import concepts
 from memorybank.core.packing.layout import Sheet
-from memorybank.core.packing.listing import listed
+from memorybank.core.packing.notes import listed
 from memorybank.core.packing.pool import Pool
-from memorybank.core.packing.sourced import Source, Sourced
+from memorybank.core.packing.provenance import Source, Sourced
 from memorybank.core.packing.values import Candidate, Notes, PackedBlock, Passage
 from memorybank.language import tokens
 

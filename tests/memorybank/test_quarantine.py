@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memorybank.language import beyond, packs
 from memorybank.safety import quarantine
-from memorybank.safety.directions import direction, spoken_of
+from memorybank.safety.injection_rules import direction, spoken_of
 
 #: The model and what it is to do are two things in one phrase.
 NAMES_BOTH = "duty"

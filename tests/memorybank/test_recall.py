@@ -9,14 +9,16 @@ from django.utils.module_loading import import_string
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
+from memorybank.indexing import document_writer
+from memorybank.indexing.document_writer import BATCH
 from memorybank.language import tokens
 from memorybank.language.terms import LONGEST_WORD, stem
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
-from memorybank.reading.recall import index, indexing, ranking, tail, words
-from memorybank.reading.recall.indexing import BATCH
+from memorybank.reading.recall import index, index_terms, ranking
+from memorybank.reading.recall import notes as recall_notes
+from memorybank.reading.recall.index_terms import PartialDate, asked, date_words, hashed, partial_dates
 from memorybank.reading.recall.searching import mentioning, parsed, search
-from memorybank.reading.recall.words import PartialDate, asked, date_words, hashed, partial_dates
 from memorybank.services import Text
 from projects.models import Project, Tenant
 
@@ -264,7 +266,7 @@ def test_a_sweep_indexes_what_it_summarises_and_a_settled_system_costs_it_one_qu
     run(MONDAY + HOUR)
     assert SearchDocument.objects.count() == 30
     with django_assert_num_queries(1):
-        assert indexing.due() == []
+        assert document_writer.due() == []
 
 
 def test_what_was_said_while_the_bank_was_off_is_indexed_when_it_is_on() -> None:
@@ -284,11 +286,11 @@ def test_masking_less_or_more_makes_the_documents_anew() -> None:
     assert "crane@example.org" in told(bank, "write crane")[0]
 
 
-@pytest.mark.parametrize("step", ["writing.notetaking.take", "reading.recall.indexing.documents"])
+@pytest.mark.parametrize("step", ["writing.note_taking.take", "indexing.document_writer.documents"])
 def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: Any) -> None:
     """With the first summary of its chat, and after a later one."""
     bank = make_bank()
-    if step != "writing.notetaking.take":
+    if step != "writing.note_taking.take":
         say(bank, "a", "The crane is orange.")
         cover(bank)
     output = say(bank, "a", f"The {CANARY} is orange.", at=MONDAY + HOUR)
@@ -375,7 +377,7 @@ def test_what_fails_to_be_indexed_is_summarised_all_the_same_and_indexed_by_the_
     bank = make_bank()
     say(bank, "a", f"The {CANARY} is orange.")
     with monkeypatch.context() as broken:
-        broken.setattr("memorybank.reading.recall.indexing.documents", None)
+        broken.setattr("memorybank.indexing.document_writer.documents", None)
         cover(bank)
     assert chat_of(bank, "a").pending_outputs == 0 and not raw_index(bank.pk, CANARY)
     run(MONDAY + HOUR)
@@ -386,7 +388,7 @@ def test_two_workers_index_a_turn_once() -> None:
     bank = make_bank()
     add_leaf(bank, "a", ["The crane is orange."], at=MONDAY)
     chat = chat_of(bank, "a").pk
-    assert (indexing.index_chat(chat), indexing.index_chat(chat)) == (1, 0)
+    assert (document_writer.index_chat(chat), document_writer.index_chat(chat)) == (1, 0)
     assert rows_in_index(bank.pk, "crane") == 1
 
 
@@ -550,15 +552,15 @@ def test_dates_are_read_as_far_as_they_are_named() -> None:
 
 def test_a_very_long_question_is_read_at_both_ends() -> None:
     found = asked(" ".join(f"w{number}" for number in range(500)))
-    assert len(found) == words.MOST_ASKED and {"w0", "w499"} <= set(found)
+    assert len(found) == index_terms.MOST_ASKED and {"w0", "w499"} <= set(found)
 
 
 def test_a_very_long_turn_stays_within_what_an_index_holds() -> None:
     bank = make_bank()
-    say(bank, "a", " ".join(f"word{number}" for number in range(words.MOST_WORDS + 1_000)))
+    say(bank, "a", " ".join(f"word{number}" for number in range(index_terms.MOST_WORDS + 1_000)))
     cover(bank)
-    assert words.MOST_WORDS <= len(SearchDocument.objects.get().words.split()) < words.MOST_WORDS + 100
-    assert (words.MOST_WORDS + 100) * (LONGEST_WORD + 1) < 1_000_000
+    assert index_terms.MOST_WORDS <= len(SearchDocument.objects.get().words.split()) < index_terms.MOST_WORDS + 100
+    assert (index_terms.MOST_WORDS + 100) * (LONGEST_WORD + 1) < 1_000_000
 
 
 def test_where_the_words_of_a_question_meet_is_the_best_passage() -> None:
@@ -590,7 +592,7 @@ def test_words_of_asking_are_not_looked_for(question: str, subject: list[str]) -
     ],
 )
 def test_a_turn_is_found_however_its_words_are_inflected_or_joined(said: str, found_by: list[str]) -> None:
-    assert words.searched(said) == found_by
+    assert index_terms.searched(said) == found_by
 
 
 def test_notes_hold_what_was_said_around_the_words_of_a_question() -> None:
@@ -637,14 +639,14 @@ def test_notes_have_no_sentence_that_tells_nothing_behind_a_question_either(ques
 
 
 def test_notes_do_not_say_what_the_block_says_however_it_puts_its_dates() -> None:
-    known = tail.Known(["Ana moved to Bonn on 7 May 2023", "The crane is orange"])
+    known = recall_notes.Known(["Ana moved to Bonn on 7 May 2023", "The crane is orange"])
     said = [
         "Ana moved to Bonn yesterday (7 May 2023)",
         "The crane is orange",
         "Ana is orange",
         "Ana moved to Bonn twice",
     ]
-    assert [known.says(text, frozenset(words.searched(text))) for text in said] == [True, True, False, False]
+    assert [known.says(text, frozenset(index_terms.searched(text))) for text in said] == [True, True, False, False]
 
 
 def notes_on(bank: Bank, question: str, *, room: int = 90) -> str:
@@ -687,25 +689,25 @@ def test_somebody_is_named_by_the_whole_name_or_by_a_part_with_a_capital(questio
     cover(bank)
     services.reindex(bank)
     found = search(bank, parsed(bank, question, None), without=None, most=9)
-    asks = tail.Asks(tail.POINTED, found, question)
+    asks = recall_notes.Asks(recall_notes.POINTED, found, question)
     assert [person for person in people if asks.names(person)] == named
 
 
 @pytest.mark.parametrize(
     ("question", "aim"),
     [
-        ("Who moved the crane?", tail.POINTED),
-        ("What was said about the crane?", tail.BROAD),
-        ("What did Marketing say about the crane?", tail.BROAD_OF_ONE),
+        ("Who moved the crane?", recall_notes.POINTED),
+        ("What was said about the crane?", recall_notes.BROAD),
+        ("What did Marketing say about the crane?", recall_notes.BROAD_OF_ONE),
     ],
 )
-def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: tail.Aim) -> None:
+def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: recall_notes.Aim) -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.", author="Marketing")
     cover(bank)
     services.reindex(bank)
     asked = parsed(bank, question, None)
-    assert tail.wanted(asked, search(bank, asked, without=None, most=9)) == aim
+    assert recall_notes.wanted(asked, search(bank, asked, without=None, most=9)) == aim
 
 
 def test_who_speaks_is_mentioned_too() -> None:
@@ -719,8 +721,8 @@ def test_who_speaks_is_mentioned_too() -> None:
 
 
 def test_each_further_sentence_of_a_turn_counts_less() -> None:
-    found = [tail.FoundSentence(1, place, "ana", "", 30, 1.0) for place in range(3)]
-    values = [sentence.value for sentence in tail.spread(found, 30)]
+    found = [recall_notes.FoundSentence(1, place, "ana", "", 30, 1.0) for place in range(3)]
+    values = [sentence.value for sentence in recall_notes.spread(found, 30)]
     assert values == [1.0, 0.5, 0.2]
 
 

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
 from memorybank.core.packing.pool import worth
-from memorybank.core.packing.sourced import Source
+from memorybank.core.packing.provenance import Source
 from memorybank.language import tokens
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock

@@ -7,7 +7,7 @@ import pytest
 from memorybank import services
 from memorybank.models import Bank, Fact, Standing
 from memorybank.models.fact import End
-from memorybank.reading.recall.correcting import visible_lines
+from memorybank.reading.recall.visibility import visible_lines
 
 from .factories import DAY, MONDAY, chat_of, cover, make_bank, say
 

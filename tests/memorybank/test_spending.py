@@ -12,7 +12,7 @@ from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import CAPPED, Bank, Chat, Entry, Event, LLMCall, LLMEndpoint
-from memorybank.writing import spending
+from memorybank.writing.model_calls import budget_cap
 
 from .factories import DAY, HOUR, MONDAY, chat_of, leaf, make_bank, note_taker, run, sound, talk
 
@@ -80,9 +80,9 @@ def test_what_was_spent_this_month_counts_and_answers_to_people_do_not(model: Sc
     spend(bank, MONDAY, purpose="chat")
     spend(other, MONDAY)
     spend(bank, MONDAY - 2 * DAY)
-    assert not spending.is_capped(bank, MONDAY)
+    assert not budget_cap.is_capped(bank, MONDAY)
     spend(bank, MONDAY, purpose="embedding", cost=100)
-    assert spending.is_capped(bank, MONDAY)
+    assert budget_cap.is_capped(bank, MONDAY)
 
 
 def test_it_is_made_anew_by_the_model_when_the_next_month_begins(model: ScriptedLLM) -> None:
@@ -156,7 +156,7 @@ def test_a_private_or_switched_off_bank_or_chat_wakes_nobody(model: ScriptedLLM)
 def test_without_a_cap_or_at_none_a_sweep_asks_no_more_of_anybody(model: ScriptedLLM) -> None:
     make_bank(monthly_cap=5)
     with CaptureQueriesContext(connection) as captured:
-        assert spending.resume(MONDAY) == 0
+        assert budget_cap.resume(MONDAY) == 0
     assert len(captured) == 1
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMTooLong, LLMUnavailable
 from memorybank.llm.base import Completion, Message
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
-from memorybank.llm.pieces import spoken
 from memorybank.llm.scripted import ScriptedLLM
+from memorybank.llm.stream_text import spoken
 from tests.commands import PATIENCE
 from tests.openai_server import OpenAIServer
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memorybank.core.superseding import Replacement, changes, is_replaced, mark_changes, replacements
 from memorybank.core.turns import Draft, Turn, Utterance
+from memorybank.core.value_changes import Replacement, changes, is_replaced, mark_changes, replacements
 
 NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
 

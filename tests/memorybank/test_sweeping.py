@@ -12,8 +12,8 @@ from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Granularity, StoredBlock
 from memorybank.services import Report
-from memorybank.sweeping import Shift
-from memorybank.writing import queueing
+from memorybank.worker import Shift
+from memorybank.writing import work_queue
 
 from .factories import (
     DAY,
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 def due(now: datetime) -> list[str]:
     """What a worker would find, one after the other."""
     found: dict[int, str] = {}
-    while chat_id := queueing.next_chat(now, but=found):
+    while chat_id := work_queue.next_chat(now, but=found):
         found[chat_id] = Chat.objects.get(pk=chat_id).key
     return list(found.values())
 
@@ -164,11 +164,11 @@ def test_a_bank_with_a_thousand_due_chats_delays_the_one_of_another_by_no_more_t
     Chat.objects.bulk_create(
         Chat(bank=busy, key=f"c{n}", due_at=at, pending_outputs=1, last_output_at=at) for n in range(1000)
     )
-    assert queueing.waits(MONDAY + HOUR)
-    assert [queueing.next_chat(MONDAY + HOUR) for _ in range(3)] == [first_of(busy)] * 3  # nobody claims it here
+    assert work_queue.waits(MONDAY + HOUR)
+    assert [work_queue.next_chat(MONDAY + HOUR) for _ in range(3)] == [first_of(busy)] * 3  # nobody claims it here
     say(quiet, "one", sentence(1), at=MONDAY)
-    assert queueing.waits(MONDAY + HOUR)
-    assert [queueing.next_chat(MONDAY + HOUR) for _ in range(4)] == [first_of(busy), first_of(quiet)] * 2
+    assert work_queue.waits(MONDAY + HOUR)
+    assert [work_queue.next_chat(MONDAY + HOUR) for _ in range(4)] == [first_of(busy), first_of(quiet)] * 2
 
 
 def test_one_sweep_in_the_foreground_does_whatever_is_due(model: ScriptedLLM) -> None:
@@ -258,7 +258,7 @@ def test_a_worker_takes_nothing_while_the_model_is_down(model: ScriptedLLM) -> N
         say(make_bank(), f"c{number}", sentence(number))
     model.enqueue(LLMUnavailable("down"))
     assert (work_at(MONDAY + HOUR).failed, len(model.history)) == (1, 1)
-    assert not queueing.waits(MONDAY + HOUR)
+    assert not work_queue.waits(MONDAY + HOUR)
 
 
 def test_a_worker_takes_a_chat_in_whose_midst_another_is_for_no_work(model: ScriptedLLM) -> None:
@@ -278,11 +278,11 @@ def test_a_busy_bank_s_block_is_stored_once_every_few_seconds_and_once_after_the
         assert work_at(now).summarised == 1
         stored.add(versions(bank)[1])
     assert len(stored) == 4
-    assert queueing.until_rested(now) == 1
+    assert work_queue.until_rested(now) == 1
     work_at(now + timedelta(seconds=1))
     version, block_version = versions(bank)
     assert version == block_version
-    assert queueing.until_rested(now + timedelta(seconds=1)) is None
+    assert work_queue.until_rested(now + timedelta(seconds=1)) is None
 
 
 def test_while_chats_are_due_a_worker_settles_one_bank_in_between_and_the_others_after_them() -> None:

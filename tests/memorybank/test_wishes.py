@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memorybank import services
-from memorybank.core.wishes import said_then, wish
+from memorybank.core.forget_phrases import said_then, wish
 from memorybank.language import packs
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Entry, ErasureRequest, Event, Fact, Output

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from projects import keys
 from projects.models import APIKey, Project
+from projects.tenancy import api_keys
 from tests.base import Cast, without_models
 
 EVERYTHING = ("read", "write", "admin")
@@ -27,7 +27,7 @@ class ProgramCase(Cast):
 
     @classmethod
     def issue(cls, project: Project, scopes: Any = EVERYTHING, name: str = "CI") -> str:
-        return keys.issue(project, name, scopes, actor="alice", now=timezone.now())[1]
+        return api_keys.issue(project, name, scopes, actor="alice", now=timezone.now())[1]
 
     def row(self) -> APIKey:
         return APIKey.objects.get(digest=APIKey.hashed(self.key))

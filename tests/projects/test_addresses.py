@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from memorybank import services
 from memorybank.models import Chat
-from projects.addresses import ChatKey
+from projects.chat.views import CHATS_ON_A_PAGE
 from projects.models import Conversation
-from projects.views import CHATS_ON_A_PAGE
+from projects.web.converters import ChatKey
 from tests.base import NOON, Cast, without_models
 
 ODD = (

@@ -12,8 +12,8 @@ from memorybank import services
 from memorybank.models import Chat, Event, Fact, Job, Output
 from projects.api import jobs
 from projects.models import Answered
-from projects.models.answered import KEPT
-from projects.turn_numbers import TurnNumber
+from projects.models.idempotency import KEPT
+from projects.web.public_ids import TurnNumber
 from tests.base import NOON
 from tests.long_chats import turns
 

@@ -10,9 +10,9 @@ from django.db import close_old_connections
 from django.test import override_settings
 
 from benchmarks.fuzzing import fuzz, something_of_everything
-from projects.access import SCOPES
-from projects.api.description import described
+from projects.api.openapi import described
 from projects.api.urls import api
+from projects.tenancy.permissions import SCOPES
 from tests.base import Cast, without_models
 
 REQUESTS = 54  # thousands: python -m benchmarks.fuzzing

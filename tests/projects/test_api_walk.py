@@ -8,9 +8,9 @@ from django.urls.resolvers import RoutePattern
 
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, Event, Fact, Job, Output
-from projects import access
 from projects.models import Scope
-from projects.turn_numbers import TurnNumber
+from projects.tenancy import permissions
+from projects.web.public_ids import TurnNumber
 from tests.base import NOON
 
 from .programs import ProgramCase
@@ -18,7 +18,7 @@ from .test_walk import NAMES, of_programs
 
 NUMBER = TurnNumber()
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-ADDRESSES = {str(each.name): each for each in of_programs() if each.name in access.SCOPES}
+ADDRESSES = {str(each.name): each for each in of_programs() if each.name in permissions.SCOPES}
 #: A body for each; nothing is done by them that would take another's place away.
 BODIES: dict[str, Any] = {
     "api-outputs": {"chat": "c-1", "author": "ann", "question": "?"},
@@ -33,7 +33,7 @@ BODIES: dict[str, Any] = {
 def deeds() -> Iterator[tuple[str, str, Scope]]:
     """Every address of the API with every method that it has."""
     for name in ADDRESSES:
-        for method, scope in access.SCOPES[name].items():
+        for method, scope in permissions.SCOPES[name].items():
             yield name, method, scope
 
 
@@ -63,7 +63,7 @@ class APIWalkTest(ProgramCase):
 
     def test_an_address_has_the_methods_that_access_names_and_no_other(self) -> None:
         for name, pattern in ADDRESSES.items():
-            allowed = set(access.SCOPES[name])
+            allowed = set(permissions.SCOPES[name])
             for method in METHODS:
                 answer = self.call(method, self.address(pattern), None if method in ("GET", "HEAD") else {})
                 with self.subTest(address=name, method=method):

@@ -13,7 +13,7 @@ from django.urls import reverse
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Event, Fact, LLMCall, Output
 from projects.models import Membership, Project, Role, Tenant
-from projects.turn_numbers import TurnNumber
+from projects.web.public_ids import TurnNumber
 
 from ..base import NOON
 from .test_admin import FACT, AdminCase

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memorybank.exceptions import InvalidInput
 from memorybank.llm import MESSAGE_TOKENS
 from memorybank.services import PromptMemory, Text
-from projects.chat import DEFAULT_SYSTEM, Exchange, Prompt, answer_reserve, assemble
+from projects.chat.prompt import DEFAULT_SYSTEM, Exchange, Prompt, answer_reserve, assemble
 
 
 def words(text: str) -> int:

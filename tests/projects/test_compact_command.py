@@ -10,8 +10,8 @@ from django.utils import timezone
 from memorybank import services
 from memorybank.exceptions import LLMRejected
 from memorybank.models import Checkpoint, Compaction
-from projects import answering, compact_command, compacting
-from projects.turn_numbers import TurnNumber
+from projects.chat import compact_command, compaction, service
+from projects.web.public_ids import TurnNumber
 from tests.base import NOON, scripted, with_chat_model, without_models
 
 from .long_chat import GOOD, LongChat
@@ -45,7 +45,7 @@ class TestTheCommand(LongChat):
         self.switch_on(self.apollo)
         self.remember(self.apollo, "bob", "The launch is on 17 June in Lisbon.")
         scripted().enqueue(GOOD)
-        compacting.compact(self.apollo, self.chat)
+        compaction.compact(self.apollo, self.chat)
         self.say(self.alice, self.chat, "And now?")
         system, first, *rest = scripted().history[-1]
         self.assertTrue(system["content"].startswith("Be brief.") and "Lisbon" in system["content"])
@@ -56,7 +56,7 @@ class TestTheCommand(LongChat):
 
     def test_the_page_shows_its_line_beneath_the_turns_it_stands_for_and_every_turn(self) -> None:
         scripted().enqueue(GOOD)
-        made = compacting.compact(self.apollo, self.chat)
+        made = compaction.compact(self.apollo, self.chat)
         page = self.page()
         self.assertIn(f"Compacted: {made.tokens_before:,} → {made.tokens_after:,} tokens", page)
         ids = re.findall(r'id="((?:turn|checkpoint)-[a-z2-7]{13})"', page)
@@ -66,10 +66,10 @@ class TestTheCommand(LongChat):
 
     def test_an_older_one_says_that_it_is_over(self) -> None:
         scripted().enqueue(GOOD, "Well?", "Well!", GOOD)
-        compacting.compact(self.apollo, self.chat)
+        compaction.compact(self.apollo, self.chat)
         for message in ("One more?", "word " * 400):
             self.say(self.alice, self.chat, message)
-        newest = TurnNumber().to_url(compacting.compact(self.apollo, self.chat).through)
+        newest = TurnNumber().to_url(compaction.compact(self.apollo, self.chat).through)
         for query, standing in (({}, 1), ({"before": newest}, 0)):  # an earlier page has the older one alone
             page = self.page(**query)
             self.assertEqual(page.count("until the chat was compacted again"), 1)
@@ -109,7 +109,7 @@ class TestTheCommand(LongChat):
 
     def test_a_compacted_chat_opens_in_few_queries(self) -> None:
         scripted().enqueue(GOOD)
-        compacting.compact(self.apollo, self.chat)
+        compaction.compact(self.apollo, self.chat)
         with self.assertNumQueries(11):
             self.page()
 
@@ -151,7 +151,7 @@ class TestMeanwhile(LongChat):
             held.release()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compacting.time, "sleep", over)
+            patch.setattr(compaction.time, "sleep", over)
             scripted().enqueue("Well.")
             self.assertEqual(self.say(self.alice, self.chat, "Well?").json()["answer"], "Well.")
         self.assertTrue(scripted().history[0][1]["content"].startswith("Notes."))
@@ -160,8 +160,8 @@ class TestMeanwhile(LongChat):
         self.switch_on(self.apollo)
         services.set_private(self.apollo.bank, chat_key=self.chat.key, private=True, actor="alice")
         scripted().enqueue("- context: the script is /srv/billing/tools/move_invoices.py")
-        self.assertIn("move_invoices", compacting.compact(self.apollo, self.chat).text)
+        self.assertIn("move_invoices", compaction.compact(self.apollo, self.chat).text)
         services.run(bank=self.apollo.bank)
         other = self.begin_chat(self.bob, self.apollo)
-        prompt = answering.prompt_for(self.apollo, other, "Which script moves invoices?")
+        prompt = service.prompt_for(self.apollo, other, "Which script moves invoices?")
         self.assertNotIn("move_invoices", json.dumps(prompt.messages))

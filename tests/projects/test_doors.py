@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Output
-from projects.importing import Projects, batches, take
-from projects.lines import BadLineError, Reader
+from projects.importing.jsonl import BadLineError, Reader
+from projects.importing.service import Projects, batches, take
 from tests.commands import run, shell
 from tests.memorybank import factories
 from tests.projects.test_importing import GOOD

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from memorybank import services
 from memorybank.core.reports import COUNTED
 from memorybank.models import Erasure, Fact, Output
-from projects.forgetting_pages import ANEW, GONE
-from projects.turn_numbers import TurnNumber
+from projects.memory.erasure_views import ANEW, GONE
+from projects.web.public_ids import TurnNumber
 from tests.base import NOON
 from tests.memorybank.everywhere import places
 

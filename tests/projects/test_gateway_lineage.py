@@ -9,9 +9,9 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projects.gateway import lineage
-from projects.gateway.lineage import How, Step
-from projects.gateway.spoken import Said, asked, assistant, person
+from projects.gateway import conversation_matching
+from projects.gateway.conversation_matching import How, Step
+from projects.gateway.messages import Said, asked, assistant, person
 
 DEEDS = ["say", "regenerate", "edit", "undo", "compact", "truncate"]
 
@@ -29,16 +29,16 @@ class Ledger:
         """One request and its answer: the chat and the output it became."""
         turn = asked(said)
         assert turn is not None
-        path = lineage.path(lineage.root("secret", 1, who), turn.before)
+        path = conversation_matching.path(conversation_matching.root("secret", 1, who), turn.before)
         live = [step for step in self.steps if step.output not in self.forgotten]
-        chat, self.how = lineage.recognised(path, live)
+        chat, self.how = conversation_matching.recognised(path, live)
         chat = next(self.numbers) if chat is None else chat
         own = [step for step in live if step.chat == chat]
-        self.forgotten |= lineage.left_behind(path, own, one_conversation=False)
+        self.forgotten |= conversation_matching.left_behind(path, own, one_conversation=False)
         replied = assistant(answer, [])
         output = next(self.numbers)
-        after = lineage.linked(path.end, [turn.question, replied])
-        tail = lineage.tail(path.nodes[0], turn.question, replied)
+        after = conversation_matching.linked(path.end, [turn.question, replied])
+        tail = conversation_matching.tail(path.nodes[0], turn.question, replied)
         self.steps.append(Step(chat, output, path.end, after, tail))
         return chat, output
 
@@ -140,7 +140,11 @@ def test_strangers_with_the_same_first_message_and_the_same_answer_do_not_meet()
 
 def test_the_same_words_of_somebody_else_or_under_another_key_are_unknown() -> None:
     said = [_user("hi"), assistant("Hello!", [])]
-    places = {lineage.path(lineage.root("s", key, who), said).end for key in (1, 2) for who in ("", "ann", "bob")}
+    places = {
+        conversation_matching.path(conversation_matching.root("s", key, who), said).end
+        for key in (1, 2)
+        for who in ("", "ann", "bob")
+    }
     assert len(places) == 6
 
 

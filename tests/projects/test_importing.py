@@ -18,7 +18,7 @@ from django.utils.timezone import now
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Output
-from projects.importing import BATCH
+from projects.importing.service import BATCH
 from projects.models import Conversation, Membership, Project, Role, Tenant
 from tests.commands import Ran, run, shell
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memorybank.exceptions import InvalidInput
-from projects import keys
 from projects.models import APIKey, Project, Scope
+from projects.tenancy import api_keys
 from tests.base import NOON, Cast
 from tests.commands import run
 
@@ -25,13 +25,13 @@ EVERYTHING = ("read", "write", "admin")
 class KeyCase(Cast):
     def key(self, project: Project | None = None, scopes: Any = ("read",), **more: Any) -> str:
         given = {"actor": "alice", "now": NOON, **more}
-        return keys.issue(project or self.apollo, "CI", scopes, **given)[1]
+        return api_keys.issue(project or self.apollo, "CI", scopes, **given)[1]
 
     def status(self, header: str, scope: Scope = Scope.READ, now: Any = NOON) -> int:
         """What the door says, as HTTP does."""
         try:
-            keys.authenticated(header, scope, now=now)
-        except keys.Refused as refused:
+            api_keys.authenticated(header, scope, now=now)
+        except api_keys.Refused as refused:
             return refused.status
         return 200
 
@@ -40,19 +40,19 @@ class DoorTest(KeyCase):
     def test_a_key_opens_its_project_in_either_header(self) -> None:
         key = self.key()
         for header in (f"Bearer {key}", f"bearer  {key} ", key):
-            self.assertEqual(keys.authenticated(header, Scope.READ, now=NOON).project, self.apollo)
-        self.assertEqual(keys.presented({"Authorization": "Bearer a", "x-api-key": "b"}), "Bearer a")
-        self.assertEqual(keys.presented({"x-api-key": "b"}), "b")
+            self.assertEqual(api_keys.authenticated(header, Scope.READ, now=NOON).project, self.apollo)
+        self.assertEqual(api_keys.presented({"Authorization": "Bearer a", "x-api-key": "b"}), "Bearer a")
+        self.assertEqual(api_keys.presented({"x-api-key": "b"}), "b")
 
     def test_it_is_one_read(self) -> None:
         key = self.key()
-        keys.authenticated(key, Scope.READ, now=NOON)
+        api_keys.authenticated(key, Scope.READ, now=NOON)
         with self.assertNumQueries(1):
-            self.assertEqual(keys.authenticated(key, Scope.READ, now=NOON).project.tenant.slug, "acme")
+            self.assertEqual(api_keys.authenticated(key, Scope.READ, now=NOON).project.tenant.slug, "acme")
 
     def test_unknown_revoked_and_expired_are_refused_in_the_same_words(self) -> None:
         expired, revoked = self.key(days=1), self.key()
-        keys.revoke(APIKey.objects.latest("pk"), actor="alice", now=NOON)
+        api_keys.revoke(APIKey.objects.latest("pk"), actor="alice", now=NOON)
         said = set()
         for header in (
             "",
@@ -65,8 +65,8 @@ class DoorTest(KeyCase):
             revoked,
             f"Bearer {expired}",
         ):
-            with self.assertRaises(keys.Unauthenticated) as refused:
-                keys.authenticated(header, Scope.READ, now=NOON + timedelta(days=1))
+            with self.assertRaises(api_keys.Unauthenticated) as refused:
+                api_keys.authenticated(header, Scope.READ, now=NOON + timedelta(days=1))
             said.add(str(refused.exception))
         self.assertEqual(len(said), 1)
         self.assertEqual(self.status(expired, now=NOON + timedelta(hours=23)), 200)
@@ -79,9 +79,9 @@ class DoorTest(KeyCase):
 
     async def test_async_code_asks_the_same_door(self) -> None:
         key = await sync_to_async(self.key)()
-        self.assertEqual((await keys.aauthenticated(key, Scope.READ, now=NOON)).project, self.apollo)
-        with self.assertRaises(keys.Unauthenticated):
-            await keys.aauthenticated("Bearer mb_none", Scope.READ, now=NOON)
+        self.assertEqual((await api_keys.aauthenticated(key, Scope.READ, now=NOON)).project, self.apollo)
+        with self.assertRaises(api_keys.Unauthenticated):
+            await api_keys.aauthenticated("Bearer mb_none", Scope.READ, now=NOON)
 
     def test_a_key_goes_with_its_project(self) -> None:
         key = self.key()
@@ -95,15 +95,15 @@ class PaceTest(KeyCase):
     def test_so_many_a_minute_and_then_it_says_how_long_to_wait(self) -> None:
         key, now = self.key(), NOON + timedelta(seconds=18)
         self.assertEqual([self.status(key, now=now) for _ in range(7)], [200] * 5 + [429] * 2)
-        with self.assertRaises(keys.TooMany) as refused:
-            keys.authenticated(key, Scope.READ, now=now)
+        with self.assertRaises(api_keys.TooMany) as refused:
+            api_keys.authenticated(key, Scope.READ, now=now)
         self.assertEqual(refused.exception.retry_after, 42)
         self.assertEqual(self.status(self.key(), now=now), 200)
         self.assertEqual(self.status(key, now=now + timedelta(seconds=42)), 200)
 
     @override_settings(API_REQUESTS_PER_MINUTE=40)
     def test_processes_share_the_limit(self) -> None:
-        one, other, key = keys._Shares(), keys._Shares(), self.key()
+        one, other, key = api_keys._Shares(), api_keys._Shares(), self.key()
         row = APIKey.objects.get(digest=APIKey.hashed(key))
         granted = sum(each.grant(row, 40, NOON) for _ in range(40) for each in (one, other))
         self.assertEqual(granted, 40)
@@ -133,8 +133,8 @@ class IssueTest(KeyCase):
         row = APIKey.objects.get()
         self.assertNotIn(shown, str(list(APIKey.objects.values())))
         self.assertEqual((row.scopes, row.prefix), (["read", "admin"], shown[:12]))
-        self.assertTrue(keys.revoke(row, actor="bob", now=NOON))
-        self.assertFalse(keys.revoke(row, actor="bob", now=NOON))
+        self.assertTrue(api_keys.revoke(row, actor="bob", now=NOON))
+        self.assertFalse(api_keys.revoke(row, actor="bob", now=NOON))
         named = {"project": "apollo", "key": "CI", "prefix": shown[:12]}
         self.assertEqual(
             list(self.acme.events.order_by("number").values_list("actor", "action", "detail")),
@@ -154,7 +154,7 @@ class IssueTest(KeyCase):
             "expires": ("CI", ["read"], 0),
         }.items():
             with self.assertRaisesMessage(InvalidInput, field):
-                keys.issue(self.apollo, given[0], given[1], actor="alice", days=given[2], now=NOON)
+                api_keys.issue(self.apollo, given[0], given[1], actor="alice", days=given[2], now=NOON)
         self.assertFalse(APIKey.objects.exists())
 
     def test_the_command_shows_it_once(self) -> None:

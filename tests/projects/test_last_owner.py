@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from projects import access
 from projects.models import Membership, Role, Tenant
+from projects.tenancy import permissions
 
 from ..commands import PATIENCE
 
@@ -26,7 +26,7 @@ def test_one_of_two_owners_stays_who_are_removed_at_once() -> None:
     def first() -> list[Tenant]:
         try:
             with transaction.atomic():
-                left = access.last_owners(people[0], [owners[1]])
+                left = permissions.last_owners(people[0], [owners[1]])
                 asked.set()
                 assert coming.wait(PATIENCE)
                 owners[1].delete()
@@ -39,7 +39,7 @@ def test_one_of_two_owners_stays_who_are_removed_at_once() -> None:
             assert asked.wait(PATIENCE)
             with transaction.atomic():
                 coming.set()
-                left = access.last_owners(people[1], [owners[0]])
+                left = permissions.last_owners(people[1], [owners[0]])
                 if not left:
                     owners[0].delete()
             return left

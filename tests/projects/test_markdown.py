@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from projects.markdown import CLASSES, MOST_BRACKETS, MOST_CELLS, MOST_CHARACTERS, TAGS, as_html
+from projects.chat.markdown import CLASSES, MOST_BRACKETS, MOST_CELLS, MOST_CHARACTERS, TAGS, as_html
 from tests.base import Cast, scripted, with_chat_model
 from tests.commands import shell
 

@@ -6,8 +6,8 @@ from django.contrib.auth.models import User
 from django.urls import URLPattern
 
 from memorybank.models import Chat
-from projects import access
 from projects.models import APIKey, Role
+from projects.tenancy import permissions
 
 from .test_walk import Everything, of_programs, pages, pages_of, patterns, registered
 
@@ -31,11 +31,11 @@ class MatrixTest(Everything):
 
     def test_it_names_every_page_once(self) -> None:
         named = [str(pattern.name) for pattern in (*patterns(), *of_programs())]
-        self.assertEqual(sorted(named), sorted([*access.OPEN, *access.SCOPES, *access.NEEDED]))
+        self.assertEqual(sorted(named), sorted([*permissions.OPEN, *permissions.SCOPES, *permissions.NEEDED]))
 
     def test_what_a_key_opens_opens_to_nobody_without_one_whoever_she_is(self) -> None:
         for pattern in patterns():
-            if pattern.name in access.SCOPES:
+            if pattern.name in permissions.SCOPES:
                 for user in (None, self.charlie, self.root, *self.roles):
                     for method in ("get", "post"):
                         with self.subTest(page=pattern.name, method=method, user=user and user.username):
@@ -49,7 +49,7 @@ class MatrixTest(Everything):
                         status = self.status(user, pattern, method)
                         if status == NO_SUCH_DEED:
                             continue
-                        if pattern.name in access.OPEN or role.covers(access.NEEDED[str(pattern.name)]):
+                        if pattern.name in permissions.OPEN or role.covers(permissions.NEEDED[str(pattern.name)]):
                             self.assertIn(status, OPENED)
                         else:
                             self.assertEqual(status, REFUSED)
@@ -64,7 +64,7 @@ class MatrixTest(Everything):
 
     def test_strangers_find_nothing_and_who_is_nobody_is_asked_to_sign_in(self) -> None:
         for pattern in pages():
-            if pattern.name in access.OPEN:
+            if pattern.name in permissions.OPEN:
                 continue
             for method in ("get", "post"):
                 with self.subTest(page=pattern.name, method=method):
@@ -74,10 +74,10 @@ class MatrixTest(Everything):
     def test_a_superuser_manages_people_and_memory_and_opens_no_project_or_chat(self) -> None:
         for pattern in pages():
             name = str(pattern.name)
-            if name in access.OPEN:
+            if name in permissions.OPEN:
                 continue
             with self.subTest(page=name):
-                hers = name.startswith("memory") or access.NEEDED[name] == Role.ADMIN
+                hers = name.startswith("memory") or permissions.NEEDED[name] == Role.ADMIN
                 expected = (200, NO_SUCH_DEED) if hers else (NOWHERE, NO_SUCH_DEED)
                 self.assertIn(self.status(self.root, pattern, "get"), expected)
 

@@ -8,9 +8,9 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Output
-from projects import keys
-from projects.mcp_tools import MAX_QUESTION, MAX_TEXT, MOST_HITS, OFF
+from projects.mcp.tools import MAX_QUESTION, MAX_TEXT, MOST_HITS, OFF
 from projects.models import Project
+from projects.tenancy import api_keys
 from tests.base import NOON, Cast, without_models
 
 VERSION = "2025-06-18"
@@ -26,7 +26,7 @@ class MCPCase(Cast):
         self.remember(self.apollo, "bob", "The launch of Apollo is on 17 May 2026 in Grimsvale.")
 
     def key(self, project: Project | None = None, scopes: Any = READ) -> str:
-        return keys.issue(project or self.apollo, "desk", scopes, actor="alice", now=NOON)[1]
+        return api_keys.issue(project or self.apollo, "desk", scopes, actor="alice", now=NOON)[1]
 
     def post(self, key: str, method: str, params: dict[str, Any] | None = None, **more: Any) -> Any:
         said = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params or {}}

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Entry, Fact
-from projects.turn_numbers import TurnNumber
+from projects.web.public_ids import TurnNumber
 from tests.base import NOON, Cast, without_models
 
 CRANE, FERRY = "The zanzibar crane is orange since Friday 6 March 2026.", "The ferry to Lisbon sails every Tuesday."

@@ -13,8 +13,9 @@ from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Job, LLMCall, PromptCount
-from projects import access, spending
 from projects.models import Role
+from projects.tenancy import budget as tenancy_budget
+from projects.tenancy import permissions
 from tests.base import NOON, Cast, without_models
 from tests.commands import run
 from tests.memorybank.factories import note_taker, say
@@ -89,14 +90,14 @@ class CapTest(Cast):
         self.acme.save()
         for project, cost in ((self.apollo, 4), (other, 5), (self.zeus, 90)):
             LLMCall.objects.create(bank=project.bank, purpose="summary", cost=cost, model="m", outcome="ok", at=NOON)
-        self.assertFalse(spending.is_capped(self.apollo.bank, NOON - timedelta(days=1)))
+        self.assertFalse(tenancy_budget.is_capped(self.apollo.bank, NOON - timedelta(days=1)))
         LLMCall.objects.create(bank=other.bank, purpose="digest", cost=1, model="m", outcome="ok", at=NOON)
-        self.assertTrue(spending.is_capped(self.apollo.bank, NOON - timedelta(days=1)))
-        self.assertFalse(spending.is_capped(self.apollo.bank, NOON + timedelta(days=1)))
-        self.assertFalse(spending.is_capped(self.zeus.bank, NOON - timedelta(days=1)))
+        self.assertTrue(tenancy_budget.is_capped(self.apollo.bank, NOON - timedelta(days=1)))
+        self.assertFalse(tenancy_budget.is_capped(self.apollo.bank, NOON + timedelta(days=1)))
+        self.assertFalse(tenancy_budget.is_capped(self.zeus.bank, NOON - timedelta(days=1)))
 
     @override_settings(
-        MEMORYBANK={"LLMS": {"summary": SUMMARY}, "CAPPED_FOR_BANK": "projects.spending.is_capped"},
+        MEMORYBANK={"LLMS": {"summary": SUMMARY}, "CAPPED_FOR_BANK": "projects.tenancy.budget.is_capped"},
     )
     def test_at_the_tenant_s_cap_memory_does_without_the_model_until_it_is_raised(self) -> None:
         self.acme.monthly_cap = Decimal(0)
@@ -134,7 +135,10 @@ class BoardTest(Cast):
         return " ".join(self.client.get("/admin/").content.decode().split())
 
     def test_it_counts_what_waits_and_what_it_cost_in_one_s_own_tenants_alone(self) -> None:
-        alice, root = services.board(access.banks_for(self.alice)), services.board(access.banks_for(self.root))
+        alice, root = (
+            services.board(permissions.banks_for(self.alice)),
+            services.board(permissions.banks_for(self.root)),
+        )
         self.assertEqual((alice.due, root.due), (1, 2))
         self.assertEqual((alice.days[-2].cost, root.days[-2].cost), (Decimal("1.25"), Decimal("41.25")))
         self.assertEqual((len(alice.days), alice.days[-2].calls, alice.days[-1].calls), (14, 1, 0))
@@ -150,7 +154,7 @@ class BoardTest(Cast):
         LLMCall.objects.create(**call, purpose="summary", outcome="rejected", error="HTTP 400", duration_ms=99_000)
         LLMCall.objects.create(**call, purpose="chat", outcome="ok", duration_ms=99_000)
         services.run(until_idle=True)
-        shown = services.board(access.banks_for(self.alice))
+        shown = services.board(permissions.banks_for(self.alice))
         tokens, due, half, most, budget = (curve.values for curve in shown.curves)
         self.assertEqual((tokens[-1], due[-1], half[-1], most[-1]), (2200, 1, 10.0, 19.0))
         self.assertEqual((tokens[-2], due[-2], half[-3], budget[-2]), (0, 0, None, None))
@@ -164,13 +168,13 @@ class BoardTest(Cast):
 
     def test_it_says_for_how_long_the_oldest_chat_waits(self) -> None:
         oldest = Chat.objects.filter(bank=self.apollo.bank).earliest("due_at").due_at
-        self.assertEqual(services.board(access.banks_for(self.alice)).due_since, oldest)
+        self.assertEqual(services.board(permissions.banks_for(self.alice)).due_since, oldest)
         self.assertIn("the oldest for", self.page(self.alice))
 
     def test_it_shows_what_is_in_trouble(self) -> None:
         Chat.objects.filter(bank=self.apollo.bank).update(parked_at=self.now, due_at=None)
         Bank.objects.filter(pk=self.apollo.bank_id).update(capped_at=self.now)
-        shown = services.board(access.banks_for(self.alice))
+        shown = services.board(permissions.banks_for(self.alice))
         self.assertEqual((shown.due, shown.parked, shown.capped), (0, 1, 1))
         self.assertIn('class="bad"><dt>Parked</dt>', self.page(self.alice))
 
@@ -178,7 +182,7 @@ class BoardTest(Cast):
         for bank, memory in ((self.apollo.bank, "failed"), (self.apollo.bank, "given"), (self.zeus.bank, "failed")):
             PromptCount.objects.note(bank.pk, PromptCount.Memory(memory), self.now)
         PromptCount.objects.note(self.apollo.bank_id, PromptCount.Memory.FAILED, self.now - timedelta(days=1))
-        self.assertEqual(services.board(access.banks_for(self.alice), now=self.now).without_memory, 1)
+        self.assertEqual(services.board(permissions.banks_for(self.alice), now=self.now).without_memory, 1)
         self.assertIn('class="bad"><dt>Memory failed</dt><dd>1 ', self.page(self.alice))
 
     @without_models
@@ -189,7 +193,9 @@ class BoardTest(Cast):
         services.run(until_idle=False)
         self.assertNotIn("<dd>never</dd>", self.page(self.alice))
 
-    @override_settings(MEMORYBANK={"LLMS": {"summary": SUMMARY}, "BANKS_FOR_USER": "projects.access.banks_for"})
+    @override_settings(
+        MEMORYBANK={"LLMS": {"summary": SUMMARY}, "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for"}
+    )
     def test_it_says_since_when_the_model_answers_or_why_it_does_not(self) -> None:
         self.assertIn("small, not asked yet", self.page(self.alice))
         services.run(until_idle=True)
@@ -203,7 +209,7 @@ class BoardTest(Cast):
 
     def test_a_member_who_is_staff_sees_nothing_on_it(self) -> None:
         dora = self.person("dora", self.acme, Role.MEMBER, is_staff=True)
-        shown = services.board(access.banks_for(dora))
+        shown = services.board(permissions.banks_for(dora))
         self.assertEqual((shown.due, sum(day.calls for day in shown.days)), (0, 0))
 
     def test_it_costs_the_same_however_much_there_is(self) -> None:

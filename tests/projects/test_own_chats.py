@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Chat, Erasure, Event, Fact, Output
+from projects.chat.views import CHATS_ON_A_PAGE
 from projects.models import Conversation, Project
-from projects.views import CHATS_ON_A_PAGE
 from tests.base import NOON, Cast, without_models
 from tests.memorybank.everywhere import places
 

@@ -13,8 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from projects import access, people
 from projects.models import Invitation, Membership, Project, Role
+from projects.tenancy import members as people
+from projects.tenancy import permissions
 from tests.base import Cast, without_models
 from tests.commands import run
 
@@ -73,7 +74,7 @@ class InvitationTest(PeopleCase):
         self.assertIsNone(self.role_of(self.charlie))
         self.assertContains(self.client.post(link, follow=True), "You belong to Acme now.")
         self.assertEqual(self.role_of(self.charlie), "member")
-        self.assertEqual(access.project_for(self.charlie, "acme/apollo"), self.apollo)
+        self.assertEqual(permissions.project_for(self.charlie, "acme/apollo"), self.apollo)
 
     def test_who_has_an_account_signs_in_first(self) -> None:
         erin = User.objects.create_user("erin@example.com", password=PASSWORD)

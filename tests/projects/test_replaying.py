@@ -8,7 +8,7 @@ from django.test import TestCase
 from memorybank import llm, services
 from memorybank.models import Chat, Granularity, Output
 from memorybank.services import Report
-from projects.demo import SAMPLE
+from projects.importing.demo import SAMPLE
 from projects.models import Project
 from tests.base import without_models
 from tests.commands import PATIENCE, run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from projects.titles import TITLE_CHARS, title_of
+from projects.chat.titles import TITLE_CHARS, title_of
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from memorybank.exceptions import AppendOnly
 from memorybank.models import Trail
-from projects import people
 from projects.models import Invitation, Membership, Role, Tenant, TenantEvent
+from projects.tenancy import members
 from tests.base import NOON, without_models
 from tests.commands import run
 from tests.memorybank.test_trail import around
@@ -45,8 +45,8 @@ class TenantTrailTest(AdminCase):
         )
 
     def test_who_joins_says_so_herself(self) -> None:
-        invitation = people.invite(self.acme, email="c@example.com", role=Role.VIEWER, by=self.alice, now=NOON)
-        people.accept(invitation, self.charlie, now=timezone.now())
+        invitation = members.invite(self.acme, email="c@example.com", role=Role.VIEWER, by=self.alice, now=NOON)
+        members.accept(invitation, self.charlie, now=timezone.now())
         self.assertEqual(
             self.trail()[-1], ("charlie", "join", {"invitation": self.trail()[0][2]["invitation"], "role": "viewer"})
         )

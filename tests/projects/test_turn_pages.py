@@ -10,7 +10,7 @@ from django.urls import reverse
 from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
 from memorybank.models import Chat, Erasure, Job, Output
-from projects import answering, replacing
+from projects.chat import revisions, service
 from projects.models import Conversation, GivenWith
 from tests.base import NOON, Cast, scripted, with_chat_model, without_models
 from tests.memorybank.everywhere import places
@@ -77,8 +77,8 @@ class ReplacingTest(TurnCase):
         self.assertEqual(places("zanzibar"), [])
 
     def test_a_part_of_an_answer_replaces_nothing(self) -> None:
-        asked = replacing.regenerate(self.apollo, self.second, "bob")
-        stopped = answering.stopped(asked, llm.Completion("Red it", 1, 1, "scripted"))
+        asked = revisions.regenerate(self.apollo, self.second, "bob")
+        stopped = service.stopped(asked, llm.Completion("Red it", 1, 1, "scripted"))
         self.assertEqual((stopped.status, stopped.answer, stopped.replaces), ("stopped", "", [self.second.pk]))
         self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?", CRANE])
 

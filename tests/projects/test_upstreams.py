@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.exceptions import InvalidInput
-from projects.gateway.calling import beating
 from projects.gateway.refusals import Refusal
+from projects.gateway.upstream_client import beating
 from projects.gateway.upstreams import target_of
 from projects.models import Upstream
-from projects.sealing import seal, unseal
+from projects.web.encryption import seal, unseal
 
 from .test_admin import AdminCase
 

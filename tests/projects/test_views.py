@@ -15,9 +15,9 @@ from django.utils.html import escape
 from memorybank import services
 from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
-from projects.forms import MAX_MESSAGE_CHARS
 from projects.models import GivenWith
-from projects.turn_numbers import TurnNumber
+from projects.tenancy.forms import MAX_MESSAGE_CHARS
+from projects.web.public_ids import TurnNumber
 from tests.base import NOON, Cast, scripted, with_chat_model, without_models
 from tests.memorybank.factories import block_of
 

@@ -13,9 +13,9 @@ from django.urls.resolvers import RoutePattern
 
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
-from projects import access, keys, trail
-from projects.deferring import Deferred
 from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream
+from projects.tenancy import api_keys, audit, permissions
+from projects.web.lazy_urls import Deferred
 from tests.base import NOON, without_models
 
 from .test_admin import AdminCase
@@ -37,7 +37,7 @@ def patterns(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
 
 def pages() -> Iterator[URLPattern]:
     """What people open, and no program's key."""
-    return (each for each in patterns() if each.name not in access.SCOPES)
+    return (each for each in patterns() if each.name not in permissions.SCOPES)
 
 
 def of_programs(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
@@ -74,9 +74,9 @@ class Everything(AdminCase):
         invited = {"email": "erin@example.com", "role": "member", "invited_by": self.alice, "sent_at": NOON}
         Invitation.objects.create(tenant=self.acme, **invited)
         self.adam = self.person("adam", self.acme, Role.ADMIN, is_staff=True)
-        trail.log(self.acme, "alice", trail.Action.ADD, NOON, person="bob")
+        audit.log(self.acme, "alice", audit.Action.ADD, NOON, person="bob")
         Upstream.objects.create(project=self.apollo, protocol="openai", base_url="https://apollo.example/v1")
-        keys.issue(self.apollo, "apollo", ["read"], actor="alice", now=NOON)
+        api_keys.issue(self.apollo, "apollo", ["read"], actor="alice", now=NOON)
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
         asked = {"author": "bob", "outputs": [self.turn.pk], "asked_at": NOON, "asked_in": self.turn.pk}
@@ -127,7 +127,7 @@ class WalkTest(Everything):
                     with self.subTest(page=pattern.name, method=method, user=user and user.username):
                         self.client.force_login(user) if user else self.client.logout()  # one of the pages signs out
                         answer = self.ask(self.address(pattern), method)
-                        if pattern.name not in access.OPEN:
+                        if pattern.name not in permissions.OPEN:
                             self.assertIn(answer.status_code, (404, 405) if user else (302, 404, 405))
                         self.assert_nothing(answer)
 

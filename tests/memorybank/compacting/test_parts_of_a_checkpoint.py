@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank.core.compaction import extracts
-from memorybank.core.compaction.notes import SECTIONS, Note, by_section, fitted, parse, proved
-from memorybank.core.compaction.planning import LEFT_OUT, STUB, Budget, cut, own_words, tail, thinned
+from memorybank.compaction import extracts
+from memorybank.compaction.checkpoint_notes import SECTIONS, Note, by_section, fitted, parse, proved
+from memorybank.compaction.planning import LEFT_OUT, STUB, Budget, cut, own_words, tail, thinned
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import tokens
 
