@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from contextlib import closing
 
-from django.utils import timezone
-
 from memorybank import llm, services
-from memorybank.models import Bank, LLMCall, ledgered
+from memorybank.services import Bank, LLMCall
 from projects.web.db_connections import give_back
 
 from .prompt import Prompt
@@ -31,7 +29,7 @@ def unheard(piece: str) -> None:
 def call(bank: Bank, model: llm.LLM, prompt: Prompt, hear: Hear) -> llm.Completion:
     """One call of the model, on the ledger; :class:`Stopped` with what there was if it was stopped."""
     give_back()  # others need it more while the model answers
-    with ledgered(bank.pk, LLMCall.Purpose.CHAT, model.model, timezone.now(), keep=LLMCall.save) as row:
+    with services.on_ledger(bank, purpose=LLMCall.Purpose.CHAT, model=model.model) as row:
         completion, whole = _heard(model, prompt, hear)
         row.model = completion.model[:200]
         row.charge(completion)

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, blurred
-from memorybank.models import Bank, Chat, Checkpoint, Output
+from memorybank.services import Bank, Chat, Output
 from projects.models import Conversation, GivenWith, Project
 
 from . import compaction, model_call
@@ -52,7 +52,7 @@ def begin(project: Project, owner: User, *, private: bool = False) -> Conversati
     if found := unused.first():
         return found
     with transaction.atomic():
-        chat = Chat.objects.create(bank=project.bank, key=uuid4().hex, private=private)
+        chat = services.create_chat(project.bank, key=uuid4().hex, private=private)
         return Conversation.objects.create(chat=chat, owner=owner)
 
 
@@ -68,13 +68,13 @@ def ask(
     ``replaces`` are the turns whose place it takes: they are not told to the model, and are erased with the answer.
     Raises :class:`InvalidInput`, and records nothing, when the message is too long.
     """
-    known = chat.outputs.filter(key=key, question=message).first() if key else None
+    known = services.turns_of(chat).filter(key=key, question=message).first() if key else None
     if known and known.status == Output.Status.OK:
         return Asked(project, chat, prompt_for(project, chat, message, before=known), known)
     if known:
         return ask_again(project, chat, known)
     prompt, model = prompt_for(project, chat, message, keep=True, without=replaces), llm.get("chat")
-    taken = chat.outputs.filter(key=key).exists()  # by another message: the key is of no use
+    taken = services.turns_of(chat).filter(key=key).exists()  # by another message: the key is of no use
     asked = services.record(
         project.bank,
         chat_key=chat.key,
@@ -160,8 +160,11 @@ def prompt_for(
 
     ``without`` these turns, and without any checkpoint that stands for one of them.
     """
-    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, keep=keep)
-    checkpoint = Checkpoint.objects.newest(chat.pk, min([*without, *([before.pk] if before else [])], default=None))
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message)
+    if keep:
+        services.keep_prompt(project.bank, chat_key=chat.key, memory=memory)
+    first = min([*without, *([before.pk] if before else [])], default=None)
+    checkpoint = services.newest_checkpoint(chat, before=first)
     return assemble(
         system=project.system_prompt,
         memory=memory,
@@ -174,7 +177,7 @@ def prompt_for(
 
 def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[Exchange]:
     """Answered turns after a checkpoint, newest first, read lazily: a long chat is not loaded to drop most of it."""
-    outputs = Output.objects.filter(chat=chat, status=Output.Status.OK, pk__gt=after).order_by("-pk")
+    outputs = services.turns_of(chat).remembered().filter(pk__gt=after).order_by("-pk")
     if before is not None:
         outputs = outputs.filter(pk__lt=before.pk)
     told = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")
