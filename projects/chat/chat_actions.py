@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from memorybank import services
-from memorybank.models import Chat
 from projects.memory.erasure_views import told
 from projects.models import Role
 from projects.tenancy import permissions
@@ -32,10 +31,10 @@ def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
 @login_required
 def rename(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
     """Name a chat by hand; a title that is none leaves the one that it has."""
-    _found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    found, _conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
     form = TitleForm(request.POST)
     if form.is_valid():
-        Chat.objects.filter(pk=conversation.chat_id).update(title=form.cleaned_data["title"])
+        services.rename_chat(found.bank, chat_key=key, title=form.cleaned_data["title"])
     else:
         messages.error(request, _("Not renamed. %(why)s") % {"why": form.problem})
     return redirect("chat", tenant=tenant, project=project, key=key)
@@ -60,7 +59,7 @@ def delete(request: MemberRequest, tenant: str, project: str, key: str) -> HttpR
     receipt = services.forget(found.bank, chat=chat.key, actor=actor, dry_run=not sure)
     parts = told(receipt.counts)
     if not sure:
-        others = revisions.others(chat.outputs.all(), request.user)
+        others = revisions.others(services.turns_of(chat), request.user)
         return render(request, "projects/delete.html", {"project": found, "chat": chat, "others": others, **parts})
     gone = ", ".join(f"{intcomma(count)} {what}" for count, what in parts["gone"])
     messages.success(request, _("Deleted, with all that memory had of it: %(gone)s.") % {"gone": gone})

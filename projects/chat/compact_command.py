@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.exceptions import NotCompacted, unexpected
-from memorybank.models import Chat, Compaction
+from memorybank.services import Chat, Compaction
 from projects.models import Project
 
 logger = logging.getLogger(__name__)
@@ -36,10 +36,10 @@ def how_far(project: Project, chat: Chat) -> dict[str, Any]:
 
     That is ``late`` if it is news to whoever opens the page. What a process was at that has died is gone on with.
     """
-    row, now = Compaction.objects.filter(chat=chat).first(), timezone.now()
+    row, now = services.compaction_of(chat), timezone.now()
     if row and row.broke_off(now) and (resumed := services.resume_compaction(project.bank, chat_key=chat.key)):
         _beside(resumed)
-        row.refresh_from_db()
+        row = services.compaction_of(chat)
     running = row if row and row.leased_until and not row.broke_off(now) else None
     return {
         "percent": running.percent if running else None,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.exceptions import NotCompacted
-from memorybank.models import Chat, Checkpoint, Compaction
+from memorybank.services import Chat, Checkpoint
 from projects.models import Project
 from projects.web.public_ids import TurnNumber
 
@@ -37,7 +37,7 @@ def fitting(project: Project, chat: Chat, prompt: Prompt, again: Callable[[], Pr
     """
     if _waited(chat, timezone.now() + patience):
         prompt = again()
-    if not prompt.cut or not Compaction.objects.may_begin(chat.pk, timezone.now()):
+    if not prompt.cut or not services.may_compact(chat):
         return prompt
     return shortened(project, chat, again) or prompt
 
@@ -55,7 +55,7 @@ def shortened(project: Project, chat: Chat, again: Callable[[], Prompt], *, hard
 def _waited(chat: Chat, until: datetime) -> bool:
     """Whether somebody else was at it; returns when that is over, or nobody would wait longer."""
     waited = False
-    while (now := timezone.now()) < until and Compaction.objects.running(chat.pk, now):
+    while timezone.now() < until and services.is_compacting(chat):
         waited = True
         time.sleep(EVERY)
     return waited

@@ -12,8 +12,9 @@ from django.http import Http404, HttpRequest, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from memorybank import services
 from memorybank.exceptions import InvalidInput, NotCompacted
-from memorybank.models import Checkpoint, Output
+from memorybank.services import Output
 from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.tenancy.forms import MAX_MESSAGE_CHARS, MessageForm
@@ -77,7 +78,7 @@ def messages(request: HttpRequest, tenant: str, project: str, key: str) -> JsonR
 def retry_message(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> JsonResponse:
     """Ask the message of output ``turn`` again, which has no answer. Answers as :func:`messages` does."""
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
+    unanswered = services.turns_of(conversation.chat).unanswered().filter(pk=turn).first()
     if unanswered is None:
         return _over()
     return _answered(request, service.ask_again(found, conversation.chat, unanswered))
@@ -113,7 +114,7 @@ def compaction(request: HttpRequest, tenant: str, project: str, key: str) -> Jso
     """
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     told = compact_command.how_far(found, conversation.chat)
-    standing = Checkpoint.objects.newest(conversation.chat.pk)
+    standing = services.newest_checkpoint(conversation.chat)
     return JsonResponse({**told, "checkpoint": chat_compaction.as_json(standing)})
 
 
@@ -122,7 +123,8 @@ def _answered(request: HttpRequest, asked: service.Asked) -> JsonResponse:
     if "respond-async" not in request.headers.get("Prefer", ""):
         return _given_in_json(request, asked.project, service.answer(asked))
     generation.begin(asked)
-    turns = list(asked.chat.outputs.with_keys([asked.output.key]).select_related("given_with"))  # its id changes
+    sent = services.turns_of(asked.chat).with_keys([asked.output.key])  # its id changes
+    turns = list(sent.select_related("given_with"))
     html = turn_context.as_html(request, asked.project, asked.chat, turns)
     made = {"turn": html, "title": asked.output.chat.title, "output": TurnNumber().to_url(asked.output.pk)}
     return JsonResponse(made, status=202)
@@ -146,7 +148,7 @@ def _given_in_json(request: HttpRequest, project: Project, given: service.Reply)
             "prompt_tokens": given.prompt.tokens,
             "output": number,
             "title": output.chat.title,
-            "checkpoint": chat_compaction.as_json(Checkpoint.objects.newest(output.chat_id)),
+            "checkpoint": chat_compaction.as_json(services.newest_checkpoint(output.chat)),
         }
     )
 

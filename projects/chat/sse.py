@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from memorybank.models import Chat, Output
+from memorybank import services
+from memorybank.services import Chat, Output
 from projects.models import Draft, Project, Role
 from projects.tenancy import permissions
 from projects.web.db_connections import give_back
@@ -58,7 +59,7 @@ def stop(request: HttpRequest, tenant: str, project: str, key: str, sent: str) -
 def _opened(request: HttpRequest, path: str, key: str, sent: str) -> tuple[Project, Output]:
     """A message of one's own by its key, which it keeps when it is answered."""
     found, conversation = permissions.conversation_for(request.user, path, key, Role.MEMBER)
-    output = conversation.chat.outputs.with_keys([sent]).select_related("chat").first()
+    output = services.turns_of(conversation.chat).with_keys([sent]).select_related("chat").first()
     if output is None:
         raise Http404
     return found, output
@@ -67,8 +68,8 @@ def _opened(request: HttpRequest, path: str, key: str, sent: str) -> tuple[Proje
 def _ended(request: HttpRequest, project: Project, chat: Chat, sent: str) -> dict[str, Any]:
     """What is to stand on the page in the end; no turn if it was erased meanwhile."""
     try:
-        chat.refresh_from_db()
-        turns = list(chat.outputs.with_keys([sent]).select_related("given_with"))
+        chat = services.chats_of(project.bank).get(pk=chat.pk)
+        turns = list(services.turns_of(chat).with_keys([sent]).select_related("given_with"))
         html = turn_context.as_html(request, project, chat, turns) if turns else ""
         return {"turn": html, "title": chat.title}
     except Chat.DoesNotExist:
@@ -136,7 +137,7 @@ async def _from_elsewhere(output: Output) -> AsyncIterator[str | None]:
 def _drafted(output: Output) -> str | None:
     """What there is of an answer; None if nobody writes it any more."""
     try:
-        if not generation.awaited(Output.objects.filter(pk=output.pk), timezone.now()):
+        if not generation.awaited(services.turns_of(output.chat).filter(pk=output.pk), timezone.now()):
             return None
         return Draft.objects.filter(output=output).values_list("text", flat=True).first() or ""
     finally:

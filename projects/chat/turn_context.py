@@ -3,14 +3,13 @@
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from memorybank import llm
+from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Chat, Checkpoint, ErasureRequest, Output
+from memorybank.services import Chat, ErasureRequest, Output
 from projects.models import Project
 
 from . import errors, generation, service
@@ -25,8 +24,8 @@ def context(user: User, project: Project, chat: Chat, turns: list[Output]) -> di
         "turns": turns,
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": _unsent(project, chat, turns),
-        "asked": _asked(turns),
-        "checkpoints": _checkpoints(chat, turns),
+        "asked": _asked(project, turns),
+        "checkpoints": services.checkpoints_after(chat, [turn.pk for turn in turns]),
         "model": llm.get("chat"),
         "sees_words": errors.may_read(user, project),
         "unavailable": errors.unavailable(),
@@ -39,18 +38,12 @@ def as_html(request: HttpRequest, project: Project, chat: Chat, turns: list[Outp
     return render_to_string("projects/turns.html", context(request.user, project, chat, turns), request)
 
 
-def _asked(turns: list[Output]) -> set[int]:
+def _asked(project: Project, turns: list[Output]) -> set[int]:
     """Those in which she asked to have something forgotten, and which wait for the owners."""
     withheld = [turn.pk for turn in turns if turn.withheld]
-    waiting = ErasureRequest.objects.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
+    requests = services.erasure_requests_of(project.bank)
+    waiting = requests.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
     return set(waiting.values_list("asked_in", flat=True)) if withheld else set()
-
-
-def _checkpoints(chat: Chat, turns: list[Output]) -> dict[int, Checkpoint]:
-    """Each by the last turn that it stands for, and whether a later one has taken its place, on whatever page."""
-    later = chat.checkpoints.filter(through__gt=OuterRef("through"))
-    found = chat.checkpoints.filter(through__in=[turn.pk for turn in turns]).annotate(is_over=Exists(later))
-    return {made.through: made for made in found}
 
 
 def _unsent(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:

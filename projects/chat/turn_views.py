@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Chat, Job, Output
+from memorybank.services import Chat, Job, Output
 from projects.memory.erasure_views import told
 from projects.models import Project, Role
 from projects.tenancy import permissions
@@ -34,7 +34,7 @@ def edit(request: MemberRequest, tenant: str, project: str, key: str, turn: int)
             return _to_turn(found, output.chat, service.answer(asked).output)
         except InvalidInput as error:
             problem = str(error)
-    later = revisions.from_on(output).exclude(pk=output.pk)
+    later = services.turns_from(output).exclude(pk=output.pk)
     shown = {"project": found, "chat": output.chat, "turn": output, "form": form, "later": later.count()}
     shown |= {"others": revisions.others(later, request.user), "problem": problem or form.problem}
     return render(request, "projects/edit_turn.html", shown, status=400 if shown["problem"] else 200)
@@ -78,13 +78,13 @@ def forget(request: MemberRequest, tenant: str, project: str, key: str, turn: in
     """What would go with a turn; said again with ``sure``, it goes."""
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     chat, actor, sure = conversation.chat, request.user.get_username(), request.POST.get("sure") == "yes"
-    output = get_object_or_404(chat.outputs.filter(author=actor), pk=turn)
+    output = get_object_or_404(services.turns_of(chat).filter(author=actor), pk=turn)
     receipt = services.forget(found.bank, output=output.pk, actor=actor, dry_run=not sure)
     if not sure:
         shown = {"project": found, "chat": chat, "turn": output, **told(receipt.counts)}
         return render(request, "projects/forget_turn.html", shown)
     messages.success(request, _("Forgotten, with all that memory had of it."))
-    if Chat.objects.filter(pk=chat.pk).exists():
+    if services.chats_of(found.bank).filter(pk=chat.pk).exists():
         return redirect("chat", tenant=tenant, project=project, key=key)
     return redirect("project", tenant=tenant, project=project)
 

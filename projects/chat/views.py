@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput, NotCompacted
-from memorybank.models import Chat, Output
+from memorybank.services import Chat, Output
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
 from projects.tenancy.forms import MAX_MESSAGE_CHARS, MessageForm
@@ -93,7 +93,7 @@ def chat_page(request: MemberRequest, tenant: str, project: str, key: str) -> Ht
 def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
     """Ask a message again that was not answered. One that is answered by now (a second click) is shown."""
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
+    unanswered = services.turns_of(conversation.chat).unanswered().filter(pk=turn).first()
     page = reverse("chat", args=[tenant, project, key])
     if unanswered is None:
         return redirect(page)
@@ -109,7 +109,7 @@ def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int
 def remember(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
     """Take back a wish to have something forgotten, or what was mistaken for one."""
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    asked = found.bank.erasure_requests.filter(chat=conversation.chat, asked_in=turn).first()
+    asked = services.erasure_requests_of(found.bank).filter(chat=conversation.chat, asked_in=turn).first()
     if asked:
         services.restore_asked(found.bank, request_id=asked.pk, actor=request.user.get_username())
     return redirect(f"{reverse('chat', args=[tenant, project, key])}#turn-{TurnNumber().to_url(turn)}")
@@ -166,7 +166,7 @@ def _show(
 
 def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     """One page of turns, oldest first, and where the page before it ends (None: there is none)."""
-    outputs = chat.outputs.select_related("given_with").order_by("-pk")
+    outputs = services.turns_of(chat).select_related("given_with").order_by("-pk")
     with suppress(ValueError):
         outputs = outputs.filter(pk__lt=TurnNumber().to_python(before))
     newest = list(outputs[: TURNS_ON_A_PAGE + 1])
