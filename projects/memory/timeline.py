@@ -11,7 +11,8 @@ from django.db.models import Q
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from memorybank.models import Bank, Entry, Fact, FactQuerySet, Granularity
+from memorybank import services
+from memorybank.services import Bank, Entry, Fact, FactQuerySet, Granularity
 
 from .rows import label_of, replaced_by
 
@@ -94,12 +95,12 @@ def drawn(bank: Bank, facts: FactQuerySet, told: Collection[int], *, skip: int, 
     ``facts`` are those that may be read, ``told`` those in the block. Four queries.
     """
     # A chat from before memory was on, or of somebody who is left out, is covered without a word.
-    shared = bank.entries.leaves().filter(tokens__gt=0).exclude(chat__private=True)
+    shared = services.entries_of(bank).leaves().filter(tokens__gt=0)
     shared = shared.select_related("chat", "parent__parent__parent")
     newest = list(shared.order_by("-period_start", "-first_at", "-pk")[skip : skip + MOST + 1])
     leaves = sorted(newest[:MOST], key=_place)
-    shown = set(bank.facts.filter(pk__in=told).values_list("entry", flat=True))
-    hidden = set(bank.facts.filter(hidden=True).values_list("entry", flat=True)) if hidden_too else set()
+    shown = set(services.facts_of(bank).filter(pk__in=told).values_list("entry", flat=True))
+    hidden = set(services.facts_of(bank).filter(hidden=True).values_list("entry", flat=True)) if hidden_too else set()
     turns = list(_turns(facts, leaves))
     spans = list(_spans(leaves, _States(shown, hidden, turns)))
     return Timeline(spans, skip + MOST if len(newest) > MOST else None, turns[:LISTED])
