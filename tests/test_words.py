@@ -22,12 +22,7 @@ from memorybank import services
 
 from .projects.test_walk import Everything, patterns, registered
 
-TEMPLATES = [
-    path
-    for app in words.APPS
-    for path in sorted((words.ROOT / app / "templates").rglob("*.*"))
-    if "prompts" not in path.parts
-]
+TEMPLATES = [path for app in words.APPS for path in words.templates(app)]
 #: What is the same in German, and the product's name.
 SAME = {"Admin", "Memory Bank", "Chat", "Chats", "Fact", "Name", "Tokens", "Person", "Version", "Text", "OK", "ID"}
 #: Percent signs are placeholders only with a letter behind.
