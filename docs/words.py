@@ -45,10 +45,17 @@ def sought(app: str, domain: str) -> set[Message]:
     if domain == "djangojs":
         return {each for path in (ROOT / app / "static").rglob("*.js") for each in _in("javascript", path.read_bytes())}
     found = {each for path in (ROOT / app).rglob("*.py") for each in _in("python", path.read_bytes())}
-    for path in (ROOT / app / "templates").rglob("*.*"):
-        if "prompts" not in path.parts:
-            found |= set(_in("python", _templatized(path)))
+    for path in templates(app):
+        found |= set(_in("python", _templatized(path)))
     return found | set(_of_models(app)) | (set(_stored()) if app == "memorybank" else set())
+
+
+def templates(app: str) -> list[Path]:
+    """The pages of an app: memorybank's stand in the folder of its name, all others belong to projects."""
+    own = ROOT / "templates" / "memorybank"
+    return [
+        path for path in sorted((ROOT / "templates").rglob("*.*")) if (own in path.parents) == (app == "memorybank")
+    ]
 
 
 def _in(method: str, source: bytes) -> Iterator[Message]:
@@ -84,9 +91,11 @@ def _stored() -> Iterator[Message]:
     """Words of the core, which knows no translations; they are stored in English and translated when they are shown."""
     from memorybank.core.turns import STEERS
     from memorybank.models.entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE
-    from memorybank.safety import directions, quarantine
+    from memorybank.safety import injection_rules, quarantine
 
-    rules = [value for module in (directions, quarantine) for name, value in vars(module).items() if name.isupper()]
+    rules = [
+        value for module in (injection_rules, quarantine) for name, value in vars(module).items() if name.isupper()
+    ]
     reasons = {value for value in rules if isinstance(value, str) and " " in value}
     yield from map(Message, {STEERS, BY_HAND, CAPPED, CARRIED, EXTRACTIVE, *reasons})
 

@@ -18,9 +18,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
 
 from memorybank.exceptions import InvalidInput, MemoryBankError
+from projects.web.terminal import is_utf8, printable
 
 from ..models import Project, Tenant
-from ..printing import is_utf8, printable
 
 USAGE, FAILED = 2, 1
 TRANSCRIPT = (
