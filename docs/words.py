@@ -45,10 +45,17 @@ def sought(app: str, domain: str) -> set[Message]:
     if domain == "djangojs":
         return {each for path in (ROOT / app / "static").rglob("*.js") for each in _in("javascript", path.read_bytes())}
     found = {each for path in (ROOT / app).rglob("*.py") for each in _in("python", path.read_bytes())}
-    for path in (ROOT / app / "templates").rglob("*.*"):
-        if "prompts" not in path.parts:
-            found |= set(_in("python", _templatized(path)))
+    for path in templates(app):
+        found |= set(_in("python", _templatized(path)))
     return found | set(_of_models(app)) | (set(_stored()) if app == "memorybank" else set())
+
+
+def templates(app: str) -> list[Path]:
+    """The pages of an app: memorybank's stand in the folder of its name, all others belong to projects."""
+    own = ROOT / "templates" / "memorybank"
+    return [
+        path for path in sorted((ROOT / "templates").rglob("*.*")) if (own in path.parents) == (app == "memorybank")
+    ]
 
 
 def _in(method: str, source: bytes) -> Iterator[Message]:
