@@ -20,7 +20,7 @@ _ITEM = rf"{_LABEL}(?:\s*[-–—‒~]\s*{_LABEL})?"
 _GROUP = rf"[\[［【〔]\s*{_ITEM}(?:(?:\s*[,;，、；&/]\s*|\s+){_ITEM})*\s*[,;]?\s*[\]］】〕]"
 # Where no group has just ended: from there all groups are taken at once, and never again one by one.
 _FRESH = "".join(rf"(?<![\]］】〕][\s,;]{{{gap}}})" for gap in range(4))
-_TAIL = re.compile(rf"{_FRESH}(?:[\s,;]{{0,3}}{_GROUP})++\s*[.。．!！?？;；]*\s*[*_]*\s*$")
+_TAIL = re.compile(rf"{_FRESH}(?>(?:[\s,;]{{0,3}}{_GROUP})+)\s*[.。．!！?？;；]*\s*[*_]*\s*$")
 _INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
 _SPAN = re.compile(r"([Ff]?)(\d{1,6})(?:\s*[-–—‒~]\s*(?:(?:turns?|facts?|#)\s*)?[Ff]?(\d{1,6}))?")
 _NOTHING = re.compile(r"^(?:fact\s*:\s*)?[*_\"'`]{0,3}nothing[*_\"'`]{0,3}\s*(?:\[\s*\])?\s*[.!。]?$", re.I)
