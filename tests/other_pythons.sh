@@ -6,6 +6,7 @@ supported='import sys; assert sys.version_info >= (3, 11) and sys.version_info.r
 seen=" $("$PYTHON" -c "$supported") "
 environments=$(mktemp -d)
 trap 'rm -rf "$environments"' EXIT
+trap 'exit 1' INT TERM
 
 for python in /usr/bin/python3* /usr/local/bin/python3* "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3; do
     version=$("$python" -c "$supported" 2>/dev/null) || continue
