@@ -146,7 +146,7 @@ def test_an_owner_switches_memory_on_and_takes_back_what_it_holds_without_a_scri
         sees_what_it_cost(page)
         erases_a_person_and_reads_the_receipt(page)
         context.close()
-    assert demo.manage("check_memory").code == 0
+    assert demo.call("check_memory").code == 0
 
 
 def reload_until(page: Page, words: str) -> None:

@@ -60,7 +60,7 @@ class Served:
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The data, made once."""
     with site(tmp_path_factory.mktemp("chat"), DEBUG="true", LLM_MAX_RETRIES="0", LLM_MODEL="harbour") as made:
-        done = made.manage("shell", "--verbosity", "0", "-c", TOLD)
+        done = made.call("shell", "--verbosity", "0", "-c", TOLD)
         assert done.code == 0, done.err
         yield made
 

@@ -25,7 +25,7 @@ def own_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     needs_chromium()
     base = f"http://127.0.0.1:{free_port()}"
     with site(tmp_path_factory.mktemp("streams"), LLM_MAX_RETRIES="0", DEBUG="true", BASE=base) as made:
-        people = made.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+        people = made.call("shell", "--verbosity", "0", "-c", PEOPLE)
         assert people.code == 0, people.err
         yield made
 
