@@ -120,7 +120,12 @@ class Site:
         changed = {name: ours[name] for name in ("SECRET_KEY", "MEMORYBANK")}
         changed["PASSWORD_HASHERS"] = global_settings.PASSWORD_HASHERS
         databases, before = connections.configure_settings(ours["DATABASES"]), connections["default"]
-        with unblocked(), patch.dict(connections.settings, databases), override_settings(**changed):
+        with (
+            unblocked(),
+            patch.dict(os.environ, DJANGO_ALLOW_ASYNC_UNSAFE="1"),  # Playwright's event loop is in this thread
+            patch.dict(connections.settings, databases),
+            override_settings(**changed),
+        ):
             del connections["default"]
             try:
                 yield

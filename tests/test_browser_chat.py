@@ -7,12 +7,13 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from . import long_chats
-from .commands import PATIENCE
 from .own_site import Site, site
 from .projects.test_lost_answers import Browser as Reader
 from .projects.test_lost_answers import free_port, serve
-from .test_browser import LOOKS, browser, hindrances, log_in, tab_to
+from .test_browser import LOOKS, chromium, hindrances, logged_in, tab_to
 from .test_compacting_beside import Held
+
+__all__ = ["chromium"]  # a fixture, found by its name
 
 pytestmark = pytest.mark.own_servers
 
@@ -74,13 +75,6 @@ def served(told: Site) -> Iterator[Served]:
         yield Served(address, model)
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE * 1000)  # a busy machine may take longer than five seconds for an answer
-    with browser() as opened:
-        yield opened
-
-
 @pytest.fixture(autouse=True)
 def _at_once(served: Served) -> None:
     """The model says how often it was asked."""
@@ -90,7 +84,7 @@ def _at_once(served: Served) -> None:
 
 def opened(chromium: Browser, served: Served, path: str, look: str = "desk", *, script: bool = True) -> Page:
     """A page that Bob looks at."""
-    page = log_in(chromium.new_context(base_url=served.base, java_script_enabled=script, **LOOKS[look]), "bob")
+    page = logged_in(chromium, served.base, "bob", java_script_enabled=script, **LOOKS[look])
     page.goto(path)
     return page
 
