@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank.models import Bank
 from projects.tenancy import audit, permissions
-from projects.tenancy.forms import MembershipForm
 
 from ..models import Membership, Role, Tenant, TenantEvent
+from .forms import MembershipForm
 from .scoping import LookedAt, TenantScoped, deletion
 
 

@@ -13,10 +13,10 @@ from memorybank.models import Chat
 from projects.memory.erasure_views import told
 from projects.models import Role
 from projects.tenancy import permissions
-from projects.tenancy.forms import TitleForm
+from projects.web.requests import MemberRequest
 
 from . import revisions, service
-from .views import MemberRequest
+from .forms import TitleForm
 
 
 @require_POST

@@ -16,11 +16,11 @@ from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Checkpoint, Output
 from projects.models import Project, Role
 from projects.tenancy import permissions
-from projects.tenancy.forms import MAX_MESSAGE_CHARS, MessageForm
 from projects.web.public_ids import TurnNumber
 
 from . import compact_command, errors, generation, revisions, service, turn_context
 from . import compaction as chat_compaction
+from .forms import MAX_MESSAGE_CHARACTERS, MessageForm
 
 JSONView = Callable[..., JsonResponse]
 
@@ -43,7 +43,7 @@ def _refusing_in_json(view: JSONView) -> JSONView:
         except TooLong as error:
             return _problem(str(error), 413)
         except RequestDataTooBig:
-            most = intcomma(MAX_MESSAGE_CHARS)
+            most = intcomma(MAX_MESSAGE_CHARACTERS)
             return _problem(_("message: at most %(most)s characters are accepted.") % {"most": most}, 413)
         except InvalidInput as error:
             return _problem(str(error), 400)

@@ -14,11 +14,11 @@ from memorybank.models import Chat, Job, Output
 from projects.memory.erasure_views import told
 from projects.models import Project, Role
 from projects.tenancy import permissions
-from projects.tenancy.forms import MessageForm
 from projects.web.public_ids import TurnNumber
+from projects.web.requests import MemberRequest
 
 from . import revisions, service
-from .views import MemberRequest
+from .forms import MessageForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

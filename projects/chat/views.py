@@ -15,20 +15,15 @@ from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Chat, Output
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
-from projects.tenancy.forms import MAX_MESSAGE_CHARS, MessageForm
 from projects.web.public_ids import TurnNumber
+from projects.web.requests import MemberRequest
 
 from . import compact_command, compaction, service, sidebar, turn_context
+from .forms import MAX_MESSAGE_CHARACTERS, MessageForm
 
 TURNS_ON_A_PAGE = 50
 CHATS_ON_A_PAGE = 50
 LONGEST_SEARCH = 200
-
-
-class MemberRequest(HttpRequest):
-    """A request behind ``login_required``."""
-
-    user: User
 
 
 @require_GET
@@ -145,7 +140,7 @@ def _show(
     request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
 ) -> HttpResponse:
     turns, older = _turns(chat, request.GET.get("before", ""))
-    trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARS]
+    trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARACTERS]
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial)
     return render(
         request,

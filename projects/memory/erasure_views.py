@@ -16,8 +16,8 @@ from django.views.decorators.http import require_GET, require_POST
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank
-from projects.chat.views import MemberRequest
 from projects.web.public_ids import TurnNumber
+from projects.web.requests import MemberRequest
 
 from .actions import back, named, page_before
 from .views import Opened

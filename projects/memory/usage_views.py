@@ -12,9 +12,9 @@ from django.views.decorators.http import require_GET
 
 from memorybank import services
 from memorybank.models import Bank, Output
-from projects.chat.views import MemberRequest
 from projects.models import Conversation, GivenWith, Project, Role
 from projects.tenancy import permissions
+from projects.web.requests import MemberRequest
 
 from .rows import page_of
 

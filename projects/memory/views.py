@@ -15,10 +15,10 @@ from django.views.decorators.http import require_GET
 
 from memorybank import services
 from memorybank.models import Bank, Event, Fact, FactQuerySet, Granularity
-from projects.chat.views import MemberRequest
 from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.web.public_ids import TurnNumber
+from projects.web.requests import MemberRequest
 
 from . import block_history, timeline
 from . import rows as memory_rows

@@ -15,8 +15,8 @@ from django.utils.html import escape
 from memorybank import services
 from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
+from projects.chat.forms import MAX_MESSAGE_CHARACTERS
 from projects.models import GivenWith
-from projects.tenancy.forms import MAX_MESSAGE_CHARS
 from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.factories import block_of
@@ -191,7 +191,7 @@ class RefusalTest(Cast):
             self.assertEqual((response.status_code, response.json()["error"]), (400, "message: write something first."))
 
     def test_an_over_long_message_is_refused_with_the_limit(self) -> None:
-        response = self.post(json.dumps({"message": "x" * (MAX_MESSAGE_CHARS + 1)}))
+        response = self.post(json.dumps({"message": "x" * (MAX_MESSAGE_CHARACTERS + 1)}))
 
         self.assertEqual(response.status_code, 413)
         self.assertEqual(response.json()["error"], "message: 100001 characters; at most 100000 are accepted.")
@@ -218,7 +218,7 @@ class RefusalTest(Cast):
     def test_the_form_without_script_keeps_a_refused_message(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
         self.client.force_login(self.bob)
-        page = self.client.post(self.chat_url(chat), {"message": "y" * (MAX_MESSAGE_CHARS + 1)})
+        page = self.client.post(self.chat_url(chat), {"message": "y" * (MAX_MESSAGE_CHARACTERS + 1)})
 
         self.assertContains(page, "at most 100000 are accepted", status_code=413)
         self.assertContains(page, "yyyy", status_code=413)
