@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Checkpoint
-from projects.chat import compact_command, compaction
+from projects.chat import compaction
 
 from .auth import bank_of, key_of
 from .schemas import CHAT, NUMBER, Body, ChatIn, Cursor, Limit, NumberOut, Page, Words, address, chat_key, paged
@@ -117,7 +117,7 @@ def compact(request: HttpRequest, chat: ChatIn, body: Compacting) -> CheckpointO
 )
 def how_far(request: HttpRequest, chat: ChatIn) -> HowFar:
     found = program_chat(bank_of(request), chat_key(chat))
-    told = compact_command.how_far(key_of(request).project, found)
+    told = compaction.progress(key_of(request).project, found)
     standing = Checkpoint.objects.newest(found.pk)
     return HowFar(**told, checkpoint=CheckpointOut.of(standing) if standing else None)
 

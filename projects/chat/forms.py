@@ -1,13 +1,23 @@
 """What people type in a chat: a message, a title."""
 
+import json
+from typing import Any, Self
 from uuid import uuid4
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+
+from memorybank.exceptions import InvalidInput
 
 #: Characters of one message. Whether its tokens fit the model's context is checked as well.
 MAX_MESSAGE_CHARACTERS = 100_000
+FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class TooLong(InvalidInput):
+    """A message has more characters than are accepted."""
 
 
 class MessageForm(forms.Form):
@@ -24,7 +34,7 @@ class MessageForm(forms.Form):
         },
     )
 
-    #: Made anew for each showing, so that the same message sent twice is recorded once.
+    #: A new one each time the form is shown, so that the same message sent twice is recorded once.
     key = forms.RegexField(
         r"\A[0-9a-f]{32}\Z",
         required=False,
@@ -40,15 +50,16 @@ class MessageForm(forms.Form):
             raise ValidationError(_("message: write something first."), code="required")
         return message
 
-    @property
-    def problem(self) -> str:
-        """The first thing wrong, in one line; "" if nothing is."""
-        return _first(self)
+    @classmethod
+    def posted(cls, request: HttpRequest) -> Self:
+        """The form of a page, or ``{"message": …, "key": …}`` as JSON; :class:`InvalidInput` if it is no such JSON."""
+        return cls(request.POST if request.content_type in FORM_TYPES else _json_fields(request.body))
 
-    @property
-    def too_long(self) -> bool:
-        """Whether its length is what is wrong."""
-        return self.has_error("message", "max_length")
+    def message_and_key(self) -> tuple[str, str]:
+        """What was sent; :class:`InvalidInput` with the first thing wrong if it is no message."""
+        if self.is_valid():
+            return self.cleaned_data["message"], self.cleaned_data["key"]
+        raise (TooLong if self.has_error("message", "max_length") else InvalidInput)(_first_error(self))
 
 
 class TitleForm(forms.Form):
@@ -66,8 +77,19 @@ class TitleForm(forms.Form):
     @property
     def problem(self) -> str:
         """What is wrong, in one line; "" if nothing is."""
-        return _first(self)
+        return _first_error(self)
 
 
-def _first(form: forms.Form) -> str:
+def _first_error(form: forms.Form) -> str:
     return next((str(problem) for problems in form.errors.values() for problem in problems), "")
+
+
+def _json_fields(body: bytes) -> dict[str, Any]:
+    # RecursionError: brackets nested by the ten thousand are bad input, not a fault of ours.
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput((_("This is not JSON: %(error)s.") % {"error": error})[:300]) from None
+    if not isinstance(data, dict) or not isinstance(data.get("message"), str):
+        raise InvalidInput(_('Send {"message": "…"} with the text as a string.'))
+    return {"message": data["message"], "key": str(data.get("key") or "")}

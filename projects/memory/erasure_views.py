@@ -76,7 +76,7 @@ def forget(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
         assert receipt.id is not None
         return redirect("memory-receipt", tenant, project, receipt.id)
     more = {"meant": meant, "before": page_before(request, tenant, project)}
-    return opened.shown("forget", {**more, **told(receipt.counts)})
+    return opened.shown("forget", {**more, **receipt_parts(receipt.counts)})
 
 
 @require_GET
@@ -86,7 +86,7 @@ def receipt_page(request: MemberRequest, tenant: str, project: str, receipt: int
     opened = Opened.by(request, "memory-receipt", tenant, project)
     row = get_object_or_404(opened.bank.erasures, pk=receipt)
     waiting = opened.bank.entries.filter(stale=True).count()
-    return opened.shown("receipt", {"receipt": row, "stale": waiting, **told(row.counts)})
+    return opened.shown("receipt", {"receipt": row, "stale": waiting, **receipt_parts(row.counts)})
 
 
 def _meant(request: MemberRequest, bank: Bank) -> Meant | None:
@@ -126,7 +126,7 @@ def _chat(number: str, bank: Bank) -> Meant:
     raise Http404
 
 
-def told(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
+def receipt_parts(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
     """The counts of a receipt in words: what goes and what is made anew."""
     parts = {"gone": GONE, "anew": ANEW}
     return {
