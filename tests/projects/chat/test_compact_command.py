@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,6 @@ from memorybank import services
 from memorybank.exceptions import LLMRejected
 from memorybank.models import Checkpoint, Compaction
 from projects.chat import compaction, service
-from projects.web import polling
 from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON, scripted, with_chat_model, without_models
 from tests.support.long_chat_page import GOOD, LongChat
@@ -151,7 +151,7 @@ class TestMeanwhile(LongChat):
             held.release()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(polling.time, "sleep", over)
+            patch.setattr(time, "sleep", over)
             scripted().enqueue("Well.")
             self.assertEqual(self.say(self.alice, self.chat, "Well?").json()["answer"], "Well.")
         self.assertTrue(scripted().history[0][1]["content"].startswith("Notes."))
