@@ -23,7 +23,7 @@ from django.contrib.auth.models import User
 from memorybank import services
 from memorybank.models import Chat
 from projects.models import Conversation, Membership, Project, Tenant
-from tests import long_chats
+from tests.support import long_chats
 tenant = Tenant.objects.create(slug="acme", name="Acme")
 bob = User.objects.create_user("bob", password="demo")
 Membership.objects.create(tenant=tenant, user=bob)
