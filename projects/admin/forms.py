@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank
+from memorybank.services import Bank
 from projects.models import APIKey, Membership, Project, Role, Scope
 from projects.tenancy import api_keys, permissions
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Job
+from memorybank.services import Bank, Job
 from projects.web.polling import changes, with_heartbeat
 
 from .auth import bank_of, key_of
@@ -112,7 +112,7 @@ async def events(
 
 
 def _look(bank: Bank, number: int) -> JobOut | None:
-    row = bank.jobs.filter(pk=number).first()
+    row = services.jobs_of(bank).filter(pk=number).first()
     return JobOut.of(row) if row else None
 
 
@@ -122,7 +122,7 @@ def _event(row: JobOut) -> str:
 
 
 def _job(bank: Bank, number: int) -> Job:
-    row = bank.jobs.filter(pk=number).first()
+    row = services.jobs_of(bank).filter(pk=number).first()
     if row is None:
         raise Http404
     return row

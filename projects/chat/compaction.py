@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.exceptions import NotCompacted, unexpected
-from memorybank.models import Chat, Checkpoint, Compaction
+from memorybank.services import Chat, Checkpoint, Compaction
 from projects.models import Project
 from projects.web.polling import wait_while
 from projects.web.public_ids import TurnNumber
@@ -45,13 +46,10 @@ def fit(
 
     If that fails the prompt is sent without the turns that do not fit, and compaction is not retried for a while.
     """
-
-    def is_running() -> object:
-        return Compaction.objects.running(chat.pk, timezone.now())
-
+    is_running = partial(services.is_compacting, chat)
     if wait_while(is_running, seconds=POLL_SECONDS, timeout=answer_timeout.total_seconds()):
         prompt = rebuild()
-    if not prompt.cut or not Compaction.objects.may_begin(chat.pk, timezone.now()):
+    if not prompt.cut or not services.may_compact(chat):
         return prompt
     return compact_and_rebuild(project, chat, rebuild) or prompt
 
@@ -88,10 +86,10 @@ def progress(project: Project, chat: Chat) -> dict[str, Any]:
     ``late`` says that the failure is recent enough to tell somebody who opens the page. A compaction whose process
     was killed is resumed here.
     """
-    row, now = Compaction.objects.filter(chat=chat).first(), timezone.now()
+    row, now = services.compaction_of(chat), timezone.now()
     if row and row.broke_off(now) and (resumed := services.resume_compaction(project.bank, chat_key=chat.key)):
         _start_thread(resumed)
-        row.refresh_from_db()
+        row = services.compaction_of(chat)
     running = row if row and row.leased_until and not row.broke_off(now) else None
     return {
         "percent": running.percent if running else None,

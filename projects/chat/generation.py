@@ -17,7 +17,7 @@ from django.utils.translation import get_language, override
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, unexpected
-from memorybank.models import Output
+from memorybank.services import Output
 from projects.models import Draft
 from projects.web.db_connections import give_back
 

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from contextlib import closing
 
-from django.utils import timezone
-
 from memorybank import llm, services
-from memorybank.models import Bank, LLMCall, ledgered
+from memorybank.services import Bank, LLMCall
 from projects.web.db_connections import give_back
 
 from .prompt import Prompt
@@ -31,7 +29,7 @@ def ignore_chunk(chunk: str) -> None:
 def call(bank: Bank, model: llm.LLM, prompt: Prompt, on_chunk: OnChunk) -> llm.Completion:
     """The model's answer; :class:`Stopped` with the part until then if it was stopped."""
     give_back()  # other requests need the connection while the model answers
-    with ledgered(bank.pk, LLMCall.Purpose.CHAT, model.model, timezone.now(), keep=LLMCall.save) as row:
+    with services.on_ledger(bank, purpose=LLMCall.Purpose.CHAT, model=model.model) as row:
         completion, whole = _stream(model, prompt, on_chunk)
         row.model = completion.model[:200]
         row.charge(completion)

@@ -13,8 +13,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from memorybank import services
 from memorybank.exceptions import InvalidInput, NotCompacted
-from memorybank.models import Chat, Checkpoint
+from memorybank.services import Chat
 from projects.models import Project
 from projects.web.public_ids import TurnNumber
 
@@ -65,8 +66,8 @@ def answered(request: HttpRequest, asked: service.AnswerRequest) -> HttpResponse
     if "respond-async" not in request.headers.get("Prefer", ""):
         return _reply_json(request, asked.project, service.answer(asked))
     generation.begin(asked)
-    turns = list(asked.chat.outputs.with_keys([asked.output.key]).select_related("given_with"))  # its id changes
-    html = page_context.turns_html(request, asked.project, asked.chat, turns)
+    turns = services.turns_of(asked.chat).with_keys([asked.output.key])  # its id changes
+    html = page_context.turns_html(request, asked.project, asked.chat, list(turns.select_related("given_with")))
     body = {"turn": html, "title": asked.output.chat.title, "output": TurnNumber().to_url(asked.output.pk)}
     return JsonResponse(body, status=202)
 
@@ -101,7 +102,7 @@ def _reply_json(request: HttpRequest, project: Project, reply: service.Reply) ->
             "prompt_tokens": reply.prompt.tokens,
             "output": number,
             "title": output.chat.title,
-            "checkpoint": compaction.as_json(Checkpoint.objects.newest(output.chat_id)),
+            "checkpoint": compaction.as_json(services.newest_checkpoint(output.chat)),
         }
     )
 

@@ -3,15 +3,14 @@
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memorybank import llm
+from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Chat, Checkpoint, ErasureRequest, Output
+from memorybank.services import Chat, ErasureRequest, Output
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
 
@@ -31,8 +30,8 @@ def turns_context(user: User, project: Project, chat: Chat, turns: list[Output])
         "turns": turns,
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": _unsent_prompt(project, chat, turns),
-        "asked": _open_erasure_requests(turns),
-        "checkpoints": _checkpoints(chat, turns),
+        "asked": _open_erasure_requests(project, turns),
+        "checkpoints": services.checkpoints_after(chat, [turn.pk for turn in turns]),
         "model": llm.get("chat"),
         "sees_words": may_read_errors(user, project),
         "unavailable": unavailable(),
@@ -79,18 +78,12 @@ def unavailable() -> str:
 # --- what stands beside turns -----------------------------------------------------------------------------
 
 
-def _open_erasure_requests(turns: list[Output]) -> set[int]:
+def _open_erasure_requests(project: Project, turns: list[Output]) -> set[int]:
     """Turns in which their author asked to have something forgotten, and the owners have not decided."""
     withheld = [turn.pk for turn in turns if turn.withheld]
-    waiting = ErasureRequest.objects.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
+    requests = services.erasure_requests_of(project.bank)
+    waiting = requests.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
     return set(waiting.values_list("asked_in", flat=True)) if withheld else set()
-
-
-def _checkpoints(chat: Chat, turns: list[Output]) -> dict[int, Checkpoint]:
-    """Checkpoints by the last turn that they stand for, each with whether a later one has replaced it."""
-    later = chat.checkpoints.filter(through__gt=OuterRef("through"))
-    rows = chat.checkpoints.filter(through__in=[turn.pk for turn in turns]).annotate(is_over=Exists(later))
-    return {checkpoint.through: checkpoint for checkpoint in rows}
 
 
 def _unsent_prompt(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:

@@ -5,9 +5,9 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memorybank import llm
+from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Chat, Output
+from memorybank.services import Chat, Output
 from projects.models import Project
 
 from . import generation, service
@@ -16,12 +16,7 @@ from .service import AnswerRequest
 
 def own_turns(chat: Chat, user: User) -> QuerySet[Output]:
     """The turns of a chat that ``user`` may change: their own words, not quoted and not withdrawn."""
-    return chat.outputs.filter(author=user.get_username(), said_by="", withheld=False)
-
-
-def from_turn_on(output: Output) -> QuerySet[Output]:
-    """A turn and all later ones of its chat, which an edited message replaces."""
-    return Output.objects.filter(chat=output.chat_id, pk__gte=output.pk)
+    return services.turns_of(chat).filter(author=user.get_username(), said_by="", withheld=False)
 
 
 def other_authors(outputs: QuerySet[Output], user: User) -> str:
@@ -37,7 +32,7 @@ def edit(project: Project, output: Output, message: str, author: str, key: str) 
     Raises :class:`InvalidInput`, also while the turn is being answered.
     """
     _require_settled(output)
-    replaces = set(from_turn_on(output).values_list("pk", flat=True))
+    replaces = set(services.turns_from(output).values_list("pk", flat=True))
     return service.ask(project, output.chat, message, author, key, replaces)
 
 
@@ -48,7 +43,7 @@ def regenerate(project: Project, output: Output, author: str) -> AnswerRequest:
     """
     if llm.get("chat") is None:
         raise InvalidInput(_("No chat model is configured, so nobody would answer."))
-    unanswered = output.chat.outputs.unanswered().filter(replaces=[output.pk]).first()
+    unanswered = services.turns_of(output.chat).unanswered().filter(replaces=[output.pk]).first()
     if unanswered:
         _require_settled(unanswered)
         return service.ask_again(project, output.chat, unanswered)

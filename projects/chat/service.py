@@ -14,7 +14,7 @@ from django.db import transaction
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, blurred
-from memorybank.models import Bank, Chat, Checkpoint, Output
+from memorybank.services import Bank, Chat, Output
 from projects.models import Conversation, GivenWith, Project
 
 from . import compaction, model_call
@@ -51,7 +51,7 @@ def begin(project: Project, owner: User, *, private: bool = False) -> Conversati
     if conversation := unused.first():
         return conversation
     with transaction.atomic():
-        chat = Chat.objects.create(bank=project.bank, key=uuid4().hex, private=private)
+        chat = services.create_chat(project.bank, key=uuid4().hex, private=private)
         return Conversation.objects.create(chat=chat, owner=owner)
 
 
@@ -67,13 +67,13 @@ def ask(
     ``replaces`` are the turns that it replaces: the prompt leaves them out, and the answer erases them.
     Raises :class:`InvalidInput`, and records nothing, when the message is too long.
     """
-    known = chat.outputs.filter(key=key, question=message).first() if key else None
+    known = services.turns_of(chat).filter(key=key, question=message).first() if key else None
     if known and known.status == Output.Status.OK:
         return AnswerRequest(project, chat, prompt_for(project, chat, message, before=known), known)
     if known:
         return ask_again(project, chat, known)
     prompt, model = prompt_for(project, chat, message, keep=True, without=replaces), llm.get("chat")
-    taken = chat.outputs.filter(key=key).exists()  # by another message: this one needs another key
+    taken = services.turns_of(chat).filter(key=key).exists()  # by another message: this one needs another key
     output = services.record(
         project.bank,
         chat_key=chat.key,
@@ -152,8 +152,11 @@ def prompt_for(
 
     ``keep`` if it is sent. It leaves out the turns ``without``, and any checkpoint that stands for one of them.
     """
-    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, keep=keep)
-    checkpoint = Checkpoint.objects.newest(chat.pk, min([*without, *([before.pk] if before else [])], default=None))
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message)
+    if keep:
+        services.keep_prompt(project.bank, chat_key=chat.key, memory=memory)
+    first = min([*without, *([before.pk] if before else [])], default=None)
+    checkpoint = services.newest_checkpoint(chat, before=first)
     return assemble(
         system=project.system_prompt,
         memory=memory,
@@ -166,7 +169,7 @@ def prompt_for(
 
 def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[Exchange]:
     """Answered turns after a checkpoint, newest first, read lazily: most of a long chat does not fit the prompt."""
-    outputs = Output.objects.filter(chat=chat, status=Output.Status.OK, pk__gt=after).order_by("-pk")
+    outputs = services.turns_of(chat).remembered().filter(pk__gt=after).order_by("-pk")
     if before is not None:
         outputs = outputs.filter(pk__lt=before.pk)
     answered = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")

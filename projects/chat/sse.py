@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from memorybank.models import Chat, Output
+from memorybank import services
+from memorybank.services import Chat, Output
 from projects.models import Draft, Project
 from projects.tenancy import permissions
 from projects.web.db_connections import give_back
@@ -56,7 +57,7 @@ def stop(request: HttpRequest, tenant: str, project: str, key: str, sent: str) -
 def _own_message(request: HttpRequest, path: str, key: str, sent: str) -> tuple[Project, Output]:
     """A message of one's own by its key, which it keeps when it is answered."""
     found, conversation = permissions.conversation_for(request.user, path, key)
-    output = conversation.chat.outputs.with_keys([sent]).select_related("chat").first()
+    output = services.turns_of(conversation.chat).with_keys([sent]).select_related("chat").first()
     if output is None:
         raise Http404
     return found, output
@@ -65,8 +66,8 @@ def _own_message(request: HttpRequest, path: str, key: str, sent: str) -> tuple[
 def _result(request: HttpRequest, project: Project, chat: Chat, sent: str) -> dict[str, Any]:
     """The final turn as HTML, and the chat's title; both empty if they were erased meanwhile."""
     try:
-        chat.refresh_from_db()
-        turns = list(chat.outputs.with_keys([sent]).select_related("given_with"))
+        chat = services.chats_of(project.bank).get(pk=chat.pk)
+        turns = list(services.turns_of(chat).with_keys([sent]).select_related("given_with"))
         html = page_context.turns_html(request, project, chat, turns) if turns else ""
         return {"turn": html, "title": chat.title}
     except Chat.DoesNotExist:
@@ -117,7 +118,7 @@ async def _local_texts(local: generation.Generation) -> AsyncGenerator[str, None
 def _draft(output: Output) -> str | None:
     """The text of an answer so far; None if it is not being generated any more."""
     try:
-        if not generation.awaited(Output.objects.filter(pk=output.pk), timezone.now()):
+        if not generation.awaited(services.turns_of(output.chat).filter(pk=output.pk), timezone.now()):
             return None
         return Draft.objects.filter(output=output).values_list("text", flat=True).first() or ""
     finally:

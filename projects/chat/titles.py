@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memorybank.models import Output
-from memorybank.services import NewOutput
+from memorybank.services import NewOutput, Output
 
 TITLE_CHARS = 80
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Chat, Job, Output
+from memorybank.services import Chat, Job, Output
 from projects.memory.erasure_views import receipt_parts
 from projects.models import Project
 from projects.tenancy import permissions
@@ -79,7 +79,7 @@ def regenerate(request: MemberRequest, tenant: str, project: str, key: str, turn
 def restore(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
     """Withdraw an erasure request that was made in a turn, or what was mistaken for one."""
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    erasure = found.bank.erasure_requests.filter(chat=conversation.chat, asked_in=turn).first()
+    erasure = services.erasure_requests_of(found.bank).filter(chat=conversation.chat, asked_in=turn).first()
     if erasure:
         services.restore_asked(found.bank, request_id=erasure.pk, actor=request.user.get_username())
     return redirect(turn_address(found, conversation.chat, turn))
@@ -107,19 +107,19 @@ def forget(request: MemberRequest, tenant: str, project: str, key: str, turn: in
     """Show what would be erased with a turn; posted again with ``sure``, erase it."""
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
     chat, actor, sure = conversation.chat, request.user.get_username(), request.POST.get("sure") == "yes"
-    output = get_object_or_404(chat.outputs.filter(author=actor), pk=turn)
+    output = get_object_or_404(services.turns_of(chat).filter(author=actor), pk=turn)
     receipt = services.forget(found.bank, output=output.pk, actor=actor, dry_run=not sure)
     if not sure:
         context = {"project": found, "chat": chat, "turn": output, **receipt_parts(receipt.counts)}
         return render(request, "projects/forget_turn.html", context)
     messages.success(request, _("Forgotten, with all that memory had of it."))
-    if Chat.objects.filter(pk=chat.pk).exists():
+    if services.chats_of(found.bank).filter(pk=chat.pk).exists():
         return redirect("chat", tenant=tenant, project=project, key=key)
     return redirect("project", tenant=tenant, project=project)
 
 
 def _unanswered(chat: Chat, turn: int) -> Output:
-    output = chat.outputs.unanswered().filter(pk=turn).first()
+    output = services.turns_of(chat).unanswered().filter(pk=turn).first()
     if output is None:
         raise TurnGone
     return output
@@ -142,7 +142,7 @@ def _show_gone(request: MemberRequest, project: Project, chat: Chat) -> HttpResp
 def _show_edit(
     request: MemberRequest, project: Project, output: Output, form: MessageForm, problem: str = "", status: int = 200
 ) -> HttpResponse:
-    later = revisions.from_turn_on(output).exclude(pk=output.pk)
+    later = services.turns_from(output).exclude(pk=output.pk)
     context = {"project": project, "chat": output.chat, "turn": output, "form": form, "problem": problem}
     context |= {"later": later.count(), "others": revisions.other_authors(later, request.user)}
     return render(request, "projects/edit_turn.html", context, status=status)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memorybank import services
-from memorybank.models import Chat, Checkpoint, Output
+from memorybank.services import Chat, Output
 from projects.memory.erasure_views import receipt_parts
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
@@ -132,7 +132,7 @@ def show_chat(
 
 def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     """One page of turns, oldest first, and the cursor of the page before it; a cursor that is none is ignored."""
-    outputs = chat.outputs.select_related("given_with")
+    outputs = services.turns_of(chat).select_related("given_with")
     with suppress(ValueError):
         turns, older = page_after(outputs, before, TURNS_ON_A_PAGE)
         return turns[::-1], older
@@ -147,7 +147,7 @@ def compaction_progress(request: MemberRequest, tenant: str, project: str, key: 
     ``problem`` says why the last one failed. A compaction whose server was killed is resumed.
     """
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    checkpoint = Checkpoint.objects.newest(conversation.chat.pk)
+    checkpoint = services.newest_checkpoint(conversation.chat)
     progress = compaction.progress(found, conversation.chat)
     return JsonResponse({**progress, "checkpoint": compaction.as_json(checkpoint)})
 
@@ -168,10 +168,10 @@ def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
 @login_required
 def rename(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
     """Name a chat by hand; an invalid title changes nothing."""
-    _found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    found, _conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
     form = TitleForm(request.POST)
     if form.is_valid():
-        Chat.objects.filter(pk=conversation.chat_id).update(title=form.cleaned_data["title"])
+        services.rename_chat(found.bank, chat_key=key, title=form.cleaned_data["title"])
     else:
         messages.error(request, _("Not renamed. %(why)s") % {"why": form.problem})
     return redirect("chat", tenant=tenant, project=project, key=key)
@@ -196,7 +196,7 @@ def delete(request: MemberRequest, tenant: str, project: str, key: str) -> HttpR
     receipt = services.forget(found.bank, chat=chat.key, actor=actor, dry_run=not sure)
     parts = receipt_parts(receipt.counts)
     if not sure:
-        others = revisions.other_authors(chat.outputs.all(), request.user)
+        others = revisions.other_authors(services.turns_of(chat), request.user)
         return render(request, "projects/delete.html", {"project": found, "chat": chat, "others": others, **parts})
     gone = ", ".join(f"{intcomma(count)} {noun}" for count, noun in parts["gone"])
     messages.success(request, _("Deleted, with all that memory had of it: %(gone)s.") % {"gone": gone})

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memorybank import services
 from memorybank.exceptions import unexpected
-from memorybank.models import LLMCall, Output
+from memorybank.services import LLMCall, Output
 from projects.web.polling import with_heartbeat
 
 from . import turn_recording

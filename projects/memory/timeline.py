@@ -11,7 +11,8 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from memorybank.models import Bank, Entry, Fact, FactQuerySet, Granularity
+from memorybank import services
+from memorybank.services import Bank, Entry, Fact, FactQuerySet, Granularity
 
 from .rows import label_of, replaced_by
 
@@ -90,7 +91,7 @@ class Timeline:
 def newest_leaves(bank: Bank) -> QuerySet[Entry]:
     """All leaves that a timeline may show, newest first."""
     # A chat from before memory was on, or of somebody who is left out, is covered without a word.
-    shared = bank.entries.leaves().filter(tokens__gt=0).exclude(chat__private=True)
+    shared = services.entries_of(bank).leaves().filter(tokens__gt=0)
     return shared.select_related("chat", "parent__parent__parent").order_by("-period_start", "-first_at", "-pk")
 
 
@@ -102,8 +103,8 @@ def build_timeline(
     ``facts`` are those that may be read, ``told`` those in the block. Three queries.
     """
     leaves = sorted(newest, key=_place)
-    shown = set(bank.facts.filter(pk__in=told).values_list("entry", flat=True))
-    hidden = set(bank.facts.filter(hidden=True).values_list("entry", flat=True)) if hidden_too else set()
+    shown = set(services.facts_of(bank).filter(pk__in=told).values_list("entry", flat=True))
+    hidden = set(services.facts_of(bank).filter(hidden=True).values_list("entry", flat=True)) if hidden_too else set()
     turns = list(_turns(facts, leaves))
     spans = list(_spans(leaves, _States(shown, hidden, turns)))
     return Timeline(spans, turns[:LISTED])

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.models import Bank, Event, Fact, FactQuerySet, Granularity
+from memorybank.services import Bank, Event, Fact, FactQuerySet
 from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.web.pagination import numbered_page
@@ -85,8 +85,7 @@ def facts_page(request: MemberRequest, tenant: str, project: str) -> HttpRespons
     form = FactFilter(request.GET, facts=opened.readable().with_places(), told=told, may_act=opened.may_act)
     chosen = form.chosen(opened.bank)
     page = numbered_page(request, chosen, FACTS_ON_A_PAGE)
-    digests = opened.bank.facts.filter(pk__in=told).exclude(entry__granularity=Granularity.CONVERSATION)
-    said = {fact for cited in digests.values_list("citations", flat=True) for fact in cited}
+    said = services.restated_by(opened.bank, told)
     rows = memory_rows.fact_rows(page.object_list, told, said)
     return opened.shown("facts", {"form": form, "page": page, "rows": rows, "query": form.query()})
 
@@ -111,7 +110,7 @@ def _told(bank: Bank) -> set[int]:
 def _under(opened: Opened, number: str, told: Collection[int]) -> dict[str, Any]:
     """What lies under the entry that was clicked on: its own lines, and those it stands for as they are."""
     with suppress(ValueError):
-        entry = opened.bank.entries.exclude(chat__private=True).filter(pk=TurnNumber().to_python(number)).first()
+        entry = services.entries_of(opened.bank).filter(pk=TurnNumber().to_python(number)).first()
         if entry:
             facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept)).with_places()
             rows = memory_rows.fact_rows(facts.order_by("said_on", "pk")[:FACTS_ON_A_PAGE], told, ())
@@ -147,7 +146,7 @@ def review_page(request: MemberRequest, tenant: str, project: str) -> HttpRespon
 def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Who changed what."""
     opened = Opened.by(request, "memory-activity", tenant, project)
-    page = numbered_page(request, opened.bank.events.all(), EVENTS_ON_A_PAGE)
+    page = numbered_page(request, services.events_of(opened.bank), EVENTS_ON_A_PAGE)
     members = opened.project.tenant.memberships.order_by("user__username")[:MOST_NAMED]
     people = members.values_list("user__username", flat=True) if opened.may_act else ()
     changes = block_history.counted(opened.bank, [event.at for event in page], all_of_it=opened.may_act)
@@ -161,4 +160,4 @@ def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
 
 def _change_of(event: Event, changes: Mapping[datetime, block_history.Change]) -> block_history.Change | None:
     """What it changed in the block; of an erasure nothing is told."""
-    return None if event.action in block_history.ERASING else changes.get(event.at)
+    return None if event.action in services.ERASING else changes.get(event.at)

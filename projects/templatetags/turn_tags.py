@@ -4,8 +4,7 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from memorybank.models import Chat, Checkpoint, ToldLine
-from memorybank.services import ShownLine
+from memorybank.services import Chat, Checkpoint, ShownLine, ToldLine
 from projects.chat import compaction, markdown
 from projects.memory import rows
 from projects.web.public_ids import TurnNumber
