@@ -9,6 +9,7 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import connections
 from django.utils.translation import gettext as _
 
+from memorybank.clock import PRESENT, at_present
 from memorybank.compaction.progress import Progress, Reporter
 from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, blurred
 from memorybank.models import Bank, Chat, Compaction
@@ -20,8 +21,15 @@ LEASE = timedelta(minutes=1)
 PULSE = 15.0
 
 
-def begin(bank: Bank, *, chat_key: str, focus: str, awaited: bool, now: datetime) -> Compaction:
-    """Take the chat; :class:`NotCompacted` if somebody has it. The caller has it :func:`kept` and given back."""
+@at_present
+def begin_compaction(
+    bank: Bank, *, chat_key: str, focus: str = "", awaited: bool = True, now: datetime = PRESENT
+) -> Compaction:
+    """Take a chat for ``finish_compaction``, which must follow in this process.
+
+    ``awaited``: somebody waits for it, so it is resumed if this process dies. Raises :class:`NotCompacted`, with how
+    far it is, if it is being compacted already.
+    """
     if len(focus) > MAX_FOCUS:
         why = _("focus: %(has)s characters, at most %(most)s are allowed.")
         raise InvalidInput(why % {"has": intcomma(len(focus)), "most": intcomma(MAX_FOCUS)})
@@ -34,8 +42,9 @@ def begin(bank: Bank, *, chat_key: str, focus: str, awaited: bool, now: datetime
     return held
 
 
-def resume(bank: Bank, *, chat_key: str, now: datetime) -> Compaction | None:
-    """What :func:`begin` gives, of a compaction that somebody awaits and whose process died; None if there is none."""
+@at_present
+def resume_compaction(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> Compaction | None:
+    """What :func:`begin_compaction` gave a process that has died since, a minute ago or longer; None if none has."""
     return Compaction.objects.resume(_chat(bank, chat_key), now, LEASE)
 
 

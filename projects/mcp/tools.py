@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Job
-from memorybank.services import Hit
+from memorybank.services import Hit, Job
 from projects.models import APIKey, Scope
 from projects.web.public_ids import TurnNumber
 

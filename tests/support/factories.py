@@ -106,6 +106,12 @@ def block_of(bank: Bank, **of_chat: Any) -> tuple[str, int]:
     return block.text, block.tokens
 
 
+def send_prompt(bank: Bank, chat_key: str, **now: Any) -> None:
+    """Give a chat its memory and say that the prompt is on its way, as whoever answers a message does."""
+    memory = services.prompt_memory(bank, chat_key=chat_key, **now)
+    services.keep_prompt(bank, chat_key=chat_key, memory=memory, **now)
+
+
 def stored_text(bank: Bank) -> str:
     """Every text and every line that blocks of a bank are stored in."""
     return " ".join(f"{text} {lines}" for text, lines in bank.blocks.values_list("text", "lines"))

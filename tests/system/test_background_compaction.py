@@ -14,6 +14,7 @@ import pytest
 from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.support import long_chats
+from tests.support.cast import JSON
 from tests.support.commands import PATIENCE
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, site, wait_until
@@ -54,8 +55,8 @@ class Script(Reader):
         """Send a message; status and JSON."""
         found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert found
-        headers = {"Content-Type": "application/json", "X-CSRFToken": found[1]}
-        sent = Request(f"{self.base}{self.path}messages", json.dumps({"message": message}).encode(), headers)
+        headers = {**JSON, "Content-Type": "application/json", "X-CSRFToken": found[1]}
+        sent = Request(f"{self.base}{self.path}", json.dumps({"message": message}).encode(), headers)
         try:
             with self._open(sent, timeout=PATIENCE) as answer:
                 return answer.status, json.loads(answer.read())

@@ -1,13 +1,16 @@
 """The monthly cap: what memory has spent, whether it may spend more, and what is made anew once it may again."""
 
 import logging
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import F
 from django.utils.module_loading import import_string
 
 from memorybank import conf, llm
+from memorybank.clock import PRESENT, at_present
 from memorybank.models import CAPPED, EXTRACTIVE, Bank, Chat, LLMCall
 
 logger = logging.getLogger(__name__)
@@ -18,14 +21,24 @@ def month_of(now: datetime) -> datetime:
     return now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
+@at_present
+def spent(bank: Bank, *, now: datetime = PRESENT) -> Decimal:
+    """What the memory of ``bank`` has cost this month (UTC)."""
+    return spent_since([bank], month_of(now))
+
+
+def spent_since(banks: Iterable[Bank], since: datetime) -> Decimal:
+    """What memory of these banks has cost since then."""
+    return LLMCall.objects.of_memory(banks, since)
+
+
 def is_capped(bank: Bank, now: datetime) -> bool:
     """Whether the bank, or who owns it, has spent this month what memory may. A call that is under way may go over."""
-    month = month_of(now)
     cap = Bank.objects.filter(pk=bank.pk).values_list("monthly_cap", flat=True).first()
-    if cap is not None and LLMCall.objects.of_memory([bank], month) >= cap:
+    if cap is not None and spent(bank, now=now) >= cap:
         return True
     path = conf.current().capped_for_bank
-    return bool(path and import_string(path)(bank, month))
+    return bool(path and import_string(path)(bank, month_of(now)))
 
 
 def stops(bank: Bank, now: datetime) -> bool:

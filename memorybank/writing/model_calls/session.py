@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from memorybank import conf, llm
+from memorybank.clock import PRESENT, at_present
 from memorybank.core.transcript import SourceItem, fence
 from memorybank.core.validation import Line, accept
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMUnavailable, Unusable
@@ -97,8 +98,9 @@ def _room(prompt: Prompt) -> int:
     return prompt.words * 4 + prompt.lines * 16 + 1024
 
 
-def outage(now: datetime) -> LLMEndpoint | None:
-    """The configured endpoint if it backs off at ``now``: no sense in handing out work."""
+@at_present
+def outage(*, now: datetime = PRESENT) -> LLMEndpoint | None:
+    """The summary model's endpoint while it backs off, with ``retry_at`` and ``last_error``; else None."""
     model = llm.get("summary")
     if model is None:
         return None

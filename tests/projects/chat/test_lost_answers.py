@@ -25,14 +25,14 @@ QUESTION = "The launch is on 17 May 2026 in Lisbon. Who books the hotel?"
 PEOPLE = """
 from django.contrib.auth.models import User
 from memorybank import services
-from projects.chat import service as answering
+from projects.chat import service
 from projects.models import Membership, Project, Tenant
 tenant = Tenant.objects.create(slug="acme", name="Acme")
 bob = User.objects.create_user("bob", password="a pass phrase")
 Membership.objects.create(user=bob, tenant=tenant)
 project = Project.objects.open(tenant, "apollo", "Apollo")
 services.enable(project.bank, actor="bob", disclosure_accepted=True)
-print("chat", answering.begin(project, bob).chat.key)
+print("chat", service.begin(project, bob).chat.key)
 """
 
 
