@@ -26,8 +26,9 @@ from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
 from memorybank.exceptions import LLMError, LLMRejected, NotCompacted, NothingToCompact
 from memorybank.language import tokens
-from memorybank.llm import MESSAGE_TOKENS, prompt_files
+from memorybank.llm import MESSAGE_TOKENS
 from memorybank.models import EXTRACTIVE, Bank, Chat, Checkpoint, Compaction, OptOut, Output
+from memorybank.prompts.templates import render
 from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
@@ -182,7 +183,7 @@ def _notes(
 def _text(work: Work, turns: Sequence[Turn], notes: Sequence[Note], budget: Budget) -> str:
     """The checkpoint as a model is sent it: the notes, and the newest of people's own words."""
     words = own_words(chain(reversed(turns), _older(work)), budget.words, conf.current().encoding)
-    return prompt_files.render("checkpoint", {**by_section(notes), "words": words})
+    return render("checkpoint", {**by_section(notes), "words": words})
 
 
 def _tail(work: Work, budget: Budget) -> list[SourceItem]:

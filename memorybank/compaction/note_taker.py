@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from memorybank import conf
+from memorybank import conf, prompts
 from memorybank.compaction import extracts
 from memorybank.compaction.checkpoint_notes import Note, fitted, parse, proved
 from memorybank.compaction.planning import Budget
@@ -20,8 +20,9 @@ from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
 from memorybank.exceptions import LLMRejected, Unusable
 from memorybank.language import tokens
-from memorybank.llm import LLM, Message, prompt_files
+from memorybank.llm import LLM, Message
 from memorybank.models import Bank, LLMCall, ledgered
+from memorybank.prompts.templates import render
 
 logger = logging.getLogger(__name__)
 
@@ -146,11 +147,11 @@ class NoteCalls:
         nonce, words = secrets.token_hex(8), int(room / TOKENS_A_WORD)
         caps = {"lines": max(8, words // WORDS_A_LINE), "words": words}
         varying = {"parts": parts, "previous": shown["checkpoint"], "tail": shown["newest"], "focus": self.focus}
-        system = prompt_files.render(PROMPT, {**varying, **caps, "nonce": nonce})
+        system = render(PROMPT, {**varying, **caps, "nonce": nonce})
         fenced = [
             f"<<<{name} {nonce}\n{chr(10).join(lines)}\n{name} {nonce}>>>" for name, lines in shown.items() if lines
         ]
-        reminder = "Answer with at most {lines} lines, {words} words in all, in the form “- KIND: text”.".format(**caps)
+        reminder = render("reminder", caps)
         return [
             Message(role="system", content=system),
             Message(role="user", content="\n\n".join([*fenced, reminder])),
@@ -169,7 +170,7 @@ def note_calls(bank: Bank, model: LLM, budget: Budget, focus: str, now: datetime
 
 def method(model: LLM) -> str:
     """What a checkpoint says it was made with."""
-    return f"{model.model} {prompt_files.version(PROMPT)}"[:200]
+    return f"{model.model} {prompts.version(PROMPT, 'reminder')}"[:200]
 
 
 def _groups(notes: Sequence[Note], room: int, encoding: str) -> list[list[Note]]:

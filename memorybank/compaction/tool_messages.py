@@ -4,10 +4,10 @@ from typing import Any
 
 from memorybank import conf
 from memorybank.compaction import tool_transcript
-from memorybank.llm import prompt_files
+from memorybank.prompts.templates import render
 
 
 def told(messages: Any) -> str:
     """The messages of an output that are calls and results, as fenced data; "" if there are none."""
     lines = tool_transcript.lines(messages, encoding=conf.current().encoding) if messages else []
-    return prompt_files.render("tools", {"lines": lines}) if lines else ""
+    return render("tools", {"lines": lines}) if lines else ""

@@ -16,6 +16,7 @@ from memorybank.monitoring.invariants import Violation
 from memorybank.monitoring.statistics import History, Statistics
 from memorybank.monitoring.time_series import Curve
 from memorybank.new_output import MAX_TEXT, NewOutput, Outcome
+from memorybank.prompts import text as prompt_text
 from memorybank.reading import exporting, prompting
 from memorybank.reading import recall as recalling
 from memorybank.reading.browsing import Origin
@@ -104,6 +105,7 @@ __all__ = [
     "outage",
     "pin",
     "prompt_memory",
+    "prompt_text",
     "recall",
     "record",
     "record_many",

@@ -165,7 +165,7 @@ def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target:
     parts = transcript.chunks(shown, now.input_tokens, encoding=now.encoding)
     lines = max(4, target // TOKENS_PER_LINE // len(parts))
     words = max(60, int(target / TOKENS_PER_WORD) // len(parts))
-    period = f"the {step.granularity.label.lower()} {periods.period_key(step.granularity, step.period_start)}"
+    period = f"{step.granularity.label.lower()} {periods.period_key(step.granularity, step.period_start)}"
     prompt = Prompt("digest", lines, words, {"focus": bank.focus, "period": period})
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 

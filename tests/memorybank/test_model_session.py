@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from memorybank import llm, services
+from memorybank import llm, prompts, services
 from memorybank.core.transcript import SourceItem
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
-from memorybank.llm import prompt_files
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint
 from memorybank.models.ledger import backoff
@@ -62,8 +61,8 @@ def test_the_focus_stands_under_its_own_header_and_is_not_escaped() -> None:
 
 def test_an_entry_says_which_model_and_which_prompt_made_it() -> None:
     with session(make_bank(), MONDAY) as opened:
-        assert opened and opened.method("summarise") == f"scripted {prompt_files.version('summarise')}"
-    assert re.fullmatch(r"merge@[0-9a-f]{8}", prompt_files.version("merge"))
+        assert opened and opened.method("summarise") == f"scripted {prompts.version('summarise', 'reminder')}"
+    assert re.fullmatch(r"merge@[0-9a-f]{8}", prompts.version("merge"))
 
 
 def test_an_answer_longer_than_asked_for_is_cut_at_the_cap() -> None:

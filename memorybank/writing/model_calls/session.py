@@ -9,13 +9,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from memorybank import conf, llm
+from memorybank import conf, llm, prompts
 from memorybank.core.transcript import SourceItem, fence
 from memorybank.core.validation import Line, accept
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMUnavailable, Unusable
-from memorybank.llm import prompt_files
 from memorybank.llm.base import LLM, Completion, Message
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
+from memorybank.prompts.templates import render
 from memorybank.writing.model_calls import budget_cap
 from memorybank.writing.model_calls import gate as slot
 from memorybank.writing.model_calls.gate import Slot
@@ -35,11 +35,9 @@ class Prompt:
     def messages(self, shown: Sequence[SourceItem]) -> list[Message]:
         """The system message, and the data between fences of a fresh nonce with the caps said again."""
         nonce = secrets.token_hex(8)
-        caps = {"lines": self.lines, "words": self.words}
-        system = prompt_files.render(self.name, {**self.context, **caps, "nonce": nonce})
-        reminder = (
-            f"Answer with at most {self.lines} lines, {self.words} words in all, in the form “- KIND: text [1,3]”."
-        )
+        caps = {"lines": self.lines, "words": self.words, "cited": True}
+        system = render(self.name, {**self.context, **caps, "nonce": nonce})
+        reminder = render("reminder", caps)
         return [
             Message(role="system", content=system),
             Message(role="user", content=f"{fence(shown, nonce)}\n\n{reminder}"),
@@ -74,7 +72,7 @@ class Session:
 
     def method(self, prompt: str) -> str:
         """What an entry says it was made with."""
-        return f"{self.model.model} {prompt_files.version(prompt)}"[:200]
+        return f"{self.model.model} {prompts.version(prompt, 'reminder')}"[:200]
 
 
 class BackingOff(LLMUnavailable):
