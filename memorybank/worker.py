@@ -14,12 +14,12 @@ from memorybank.core.reports import Report
 from memorybank.erasure import retention
 from memorybank.exceptions import LLMError, LLMRejected, unexpected
 from memorybank.indexing import document_writer, embedding
+from memorybank.model_calls import budget_cap
+from memorybank.model_calls import gate as slot
+from memorybank.model_calls.gate import Slot
 from memorybank.models import Bank, Chat, Job, LLMCall
 from memorybank.reading import rendering
 from memorybank.writing import jobs, rollup, summarising, work_queue
-from memorybank.writing.model_calls import budget_cap
-from memorybank.writing.model_calls import gate as slot
-from memorybank.writing.model_calls.gate import Slot
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from memorybank.models import Bank, Checkpoint, Compaction
 
 if TYPE_CHECKING:
-    from memorybank.compaction.progress import Progress
+    from memorybank.compaction.lease import Progress
 
 # What makes a checkpoint is imported where it is called, as in ``services``.
 

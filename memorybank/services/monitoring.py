@@ -19,7 +19,7 @@ from memorybank.monitoring.statistics import History, Statistics
 
 def outage(*, now: datetime | None = None) -> LLMEndpoint | None:
     """The summary model's endpoint while it backs off, with ``retry_at`` and ``last_error``; else None."""
-    from memorybank.writing.model_calls import session
+    from memorybank.model_calls import session
 
     return session.outage(now or timezone.now())
 
@@ -36,7 +36,7 @@ def board(banks: QuerySet[Bank], *, now: datetime | None = None) -> Board:
 
 def spent(bank: Bank, *, now: datetime | None = None) -> Decimal:
     """What its memory has cost this month (UTC)."""
-    from memorybank.writing.model_calls import budget_cap
+    from memorybank.model_calls import budget_cap
 
     return LLMCall.objects.of_memory([bank], budget_cap.month_of(now or timezone.now()))
 

@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from memorybank import conf
 from memorybank.audit import log
 from memorybank.exceptions import InvalidInput
+from memorybank.model_calls import budget_cap
 from memorybank.models import Bank, Chat, Event, Job
 from memorybank.models.job import JobQuerySet
-from memorybank.writing.model_calls import budget_cap
 
 Kind = Job.Kind
 

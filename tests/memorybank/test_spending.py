@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
+from memorybank.model_calls import budget_cap
 from memorybank.models import CAPPED, Bank, Chat, Entry, Event, LLMCall, LLMEndpoint
-from memorybank.writing.model_calls import budget_cap
 
 from .factories import DAY, HOUR, MONDAY, chat_of, leaf, make_bank, note_taker, run, sound, talk
 
