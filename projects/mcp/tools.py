@@ -33,7 +33,7 @@ def _described(name: str) -> ConfigDict:
 
 
 class Arguments(BaseModel):
-    """What a tool takes, and no more: what is misspelt is refused."""
+    """The base of what tools take."""
 
     model_config = ConfigDict(extra="forbid", **_described("no_arguments"))
 
