@@ -162,7 +162,7 @@ def test_without_a_cap_or_at_none_a_sweep_asks_no_more_of_anybody(model: Scripte
 def test_an_owner_s_cap_is_asked_for(model: ScriptedLLM, settings: Any) -> None:
     settings.MEMORYBANK = {
         **settings.MEMORYBANK,
-        "CAPPED_FOR_BANK": "tests.memorybank.writing.test_budget_cap.everybody",
+        "CAPPED_FOR_BANK": "tests.memorybank.model_calls.test_budget_cap.everybody",
     }
     remember(make_bank(), "c1", range(3), MONDAY)
     assert leaf().method == CAPPED
