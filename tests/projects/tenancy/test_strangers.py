@@ -15,7 +15,7 @@ from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
 from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream
 from projects.tenancy import api_keys, audit, permissions
-from projects.web.lazy_urls import Deferred
+from projects.web.lazy_urls import LazyInclude
 from tests.projects.admin.test_admin import AdminCase
 from tests.support.cast import NOON, without_models
 
@@ -30,7 +30,7 @@ def patterns(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
     for each in (resolver or get_resolver()).url_patterns:
         if isinstance(each, URLPattern):
             yield each
-        elif each.namespace != "admin" and not isinstance(each, Deferred):
+        elif each.namespace != "admin" and not isinstance(each, LazyInclude):
             yield from patterns(each)
 
 
@@ -42,7 +42,7 @@ def pages() -> Iterator[URLPattern]:
 def of_programs(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
     """All addresses of programs."""
     for each in (resolver or get_resolver()).url_patterns:
-        if isinstance(each, Deferred):
+        if isinstance(each, LazyInclude):
             yield from each.url_patterns
         elif isinstance(each, URLResolver):
             yield from of_programs(each)
