@@ -13,9 +13,9 @@ from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
+from memorybank.model_calls.session import Session
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
 from memorybank.writing import note_taking
-from memorybank.writing.model_calls.session import Session
 from memorybank.writing.note_taking import Strategy, TakenNotes
 from tests.support.commands import PATIENCE
 from tests.support.factories import MONDAY, note_taker, prompt_of, sentence, tag
