@@ -66,10 +66,11 @@ def run(
 
     Without ``now`` it is a sweep like beat's, and noted as one.
     """
-    if now is None and bank is None:
-        Sweep.objects.note(timezone.now())
-        BankDay.objects.note_due(timezone.now())
-    now = now or timezone.now()
+    if now is None:
+        now = timezone.now()
+        if bank is None:
+            Sweep.objects.note(now)
+            BankDay.objects.note_due(now)
     started, ledger_from, report = time.monotonic(), _last_call(), Report()
     while _sweep(report, now, bank, progress) and until_idle:
         pass
