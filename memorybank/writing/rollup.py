@@ -22,7 +22,7 @@ from memorybank.core.turns import Draft
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMError, Stale
 from memorybank.language import dates, tokens
-from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
+from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, KeptFact, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_candidate
 from memorybank.writing import jobs
@@ -217,8 +217,9 @@ def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
         _require_unmoved(bank, step, sources)
         kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # of each text the first
         digest = _digest_row(bank, step, sources)
-        digest.method, digest.kept, digest.stale = derived.method, [fact.pk for fact in kept], False
+        digest.method, digest.stale = derived.method, False
         digest.save()
+        KeptFact.objects.replace(digest, kept)
         Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
         masker = MaskedValue.objects.masker(bank)  # with what was told apart while the model was thinking
         write_facts(

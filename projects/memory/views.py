@@ -86,7 +86,7 @@ def facts_page(request: MemberRequest, tenant: str, project: str) -> HttpRespons
     chosen = form.chosen(opened.bank)
     page = Paginator(chosen, FACTS_ON_A_PAGE).get_page(request.GET.get("page"))
     digests = opened.bank.facts.filter(pk__in=told).exclude(entry__granularity=Granularity.CONVERSATION)
-    said = {fact for cited in digests.values_list("citations", flat=True) for fact in cited}
+    said = set(digests.values_list("sources", flat=True))
     rows = memory_rows.fact_rows(page.object_list, told, said)
     return opened.shown("facts", {"form": form, "page": page, "rows": rows, "query": form.query()})
 
@@ -114,7 +114,7 @@ def _under(opened: Opened, number: str, told: Collection[int]) -> dict[str, Any]
     with suppress(ValueError):
         entry = opened.bank.entries.exclude(chat__private=True).filter(pk=TurnNumber().to_python(number)).first()
         if entry:
-            facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept)).with_places()
+            facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept.values("pk"))).with_places()
             rows = memory_rows.fact_rows(facts.order_by("said_on", "pk")[:FACTS_ON_A_PAGE], told, ())
             return {"entry": entry, "label": memory_rows.label_of(entry), "rows": rows}
     return {}
