@@ -59,10 +59,8 @@ def _link_states(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
 
 def _link(older: Sequence[Fact], newer: Sequence[Fact], is_over: Callable[[Fact, Fact], bool]) -> None:
     """Link each older fact to the first of the newer ones that is not held back and by which it is over."""
-    if older and newer:
-        prefetch_related_objects([*older, *newer], "output_links")
     for new in newer:
-        over = [old for old in older if _precedes(old, new) and is_over(old, new)]
+        over = _preceding([old for old in older if old.said_on <= new.said_on and is_over(old, new)], new)
         Fact.objects.filter(pk__in=[old.pk for old in over]).update(superseded_by=new)
         if new.quarantine:  # what it replaces still stands
             continue
@@ -76,9 +74,10 @@ def _standing(facts: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in facts if not fact.quarantine and fact.superseded_by_id is None]
 
 
-def _precedes(old: Fact, new: Fact) -> bool:
-    """Whether one was said before the other; what one turn says, in the order in which it was written down."""
-    return (old.said_on, max(old.citations), old.pk) < (new.said_on, max(new.citations), new.pk)
+def _preceding(facts: Sequence[Fact], new: Fact) -> list[Fact]:
+    """Those that were said before ``new``; of what one turn says, those that were written down before it."""
+    prefetch_related_objects([fact for fact in facts if fact.said_on == new.said_on], "output_links")
+    return [f for f in facts if f.said_on < new.said_on or (max(f.citations), f.pk) < (max(new.citations), new.pk)]
 
 
 def _statements(facts: Sequence[Fact]) -> dict[int, Statement]:
