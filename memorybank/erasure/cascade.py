@@ -147,7 +147,7 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
     """Its facts without those that cannot stand on what is left; a leaf of which nothing is left goes."""
     left = list(leaf.covered())
     told = {output.pk: output for output in OptOut.objects.tellable(bank, left)}
-    facts = list(leaf.facts.with_citations())
+    facts = list(leaf.facts.prefetch_related("output_links"))
     going = [fact for fact in facts if not _stands(fact, leaf, told, touched, shown)]
     counts["facts"] += len(going)
     if not left:

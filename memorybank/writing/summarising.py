@@ -160,7 +160,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
         lasting = {output.pk for output in batch.outputs if not output.has_words}  # nobody can read these again
         replaceable = {
             fact.pk
-            for fact in leaf.facts.with_citations()
+            for fact in leaf.facts.prefetch_related("output_links")
             if not (fact.settled_by_hand or fact.text in again or lasting.intersection(fact.citations))
         }
     else:
