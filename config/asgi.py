@@ -13,10 +13,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 refuse_without_key()
 django.setup(set_prefix=False)
 
-from config.gateway_handler import Handler  # noqa: E402  (Django must be set up)
+from django.core.handlers.asgi import ASGIHandler  # noqa: E402  (Django must be set up)
+
 from projects.chat import generation  # noqa: E402
 
-pages = Handler()
+pages = ASGIHandler()
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -37,7 +38,7 @@ async def _live(receive: Receive, send: Send) -> None:
     while True:
         happens = (await receive())["type"]
         if happens == "lifespan.shutdown":
-            await asyncio.to_thread(generation.hand_back, GRACE_SECONDS)
+            await asyncio.to_thread(generation.shut_down, GRACE_SECONDS)
         await send({"type": f"{happens}.complete"})
         if happens == "lifespan.shutdown":
             return

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
+from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Fact, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading import recall
@@ -30,7 +31,8 @@ def browse(bank: Bank) -> FactQuerySet:
     return facts.exclude(sources__entry__chat__private=True)
 
 
-def find(bank: Bank, question: str, *, now: datetime) -> list[int]:
+@at_present
+def find(bank: Bank, question: str, *, now: datetime = PRESENT) -> list[int]:
     """Facts that a question is about, best first, whatever became of them, found through the index."""
     found = recall.about(bank, question, most=MOST, now=now)
     restating = FactSource.objects.filter(source__in=found).values("fact")

@@ -1,9 +1,9 @@
 """Lines that tell a model what to do are held back for review, not injected.
 
 Three looks, all linear: at the marks of prompts and protocols, at phrases that each language has for it (in its pack),
-and at what a sentence speaks of (``directions``). Tuned on ``tests/memorybank/corpus``: every attack there is caught
-and no sentence from ordinary work is. This is one fence of several, not the wall: memory is also quoted as data,
-cited, and shown to people.
+and at what a sentence speaks of (``injection_rules``). Tuned on ``tests/memorybank/safety/corpus``: every attack
+there is caught and no sentence from ordinary work is. This is one fence of several, not the wall: memory is also
+quoted as data, cited, and shown to people.
 """
 
 import re
@@ -30,7 +30,7 @@ def reason(text: str) -> str:
     return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or direction(shown)
 
 
-def telling(text: str) -> list[tuple[str, bool]]:
+def telling_words(text: str) -> list[tuple[str, bool]]:
     """``text`` in pieces, each with whether it is of what makes it read like an instruction.
 
     Found by leaving words out: what remains is no instruction any more if one more word is taken away.

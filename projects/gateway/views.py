@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from memorybank.models import LLMCall
+from memorybank.services import LLMCall
 
 from .protocols import AnthropicMessages, ChatCompletions, Protocol, Responses
 from .requests import Route

@@ -4,9 +4,8 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from memorybank.models import Chat, Checkpoint, ToldLine
-from memorybank.services import ShownLine
-from projects.chat import compaction, service
+from memorybank.services import Chat, Checkpoint, ShownLine, ToldLine
+from projects.chat import compaction, markdown
 from projects.memory import rows
 from projects.web.public_ids import TurnNumber
 
@@ -34,7 +33,7 @@ def turn_number(pk: int) -> str:
 @register.filter
 def formatted(answer: str) -> SafeString:
     """An answer as it is shown."""
-    return service.formatted(answer)
+    return markdown.as_html(answer)
 
 
 @register.filter

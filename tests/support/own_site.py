@@ -1,0 +1,184 @@
+"""A whole site for one test: its own database, data directory, environment and processes; nothing of it survives."""
+
+import os
+import runpy
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, redirect_stdout, suppress
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+from unittest.mock import patch
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import psycopg
+from django.conf import global_settings
+from django.db import connections
+from django.test import override_settings
+
+from . import prepared
+from .commands import NO_MODEL, OURS, PATIENCE, ROOT, Ran, run
+
+#: Lets a test use a database that is not the test database. Set as the run begins.
+unblocked: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+@dataclass
+class Site:
+    """Runs commands and workers on one database. ``env`` is what its processes get besides.
+
+    ``manage`` starts a process, which costs a second of a processor. ``call`` does the same in this one: for what only
+    prepares a test, or looks at what became of it.
+    """
+
+    data: Path
+    env: dict[str, str]
+    database_url: str = ""
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def manage(self, *args: object, stdin: str | None = None, **env: str) -> Ran:
+        """Run a command to its end."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *map(str, args)],
+            cwd=ROOT,
+            env=self._environment(env),
+            input=stdin,
+            stdin=None if stdin is not None else subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def call(self, *args: object, stdin: str = "") -> Ran:
+        """Run a command to its end in this process, with the site's settings and on its database."""
+        with self._entered(), TemporaryFile("w+", encoding="utf-8") as lines, redirect_stdout(StringIO()) as printed:
+            lines.write(stdin)
+            lines.seek(0)
+            with patch.object(sys, "stdin", lines):
+                ran = run(*args)
+        return Ran(ran.code, ran.out + printed.getvalue(), ran.err)
+
+    def start(self, *args: object, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.Popen[bytes]:
+        """Start ``python …`` in a process group of its own, its words in ``data/output``."""
+        with (self.data / "output").open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, *map(str, args)],
+                cwd=ROOT,
+                env=self._environment(env),
+                stdin=stdin,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def output(self) -> str:
+        """What the started processes said."""
+        return (self.data / "output").read_text(errors="replace")
+
+    def stop(self) -> None:
+        """End every process that was started."""
+        for process in self.processes:
+            kill(process)
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """What ``query`` finds in the database."""
+        if self.database_url:
+            with psycopg.connect(self.database_url) as connection:
+                return connection.execute(query).fetchall()  # type: ignore[call-overload]
+        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PATIENCE)) as file:
+            return file.execute(query).fetchall()
+
+    def tell(self, statement: str) -> None:
+        """Have the database do it."""
+        if self.database_url:
+            with psycopg.connect(self.database_url) as connection:
+                connection.execute(statement)  # type: ignore[call-overload]
+            return
+        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PATIENCE)) as file, file:
+            file.execute(statement)
+
+    def settings(self) -> dict[str, Any]:
+        """Django's settings as the site's processes read them."""
+        with patch.dict(os.environ, self._environment({}), clear=True):
+            return runpy.run_path(str(ROOT / "config/settings.py"))
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        """Use the site's database, secret key, password hashers and memory settings in this process."""
+        ours = self.settings()
+        changed = {name: ours[name] for name in ("SECRET_KEY", "MEMORYBANK")}
+        changed["PASSWORD_HASHERS"] = global_settings.PASSWORD_HASHERS
+        databases, before = connections.configure_settings(ours["DATABASES"]), connections["default"]
+        with (
+            unblocked(),
+            patch.dict(os.environ, DJANGO_ALLOW_ASYNC_UNSAFE="1"),  # Playwright's event loop is in this thread
+            patch.dict(connections.settings, databases),
+            override_settings(**changed),
+        ):
+            del connections["default"]
+            try:
+                yield
+            finally:
+                connections["default"].close()
+                connections["default"] = before
+
+    def _environment(self, more: dict[str, str]) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+        database = self.database_url or f"sqlite:///{self.data / 'memorybank.sqlite3'}"
+        return {**clean, **NO_MODEL, "DATA_DIR": str(self.data), "DATABASE_URL": database, **self.env, **more}
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """kill -9, children too."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_until(condition: Callable[[], object], what: str, site: Site) -> None:
+    """Look every tenth of a second; give up with what the processes said."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"in {PATIENCE} s not {what}:\n{site.output()[-3000:]}"
+        time.sleep(0.1)
+
+
+@contextmanager
+def site(data: Path, *, postgres: str = "", **env: str) -> Iterator[Site]:
+    """A migrated site, on SQLite in ``data`` or on a new database of the server at ``postgres``."""
+    with _database(postgres) as address:
+        made = Site(data, env, address)
+        try:
+            if postgres:
+                assert made.manage("migrate", "--verbosity", "0").code == 0
+            else:
+                prepared.migrated(data)
+            yield made
+        finally:
+            made.stop()
+
+
+@contextmanager
+def _database(server: str) -> Iterator[str]:
+    if not server:
+        yield ""
+        return
+    name = f"memorybank_test_{uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+    try:
+        yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[call-overload]
