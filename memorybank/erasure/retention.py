@@ -94,5 +94,5 @@ def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int
     for leaf in Entry.objects.filter(pk__in=leaves):
         leaf.tokens = sum(leaf.facts.values_list("tokens", flat=True))
         leaf.save(update_fields=["tokens"])
-    Entry.objects.filter(pk__in=above).drop(gone)
+    Entry.objects.filter(pk__in=above).prune()
     return gone | lines.difference(Fact.objects.filter(pk__in=lines).values_list("pk", flat=True))

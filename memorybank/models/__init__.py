@@ -8,6 +8,7 @@ from .block import StoredBlock
 from .block_history import ToldLine
 from .chat import Chat
 from .checkpoint import Checkpoint, Compaction
+from .citation import FactOutput, FactSource, KeptFact
 from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
 from .erasure import Erasure, ErasureRequest, OptOut
 from .fact import Fact, FactQuerySet, Standing
@@ -34,10 +35,13 @@ __all__ = [
     "ErasureRequest",
     "Event",
     "Fact",
+    "FactOutput",
     "FactQuerySet",
+    "FactSource",
     "Granularity",
     "Head",
     "Job",
+    "KeptFact",
     "LLMCall",
     "LLMEndpoint",
     "MaskedValue",

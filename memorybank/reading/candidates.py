@@ -5,8 +5,8 @@ model wrote: absorbing is what re-opening undoes. Of each tier only the best are
 that a long history costs no more than a short one.
 """
 
-import json
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from functools import cached_property, lru_cache
@@ -22,7 +22,7 @@ from memorybank.core.packing.pool import Pool
 from memorybank.core.packing.provenance import Source
 from memorybank.core.packing.values import Candidate
 from memorybank.language import dates
-from memorybank.models import Bank, Entry, Fact, Granularity
+from memorybank.models import Bank, Entry, Fact, FactOutput, FactSource, Granularity
 from memorybank.models.fact import FactQuerySet
 
 #: The tiers of a block in its order: oldest and coarsest first.
@@ -56,8 +56,8 @@ class Memory:
     """A bank's visible facts as packing sees them, with what is needed to explain a line."""
 
     candidates: list[Candidate] = field(default_factory=list)
-    #: Of each leaf fact: its citations as they are stored, in JSON.
-    citations: dict[int, str] = field(default_factory=dict)
+    #: Of each leaf fact: the outputs it cites.
+    outputs: Mapping[int, Collection[int]] = field(default_factory=dict)
     #: Of each leaf fact: the key of its chat.
     chat_keys: dict[int, str] = field(default_factory=dict)
     #: Of each digest fact: the leaf facts it rests on.
@@ -74,7 +74,7 @@ class Memory:
     def explain(self, fact: int) -> Source:
         """Whose words a fact is: the chats and the outputs of the leaf facts that it is or rests on."""
         leaves = self.restated.get(fact, (fact,))
-        outputs = {output for leaf in leaves for output in json.loads(self.citations[leaf])}
+        outputs = {output for leaf in leaves for output in self.outputs[leaf]}
         return Source(tuple(sorted({self.chat_keys[leaf] for leaf in leaves})), tuple(sorted(outputs)))
 
 
@@ -85,23 +85,34 @@ def load(bank: Bank, *, budget: int | None = None) -> Memory:
     rows, complete = _best(shown, max(LEAST, budget))
     above = _above(bank, {parent for *_, parent, _, _ in rows if parent})
     memory = Memory(stable_before=None if complete else _stable_before(bank, budget))
+    cited = _linked(FactSource.objects.values_list("fact_id", "source_id"), (row[1] for row in rows if not row[-4]))
+    leaves = {row[1] for row in rows if row[-4]}.union(*cited.values())
+    memory.outputs = _linked(FactOutput.objects.values_list("fact_id", "output_id"), leaves)
     digested = []
-    for entry, cited, *row, at, chat, key, parent, granularity, start in rows:
+    for entry, *row, at, chat, key, parent, granularity, start in rows:
         place = Place(at, str(chat), key or "", *_period(*_root(above, parent, granularity, start)))
         if key:
-            memory.candidates.append(_leaf_candidate(place, frozenset(json.loads(cited)), *row))
-            memory.citations[row[0]], memory.chat_keys[row[0]] = cited, key
+            memory.candidates.append(_leaf_candidate(place, frozenset(memory.outputs[row[0]]), *row))
+            memory.chat_keys[row[0]] = key
         else:
-            digested.append((place, entry, json.loads(cited), row))
+            digested.append((place, entry, cited[row[0]], row))
     _add_digests(memory, bank, digested)
     return memory
+
+
+def _linked(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) -> dict[int, list[int]]:
+    """What these facts rest on."""
+    linked: dict[int, list[int]] = defaultdict(list)
+    for fact, on in _by_id(links, facts, "fact"):
+        linked[fact].append(on)
+    return linked
 
 
 def _best(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
     """Pinned facts and ``most`` others, and whether those are all; the next tiers have what one leaves of its share."""
     # Few facts say that anything is over, so few are looked up.
     replaces = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
-    columns: list[Any] = [*_raw("entry_id", "citations", *COLUMNS), replaces, "entry__last_at", *_raw(*STANDING)]
+    columns: list[Any] = [*_raw("entry_id", *COLUMNS), replaces, "entry__last_at", *_raw(*STANDING)]
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
     for tier, part in enumerate(SHARES):
@@ -113,7 +124,7 @@ def _best(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
 
 
 def _raw(*columns: str) -> list[Combinable]:
-    """The columns as the database's driver gives them, JSON as text: Django's conversions cost as much again."""
+    """The columns as the database's driver gives them: Django's conversions cost as much again."""
     return [ExpressionWrapper(F(column), output_field=TextField()) for column in columns]
 
 
@@ -121,19 +132,18 @@ def _add_digests(memory: Memory, bank: Bank, lines: list[tuple[Place, int, list[
     """Lines of digests, as long as everything they rest on may be shown, but for what they replace themselves."""
     cited = {leaf for *_, leaves, _ in lines for leaf in leaves}
     leaf_facts = bank.facts.shareable(beneath=True).filter(entry__granularity=Granularity.CONVERSATION)
-    origins = leaf_facts.values_list("pk", "entry__chat__key", *_raw("citations"))
-    for pk, key, outputs in _by_id(origins, cited - memory.chat_keys.keys()):
-        memory.citations[pk], memory.chat_keys[pk] = outputs, key
+    origins = leaf_facts.values_list("pk", "entry__chat__key")
+    memory.chat_keys.update(_by_id(origins, cited - memory.chat_keys.keys()))
     for place, entry, leaves, row in lines:
         if all(leaf in memory.chat_keys for leaf in leaves):
             memory.candidates.append(_digest_candidate(place, entry, leaves, *row))
             memory.restated[row[0]] = tuple(leaves)
 
 
-def _by_id(rows: QuerySet[Any, Any], ids: Iterable[int]) -> Iterator[Any]:
+def _by_id(rows: QuerySet[Any, Any], ids: Iterable[int], column: str = "pk") -> Iterator[Any]:
     ordered = sorted(ids)
     for start in range(0, len(ordered), AT_ONCE):
-        yield from rows.filter(pk__in=ordered[start : start + AT_ONCE]).order_by()
+        yield from rows.filter(**{f"{column}__in": ordered[start : start + AT_ONCE]}).order_by()
 
 
 def _above(bank: Bank, ids: set[int]) -> dict[int, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Case, F, Min, Q, Value, When
+from django.db.models import Case, F, Min, Q, Value, When, prefetch_related_objects
 
 from memorybank import conf
 from memorybank.core import extraction, periods, rollup_policy, transcript
@@ -23,7 +23,7 @@ from memorybank.exceptions import LLMError, Stale
 from memorybank.language import dates
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import Prompt, Purpose, Session, session
-from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
+from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, KeptFact, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_candidate
 from memorybank.writing import jobs
@@ -152,6 +152,7 @@ def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact
 
 def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
     """The facts worth most under ``target`` tokens, in their order."""
+    prefetch_related_objects(facts, "output_links")
     block = pack([leaf_candidate(fact) for fact in facts], target, reserve=False)
     chosen = {line.ids[0] for line in block.lines}
     return [fact for fact in facts if fact.pk in chosen]
@@ -215,8 +216,9 @@ def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
         _require_unmoved(bank, step, sources)
         kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # of each text the first
         digest = _digest_row(bank, step, sources)
-        digest.method, digest.kept, digest.stale = derived.method, [fact.pk for fact in kept], False
+        digest.method, digest.stale = derived.method, False
         digest.save()
+        KeptFact.objects.replace(digest, kept)
         Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
         masker = MaskedValue.objects.masker(bank)  # with what was told apart while the model was thinking
         write_facts(

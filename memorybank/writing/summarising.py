@@ -160,7 +160,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
         lasting = {output.pk for output in batch.outputs if not output.has_words}  # nobody can read these again
         replaceable = {
             fact.pk
-            for fact in leaf.facts.all()
+            for fact in leaf.facts.prefetch_related("output_links")
             if not (fact.settled_by_hand or fact.text in again or lasting.intersection(fact.citations))
         }
     else:
@@ -169,7 +169,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     if batch.mends and leaf.parent_id:
-        cascade.mend_above(leaf, replaceable)
+        cascade.mend_above(leaf)
     return leaf
 
 

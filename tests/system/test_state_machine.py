@@ -441,7 +441,7 @@ class MemoryMachine(RuleBasedStateMachine):
         for bank in Bank.objects.filter(enabled=True, chats__private=True).distinct():
             shown = {pk for line in services.render(bank).lines for pk in line.facts}
             digested = Fact.objects.filter(pk__in=shown).exclude(entry__granularity="conversation")
-            shown.update(leaf for cites in digested.values_list("citations", flat=True) for leaf in cites)
+            shown.update(digested.exclude(sources=None).values_list("sources", flat=True))
             assert not Fact.objects.filter(pk__in=shown, entry__chat__private=True).exists()
 
     # --- and in the end ------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def long_history(bank: Bank, facts: int) -> tuple[Fact, Fact]:
     leaf = add_leaf(bank, "long", [], at=MONDAY)
     texts = [f"{sentence(n)} The clerk notes page {n} of the ledger." for n in range(facts)]
     given = {"speaker": "Priya", "said_on": MONDAY.date(), "citations": [leaf.first_output], "tokens": 30}
-    Fact.objects.bulk_create(
+    Fact.objects.create_cited(
         Fact.of(leaf, position=n, text=text, weight=1 - n / facts, **given) for n, text in enumerate(texts)
     )
     best, *_, worst = leaf.facts.order_by("position")

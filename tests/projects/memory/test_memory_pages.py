@@ -231,7 +231,7 @@ class FactsTest(MemoryPageCase):
         few = {name: self.queries(name) for name in ("memory", "memory-facts", "memory-review", "memory-activity")}
         searched = self.queries("memory-facts", q="zanzibar")
         leaf = self.crane.entry
-        Fact.objects.bulk_create(
+        Fact.objects.create_cited(
             Fact.of(leaf, position=n, text=f"Crate {n} is in hall {n % 7}.", said_on=leaf.period_start, tokens=9,
                     citations=self.crane.citations, speaker=f"p{n % 9}", quarantine="test" if n % 50 == 0 else "")
             for n in range(1, 5001)
@@ -300,8 +300,7 @@ class TimelineTest(MemoryPageCase):
         times = {"first_at": NOON, "last_at": NOON, "period_start": NOON.date(), "output_count": len(below)}
         digest = Entry.objects.create(bank=self.apollo.bank, granularity=granularity, method="test", **times)
         self.apollo.bank.entries.filter(pk__in=[entry.pk for entry in below]).absorb_into(digest)
-        digest.kept = list(Fact.objects.filter(entry__in=below).values_list("pk", flat=True))
-        digest.save()
+        digest.kept.set(Fact.objects.filter(entry__in=below))
         return digest
 
     def spans(self, user: User) -> dict[int, Any]:

@@ -47,7 +47,7 @@ class ConstantTest(AdminCase):
                 bank=bank, granularity="conversation", chat=chat, tokens=50, method="test", **span, **times
             )
             Chat.objects.filter(pk=chat.pk).update(summarised_through=outputs[-1].pk)
-            Fact.objects.bulk_create(self.facts(leaf, n, outputs))
+            Fact.objects.create_cited(self.facts(leaf, n, outputs))
         older = list(Fact.objects.order_by("pk")[: to // 2])
         Fact.objects.filter(pk__in=[fact.pk for fact in older]).update(superseded_by=Fact.objects.latest("pk"))
         line = {"speaker": "bob", "label": "2 March 2026", "period": "x", "tier": 3, "facts": [older[0].pk]}
