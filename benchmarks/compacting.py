@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from memorybank import services
-from memorybank.compacting.progress import Progress
+from memorybank.compaction.progress import Progress
 from memorybank.models import Checkpoint
-from tests import long_chats
-from tests.openai_server import OpenAIServer
+from tests.support import long_chats
+from tests.support.openai_server import OpenAIServer
 
 from . import scratch, seeding
 from .measuring import Measurement, seconds, show

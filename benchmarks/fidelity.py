@@ -14,7 +14,7 @@ from memorybank import services
 from memorybank.core.transcript import read
 from memorybank.models import Bank, Entry, Fact
 from memorybank.models.masked import MaskedValue
-from projects.replaying import replay
+from projects.importing.replay import replay
 
 from . import scratch
 from .dating import misdated

@@ -22,9 +22,9 @@ from memorybank import services
 from memorybank.language import dates, tokens
 from memorybank.models import Bank
 from memorybank.services import Report
-from projects.lines import BadLineError, ImportLine, Reader
+from projects.importing.jsonl import BadLineError, ImportLine, Reader
+from projects.importing.replay import replay
 from projects.models import Project
-from projects.replaying import replay
 
 from . import scratch
 from .retention import Examination, Question, Result, Scored

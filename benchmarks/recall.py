@@ -19,7 +19,7 @@ from memorybank import services
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, SearchDocument
 from memorybank.reading import recall
-from memorybank.reading.recall.words import date_words, indexed
+from memorybank.reading.recall.index_terms import date_words, indexed
 
 from . import scratch, seeding
 from .measuring import Measurement, queries, seconds, show

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Output, SearchDocument
-from memorybank.reading.recall.words import date_words, indexed
-from memorybank.writing.superseding import supersede
+from memorybank.reading.recall.index_terms import date_words, indexed
+from memorybank.writing.fact_replacement import supersede
 
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show

@@ -12,9 +12,9 @@ from datetime import timedelta
 from memorybank import services
 from memorybank.models import Bank, Entry, Granularity, StoredBlock
 from memorybank.services import NewOutput
-from projects.lines import ImportLine
-from projects.replaying import replay
-from tests.openai_server import OpenAIServer
+from projects.importing.jsonl import ImportLine
+from projects.importing.replay import replay
+from tests.support.openai_server import OpenAIServer
 
 from . import scratch, seeding
 from .measuring import Measurement, show

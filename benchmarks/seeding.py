@@ -12,7 +12,7 @@ from memorybank import services
 from memorybank.core.periods import period_start
 from memorybank.language.tokens import count
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity
-from projects import demo
+from projects.importing import demo
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 CHATS_A_DAY = 20

@@ -15,9 +15,9 @@ from itertools import groupby
 from pathlib import Path
 
 from memorybank import services
-from projects import demo
-from projects.importing import Projects, record
-from projects.lines import ImportLine
+from projects.importing import demo
+from projects.importing.jsonl import ImportLine
+from projects.importing.service import Projects, record
 
 from . import scratch
 from .measuring import Measurement, show

@@ -7,7 +7,7 @@ matches, and one for those before.
 import re
 
 from memorybank import services
-from projects import demo
+from projects.importing import demo
 from projects.models import Project
 
 from . import scratch

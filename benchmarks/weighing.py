@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from memorybank.safety.directions import TOPICS, spoken_of
-from memorybank.safety.disguises import undisguised
-from memorybank.safety.weighing import WEIGHTS
+from memorybank.safety.deobfuscation import undisguised
+from memorybank.safety.injection_rules import TOPICS, spoken_of
+from memorybank.safety.injection_score import WEIGHTS
 
 from .attacks import read
 
@@ -23,7 +23,7 @@ Rows = np.ndarray
 #: Those who are called so in the corpora wrote the attacks.
 AUTHORS = "mallory bob dana"
 AGAINST = frozenset(["once", "us", "me", "did", "bot", "lesson", "inquires", "cited"])
-CORPUS = Path("tests/memorybank/corpus")
+CORPUS = Path("tests/memorybank/safety/corpus")
 PAIRS = list(combinations(range(len(TOPICS)), 2))
 NAMES = [*TOPICS, *(f"{TOPICS[one]} {TOPICS[other]}" for one, other in PAIRS)]
 ADDS = np.array([AGAINST.isdisjoint(name.split()) for name in NAMES])

@@ -7,16 +7,17 @@ from typing import Any
 
 import django
 
-from config.serving import refuse_without_key
+from config.startup_checks import refuse_without_key
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 refuse_without_key()
 django.setup(set_prefix=False)
 
-from config.straight import Handler  # noqa: E402  (Django must be set up)
-from projects import making  # noqa: E402
+from django.core.handlers.asgi import ASGIHandler  # noqa: E402  (Django must be set up)
 
-pages = Handler()
+from projects.chat import generation  # noqa: E402
+
+pages = ASGIHandler()
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -37,7 +38,7 @@ async def _live(receive: Receive, send: Send) -> None:
     while True:
         happens = (await receive())["type"]
         if happens == "lifespan.shutdown":
-            await asyncio.to_thread(making.hand_back, GRACE_SECONDS)
+            await asyncio.to_thread(generation.hand_back, GRACE_SECONDS)
         await send({"type": f"{happens}.complete"})
         if happens == "lifespan.shutdown":
             return

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from traceback import format_tb
 from typing import Any
 
-from config.requests import current
+from config.request_ids import current
 
 #: What stands behind the path of a request: a question that is tried out, for one.
 QUERY = re.compile(r"\?\S*")

@@ -44,12 +44,13 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
-    "config.requests.identified",
+    "config.gateway_middleware.short_path",
+    "config.request_ids.identified",
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",
-    "config.headers.guarded",
+    "config.security_headers.guarded",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.languages.ReadersLanguage",
+    "config.language_middleware.ReadersLanguage",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -60,6 +61,7 @@ ROOT_URLCONF = "config.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],  # each app also has them by a link, for sites of others
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -232,8 +234,8 @@ MEMORYBANK: dict[str, Any] = {
         "summary": _prices("SUMMARY_LLM_", "LLM_"),
         "embedding": (_number("EMBEDDING_PRICE", 0.0), 0.0),
     },
-    "CAPPED_FOR_BANK": "projects.spending.is_capped",
-    "BANKS_FOR_USER": "projects.access.banks_for",
+    "CAPPED_FOR_BANK": "projects.tenancy.budget.is_capped",
+    "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for",
     "SWEEP_SECONDS": env.float("SWEEP_SECONDS", default=60.0),
     **_tunables(),
 }

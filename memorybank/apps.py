@@ -12,6 +12,6 @@ class MemoryBankConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from memorybank import checks, words  # noqa: F401  (checks registers the system checks)
+        from memorybank import checks, i18n  # noqa: F401  (checks registers the system checks)
 
-        words.give_to_translators(self)
+        i18n.give_to_translators(self)

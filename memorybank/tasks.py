@@ -13,14 +13,14 @@ from celery.utils.time import maybe_iso8601
 from django.db import connections
 from django.utils import timezone
 
-from memorybank import conf, llm, sweeping
+from memorybank import conf, llm, worker
+from memorybank.indexing import document_writer, embedding
 from memorybank.language import tokens
 from memorybank.models import Bank, BankDay, Sweep
-from memorybank.reading import recall
-from memorybank.reading.recall import indexing
 from memorybank.safety.redaction import redact
-from memorybank.writing import queueing, spending
-from memorybank.writing.slot import Slot
+from memorybank.writing import work_queue
+from memorybank.writing.model_calls import budget_cap
+from memorybank.writing.model_calls.gate import Slot
 
 # No retries here: a failure backs off in the database, and is due again when that is over.
 #: After so long at work a worker looks whether there are other messages, and goes on if there are none.
@@ -53,13 +53,13 @@ def sweep(self: "Task[Any, Any]") -> None:
     now = timezone.now()
     Sweep.objects.note(now)
     BankDay.objects.note_due(now)
-    spending.resume(now)
+    budget_cap.resume(now)
     expires = max(_expiry(self), now + _until_the_next())
     if Bank.objects.expiring(now).exists():
         expire.apply_async((), expires=expires)
-    if indexing.due() or recall.embedding_is_due():
+    if document_writer.due() or embedding.is_due():
         index.apply_async((), expires=expires)
-    if queueing.waits(now):
+    if work_queue.waits(now):
         work.apply_async((), expires=expires)
 
 
@@ -72,7 +72,7 @@ def work(self: "Task[Any, Any]") -> None:
     """
     until = time.monotonic() + SHIFT_SECONDS
     slot = Slot(patience=conf.current().lease_seconds / 10, ends=_ends)
-    shift = sweeping.Shift(slot)
+    shift = worker.Shift(slot)
     piece = shift.next(timezone.now())
     if piece is None or _ends():
         return
@@ -85,7 +85,7 @@ def work(self: "Task[Any, Any]") -> None:
         _settle_soon()
 
 
-def _lane(shift: sweeping.Shift, slot: Slot, piece: sweeping.Piece | None, until: float) -> bool:
+def _lane(shift: worker.Shift, slot: Slot, piece: worker.Piece | None, until: float) -> bool:
     """Do the piece, and go on with the next; whether something was done and nothing more is to do."""
     done = False
     while piece and time.monotonic() < until and not slot.is_shut():
@@ -97,7 +97,7 @@ def _lane(shift: sweeping.Shift, slot: Slot, piece: sweeping.Piece | None, until
 
 def _second_lane(slot: Slot, until: float) -> bool:
     """A lane in a thread of its own, with a connection of its own."""
-    shift = sweeping.Shift(slot, settles=False)
+    shift = worker.Shift(slot, settles=False)
     try:
         return _lane(shift, slot, shift.next(timezone.now()), until)
     finally:
@@ -111,13 +111,13 @@ def _ends() -> bool:
 @shared_task
 def index() -> None:
     """Index the turns that wait, and embed them if there is a model. Run twice at once, one of the two does it."""
-    sweeping.index(now=timezone.now())
+    worker.index(now=timezone.now())
 
 
 @shared_task
 def expire() -> None:
     """Delete what is too old. Run twice at once, one of the two does it."""
-    sweeping.expire(now=timezone.now())
+    worker.expire(now=timezone.now())
 
 
 def _expiry(task: "Task[Any, Any]") -> datetime:
@@ -133,6 +133,6 @@ def _until_the_next() -> timedelta:
 
 def _settle_soon() -> None:
     """Have the banks settled that must rest a little after the last time, now that nothing else is due."""
-    wait = queueing.until_rested(timezone.now())
+    wait = work_queue.until_rested(timezone.now())
     if wait is not None:
         work.apply_async((), countdown=wait, expires=wait + conf.current().sweep_seconds)

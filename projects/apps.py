@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
-from memorybank import words
+from memorybank import i18n
 
 
 class ProjectsConfig(AppConfig):
@@ -14,4 +14,4 @@ class ProjectsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        words.give_to_translators(self)
+        i18n.give_to_translators(self)

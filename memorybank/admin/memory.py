@@ -12,11 +12,11 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
+from memorybank.i18n import grouped
 from memorybank.models import Bank, Entry, Fact, StoredBlock
-from memorybank.words import grouped
 
-from .asking import Asking
-from .lineage import WITHHELD, explained, link, links, marked, shown
+from .explanations import WITHHELD, explained, link, links, marked, shown
+from .job_buttons import Asking
 from .records import author_records
 from .scoping import BankFilter, BankScoped, SetFilter, banks_for
 

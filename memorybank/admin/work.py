@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
+from memorybank.i18n import grouped
 from memorybank.models import Chat, Event, Job, LLMCall, MaskedValue
-from memorybank.words import grouped
 
 from .scoping import BankFilter, BankScoped, SetFilter
 

@@ -2,8 +2,8 @@
 
 from memorybank.language.characters import is_cjk, plain
 from memorybank.language.pack import Beyond, Pack
+from memorybank.language.pack_loader import beyond, every, masking, meaning, pack, packs, spoken
 from memorybank.language.patterns import either, filled, spelt, whole
-from memorybank.language.reading import beyond, every, masking, meaning, pack, packs, spoken
 from memorybank.language.sections import Words
 
 __all__ = [

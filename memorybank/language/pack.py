@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from memorybank.language.guards import Directions, Instructions, Personal, Secrets
+from memorybank.language.safety_sections import Directions, Instructions, Personal, Secrets
 from memorybank.language.sections import Changes, Clauses, Dates, Kinds, Numbers, States, Talk, Vocabulary, Wishes
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from memorybank.language.pack import Pack
-from memorybank.language.reading import every
+from memorybank.language.pack_loader import every
 from memorybank.language.sections import Words
 
 NOTHING = "(?!)"  # matches nothing, as an empty alternation should

@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from memorybank.language.characters import CJK, cjk_length, is_cjk, unjoined
-from memorybank.language.reading import every
+from memorybank.language.pack_loader import every
 
 LONGEST_WORD, STEM = 60, 6
 

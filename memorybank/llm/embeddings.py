@@ -8,7 +8,7 @@ from typing import Any
 
 from memorybank.exceptions import LLMUnavailable
 from memorybank.language import tokens
-from memorybank.llm.echoes import discreet
+from memorybank.llm.error_scrubbing import discreet
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMTooLong, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message, fingerprint
-from memorybank.llm.echoes import discreet
-from memorybank.llm.pieces import Heard, spoken, text_in
+from memorybank.llm.error_scrubbing import discreet
+from memorybank.llm.stream_text import Heard, spoken, text_in
 
 if TYPE_CHECKING:
     from openai import OpenAI

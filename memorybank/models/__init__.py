@@ -2,21 +2,21 @@
 
 from memorybank.core.periods import Granularity
 
+from .audit import Event, Head, Sealed, Trail
 from .bank import Bank
 from .block import StoredBlock
+from .block_history import ToldLine
 from .chat import Chat
 from .checkpoint import Checkpoint, Compaction
 from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
 from .erasure import Erasure, ErasureRequest, OptOut
 from .fact import Fact, FactQuerySet, Standing
+from .health import BankDay, PromptCount, Sweep
 from .job import Job
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
 from .search import Embedding, SearchDocument
-from .told import ToldLine
-from .trail import Event, Head, Sealed, Trail
-from .vitals import BankDay, PromptCount, Sweep
 
 __all__ = [
     "BY_HAND",

@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from memorybank import conf
 
-from .leasing import Leased, LeasedQuerySet
+from .leases import Leased, LeasedQuerySet
 
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
 #: Recalled notes may be switched off (0).

@@ -13,10 +13,10 @@ from memorybank import conf
 from memorybank.language import tokens
 
 from .bank import Bank
-from .told import ToldLine
+from .block_history import ToldLine
 
 if TYPE_CHECKING:
-    from memorybank.core.packing.sourced import Sourced
+    from memorybank.core.packing.provenance import Sourced
 
 #: Before any time that a sweep may be told: no chat is older.
 LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
@@ -113,7 +113,7 @@ class StoredBlock(models.Model):
 
     def without(self, budget: int, *, chats: Collection[str], facts: Collection[int] = ()) -> Sourced:
         """Without the words of some chats and without some facts, counted in the encoding that is set now."""
-        from memorybank.core.packing.sourced import Sourced  # a command that shows no block begins without it
+        from memorybank.core.packing.provenance import Sourced  # a command that shows no block begins without it
 
         encoding = conf.current().encoding
         # else the setting was changed a moment ago

@@ -15,8 +15,8 @@ from memorybank import conf
 
 from .bank import Bank
 from .block import StoredBlock
-from .leasing import Leased, LeasedQuerySet
-from .told import ToldLine
+from .block_history import ToldLine
+from .leases import Leased, LeasedQuerySet
 
 
 class ChatQuerySet(LeasedQuerySet["Chat"]):

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from .chat import Chat
 from .entry import EXTRACTIVE
-from .leasing import Leased, LeasedQuerySet
+from .leases import Leased, LeasedQuerySet
 from .ledger import backoff
 
 

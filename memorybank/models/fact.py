@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
-from memorybank.core import ending
+from memorybank.core import state_changes
 from memorybank.core.packing.values import LABEL
 
 from .bank import Bank
@@ -202,7 +202,10 @@ class Fact(models.Model):
     @classmethod
     def of(cls, entry: Entry, **values: Any) -> Fact:
         """A new line of a live entry, standing where that stands; not yet saved."""
-        states = {"ongoing": ending.goes_on(values["text"]), "changing": ending.tells_of_change(values["text"])}
+        states = {
+            "ongoing": state_changes.goes_on(values["text"]),
+            "changing": state_changes.tells_of_change(values["text"]),
+        }
         return cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **states, **values)
 
     @property

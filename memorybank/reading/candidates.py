@@ -19,7 +19,7 @@ from memorybank import conf
 from memorybank.core import periods
 from memorybank.core.packing.objective import checkpoint, reached
 from memorybank.core.packing.pool import Pool
-from memorybank.core.packing.sourced import Source
+from memorybank.core.packing.provenance import Source
 from memorybank.core.packing.values import Candidate
 from memorybank.language import dates
 from memorybank.models import Bank, Entry, Fact, Granularity

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import FilteredRelation, Q
 
 from memorybank import conf
-from memorybank.core.packing.sourced import Sourced
+from memorybank.core.packing.provenance import Sourced
 from memorybank.models import Bank, Chat, PromptCount, StoredBlock
 from memorybank.reading import rendering
 from memorybank.reading.rendering import NOTHING, Text

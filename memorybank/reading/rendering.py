@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from memorybank import conf
 from memorybank.core.packing.assembly import PINNED
 from memorybank.core.packing.block import pack
-from memorybank.core.packing.listing import listed
-from memorybank.core.packing.sourced import Sourced
+from memorybank.core.packing.notes import listed
+from memorybank.core.packing.provenance import Sourced
 from memorybank.core.packing.values import Line, Passage
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words

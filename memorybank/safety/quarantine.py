@@ -1,18 +1,18 @@
 """Lines that tell a model what to do are held back for review, not injected.
 
 Three looks, all linear: at the marks of prompts and protocols, at phrases that each language has for it (in its pack),
-and at what a sentence speaks of (``directions``). Tuned on ``tests/memorybank/corpus``: every attack there is caught
-and no sentence from ordinary work is. This is one fence of several, not the wall: memory is also quoted as data,
-cited, and shown to people.
+and at what a sentence speaks of (``injection_rules``). Tuned on ``tests/memorybank/safety/corpus``: every attack
+there is caught and no sentence from ordinary work is. This is one fence of several, not the wall: memory is also
+quoted as data, cited, and shown to people.
 """
 
 import re
 from collections.abc import Callable, Iterator
 
 from memorybank.language import Words, either, filled, packs
-from memorybank.language.guards import Instructions
-from memorybank.safety.directions import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction, used
-from memorybank.safety.disguises import undisguised
+from memorybank.language.safety_sections import Instructions
+from memorybank.safety.deobfuscation import undisguised
+from memorybank.safety.injection_rules import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction, used
 
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"

@@ -14,8 +14,8 @@ from memorybank.audit import log
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.models import Bank, Chat, Event, OptOut, Output, SearchDocument, StoredBlock, ToldLine
 from memorybank.models.output import OutputQuerySet
+from memorybank.new_output import storable
 from memorybank.reading import rendering
-from memorybank.writing.outputs import storable
 
 MAX_FOCUS = 1000
 KEEPING = ("keep_turns_days", "keep_memory_days")
@@ -97,9 +97,9 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
             if not REWRITES.isdisjoint(changed):
                 _forget_documents(row)
             if changed.get("redact_personal"):
-                from memorybank.reading.recall import remasking  # a third of a second, which no other page needs
+                from memorybank.indexing import remask  # a third of a second, which no other page needs
 
-                remasking.mask_all(row)
+                remask.mask_all(row)
             was = {name: before[name] for name in changed}
             log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed), before=was, after=changed)
     bank.refresh_from_db()
@@ -109,14 +109,14 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
 
 def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime) -> None:
     """Keep a chat out of memory and erase what came of it; or let it in again, as if it were new. Its turns stay."""
-    from memorybank.writing import unlearning
+    from memorybank.erasure import cascade
 
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
         if chat.private != private:
             chat.private = private
-            gone = unlearning.unlearn_chat(row, chat, Counter())
+            gone = cascade.unlearn_chat(row, chat, Counter())
             Bank.objects.filter(pk=row.pk).update(epoch=F("epoch") + 1)
             StoredBlock.objects.withdraw(row, chats=[chat.key] if private else [], facts=gone, now=now)
             ToldLine.objects.drop(row, chats=[chat.key])
@@ -130,14 +130,14 @@ def opt_out(bank: Bank, *, author: str, out: bool, actor: str, now: datetime) ->
     """
     if not author:
         raise InvalidInput("author: must not be empty.")
-    from memorybank.writing import unlearning
+    from memorybank.erasure import cascade
 
-    counts, shown = Counter[str](), unlearning.Shown.of(bank)
+    counts, shown = Counter[str](), cascade.Shown.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         OptOut.objects.update_or_create(bank=row, author=author, defaults={"until": None if out else now})
         if out:
-            unlearning.leave_out(row, author, shown, counts, now)
+            cascade.leave_out(row, author, shown, counts, now)
         log(row, actor, Event.Action.OPT_OUT if out else Event.Action.OPT_IN, now, facts=counts["facts"])
     rendering.refresh(bank.pk, now=now)
 

@@ -16,7 +16,7 @@ from memorybank.audit import log
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Event, Job
 from memorybank.models.job import JobQuerySet
-from memorybank.writing import spending
+from memorybank.writing.model_calls import budget_cap
 
 Kind = Job.Kind
 
@@ -55,7 +55,7 @@ def note(jobs: JobQuerySet, now: datetime, *, settled: bool = False) -> None:
 def _require_possible(bank: Bank, kind: Job.Kind, now: datetime) -> None:
     if not bank.enabled:
         raise InvalidInput(_("Memory is off in this project."))
-    if kind == Kind.REBUILD and spending.stops(bank, now):
+    if kind == Kind.REBUILD and budget_cap.stops(bank, now):
         raise InvalidInput(_("The monthly cap is reached: what a model wrote would be replaced by what is extracted."))
 
 

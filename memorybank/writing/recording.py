@@ -8,10 +8,10 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from memorybank.erasure.tombstones import not_erased
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Output
-from memorybank.writing.admission import not_erased
-from memorybank.writing.outputs import NewOutput, Outcome, as_json, storable
+from memorybank.new_output import NewOutput, Outcome, as_json, storable
 
 #: What a new output may change of its chat.
 COUNTED = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
@@ -91,9 +91,9 @@ def _made(
 
 
 def _hear(bank: Bank, output: Output, now: datetime) -> None:
-    from memorybank.writing import wishes  # the words of all languages, which no other command needs
+    from memorybank.erasure import requests  # the words of all languages, which no other command needs
 
-    wishes.hear(bank, output, now)
+    requests.hear(bank, output, now)
 
 
 def ask_again(bank: Bank, output_id: int, *, now: datetime) -> Output:
@@ -171,9 +171,9 @@ def _new_key() -> str:
 
 
 def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: datetime) -> Output:
-    from memorybank.writing import wishes
+    from memorybank.erasure import requests
 
-    said = f"\n\n{notice}" if (notice := wishes.notice(known)) else ""
+    said = f"\n\n{notice}" if (notice := requests.notice(known)) else ""
     answered = NewOutput(
         chat_key=chat.key,
         author=known.author,
@@ -191,7 +191,7 @@ def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: dateti
     known.delete()
     output = _add(bank, chat, answered, at=now)
     if known.withheld:
-        wishes.follow(before, output)
+        requests.follow(before, output)
     return output
 
 

@@ -14,9 +14,9 @@ from django.db import transaction
 from django.db.models import Case, F, Min, Q, Value, When
 
 from memorybank import conf
-from memorybank.core import extraction, ladder, periods, transcript
-from memorybank.core.ladder import Node, Step
+from memorybank.core import extraction, periods, rollup_policy, transcript
 from memorybank.core.packing.block import pack
+from memorybank.core.rollup_policy import Node, Step
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Draft
 from memorybank.core.validation import Line
@@ -25,9 +25,10 @@ from memorybank.language import dates, tokens
 from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_candidate
-from memorybank.writing import jobs, spending
-from memorybank.writing.entries import kept_facts, write_facts
-from memorybank.writing.model_session import Prompt, Purpose, Session, session
+from memorybank.writing import jobs
+from memorybank.writing.fact_store import kept_facts, write_facts
+from memorybank.writing.model_calls import budget_cap
+from memorybank.writing.model_calls.session import Prompt, Purpose, Session, session
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ def _next_step(bank: Bank, now: datetime) -> Step | None:
     frontier = _frontier(bank)
     if not _is_pressed(bank, frontier, now):
         return None
-    return next(iter(ladder.ripe(frontier, now, bank.tz, waiting=_waiting(bank, now))), None)
+    return next(iter(rollup_policy.ripe(frontier, now, bank.tz, waiting=_waiting(bank, now))), None)
 
 
 def _waiting(bank: Bank, now: datetime) -> datetime | None:
@@ -86,14 +87,14 @@ def _waiting(bank: Bank, now: datetime) -> datetime | None:
 
 def _is_pressed(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
     """Whether anything need be rolled up. At the monthly cap nothing is: it waits for a model, as while one is down."""
-    return ladder.pressed(frontier, bank.max_tokens, conf.current().pressure) and not spending.stops(bank, now)
+    return rollup_policy.pressed(frontier, bank.max_tokens, conf.current().pressure) and not budget_cap.stops(bank, now)
 
 
 def _next_look(bank: Bank, now: datetime) -> Case | None:
     """When time alone may make something ripe; None while the bank fits its budget. As it is if something new came."""
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
     pressed = _is_pressed(bank, frontier := _frontier(bank), now)
-    look = ladder.next_ripe(frontier, now, bank.tz) if pressed else None
+    look = rollup_policy.next_ripe(frontier, now, bank.tz) if pressed else None
     if pressed and _waiting(bank, now):  # a period may have been left for it
         look = min(look or now + LEFT, now + LEFT)
     field = Bank._meta.get_field("compress_at")
@@ -120,7 +121,7 @@ class Derived:
 def _digest(bank: Bank, step: Step, now: datetime) -> None:
     sources = _sources(bank, step)
     said = sum(fact.tokens for fact in sources.facts)
-    target = ladder.digest_tokens(step.granularity, bank.max_tokens, said)
+    target = rollup_policy.digest_tokens(step.granularity, bank.max_tokens, said)
     if said <= target:
         derived = Derived(CARRIED, sources.facts)
     elif bank.entries.filter(pk=step.digest or 0).exclude(parent=None).exists():
@@ -129,7 +130,7 @@ def _digest(bank: Bank, step: Step, now: datetime) -> None:
         with session(bank, now) as opened:
             derived = _derive(opened, bank, step, sources.facts, target)
         if not opened:
-            derived = replace(derived, method=spending.method())
+            derived = replace(derived, method=budget_cap.method())
     _commit(bank, step, sources, derived)
 
 

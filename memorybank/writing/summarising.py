@@ -17,18 +17,20 @@ from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.periods import period_start
 from memorybank.core.turns import Turn
+from memorybank.erasure import cascade
 from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale, blurred
+from memorybank.indexing import document_writer, remask
 from memorybank.models import BY_HAND, Bank, Chat, Entry, Fact, Granularity, MaskedValue, OptOut, Output
 from memorybank.models.ledger import backoff
-from memorybank.reading.recall import indexing, remasking
 from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
-from memorybank.writing import notetaking, spending, unlearning
+from memorybank.writing import note_taking
 from memorybank.writing.batches import Batch, read
-from memorybank.writing.entries import write_facts
-from memorybank.writing.model_session import BackingOff, session
-from memorybank.writing.notetaking import TakenNotes
-from memorybank.writing.superseding import supersede
+from memorybank.writing.fact_replacement import supersede
+from memorybank.writing.fact_store import write_facts
+from memorybank.writing.model_calls import budget_cap
+from memorybank.writing.model_calls.session import BackingOff, session
+from memorybank.writing.note_taking import TakenNotes
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     finally:
         chat.release()  # of no effect where the commit or the failure has released it already
     if not indexed:
-        indexing.follow(chat_id)
+        document_writer.follow(chat_id)
     return leaf
 
 
@@ -78,7 +80,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
     for fact in batch.known:  # a model reads them, too
         fact.text = masker.again(fact.text)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
-        documents = pool.submit(indexing.prepare, chat, turns)
+        documents = pool.submit(document_writer.prepare, chat, turns)
         notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
     return _commit(chat, batch, notes, documents.result(), masker, now)
 
@@ -93,8 +95,8 @@ def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
         raise Stale("somebody else is at it")
     batch, masker = read(held), MaskedValue.objects.masker(held.bank)
     [turn] = transcript.read(batch.outputs, tz=held.bank.tz, masker=masker)
-    draft = notetaking.as_written(turn, kind)
-    documents = indexing.prepare(held, [turn])
+    draft = note_taking.as_written(turn, kind)
+    documents = document_writer.prepare(held, [turn])
     leaf, _ = _commit(held, batch, TakenNotes([draft], BY_HAND), documents, masker, now)
     assert leaf is not None
     return leaf.facts.get()
@@ -104,8 +106,8 @@ def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenN
     if not turns:
         return TakenNotes()
     with session(chat.bank, now) as opened:
-        notes = notetaking.take(opened, chat.bank, turns, batch.known)
-    return notes if opened else replace(notes, method=spending.method())
+        notes = note_taking.take(opened, chat.bank, turns, batch.known)
+    return notes if opened else replace(notes, method=budget_cap.method())
 
 
 def _commit(
@@ -121,10 +123,10 @@ def _commit(
         if fresh is None:
             raise Stale("the lease was lost, or the chat was made private")
         notes, documents = _masked_since(bank, notes, documents, masker)
-        remasking.learn(bank, masker)
+        remask.learn(bank, masker)
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
         _advance(fresh, bank, batch.through)
-        indexed = documents is not None and indexing.write(chat, bank, documents, batch.through)
+        indexed = documents is not None and document_writer.write(chat, bank, documents, batch.through)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
     chat.lease_token = ""  # given back by what was written
     return leaf, indexed
@@ -167,7 +169,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     if batch.mends and leaf.parent_id:
-        unlearning.mend_above(leaf, replaceable)
+        cascade.mend_above(leaf, replaceable)
     return leaf
 
 

@@ -3,7 +3,8 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from ..throttling import AdminLoginForm
+from projects.tenancy.login_throttle import AdminLoginForm
+
 from . import keys, projects, tenants, upstreams
 
 __all__ = ["keys", "projects", "tenants", "upstreams"]

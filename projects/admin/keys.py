@@ -10,10 +10,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from .. import access, keys
-from ..forms import APIKeyForm
+from projects.tenancy import api_keys, permissions
+from projects.tenancy.forms import APIKeyForm
+
 from ..models import APIKey, Project
-from ..scoping import TenantScoped
+from .scoping import TenantScoped
 
 
 @admin.register(APIKey)
@@ -43,7 +44,7 @@ class APIKeyAdmin(TenantScoped):
         return ["project", "name", "prefix", "opens", "created_at", "expires_at", "revoked_at", "last_used_at"]
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        own = Project.objects.filter(tenant__in=access.tenants_for(request.user)).select_related("tenant")
+        own = Project.objects.filter(tenant__in=permissions.tenants_for(request.user)).select_related("tenant")
         return super().formfield_for_foreignkey(db_field, request, **kwargs, queryset=own)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -58,7 +59,7 @@ class APIKeyAdmin(TenantScoped):
 
     def save_model(self, request: HttpRequest, obj: Any, form: APIKeyForm, change: bool) -> None:
         given = form.cleaned_data
-        made, obj.shown = keys.issue(
+        made, obj.shown = api_keys.issue(
             given["project"],
             given["name"],
             given["scopes"],
@@ -78,6 +79,6 @@ class APIKeyAdmin(TenantScoped):
         """From now on."""
         actor, now = request.user.get_username(), timezone.now()
         chosen = queryset.select_related("project__tenant")
-        count = sum(keys.revoke(key, actor=actor, now=now) for key in chosen)
+        count = sum(api_keys.revoke(key, actor=actor, now=now) for key in chosen)
         text = ngettext("%d key opens nothing any more.", "%d keys open nothing any more.", count)
         self.message_user(request, text % count, messages.SUCCESS)

@@ -17,11 +17,11 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import llm, services
 from memorybank.models import Bank, Output, StoredBlock
+from projects.tenancy import audit
+from projects.tenancy.forms import BANK_SETTINGS, ProjectForm
 
-from .. import trail
-from ..forms import BANK_SETTINGS, ProjectForm
 from ..models import Project
-from ..scoping import TenantScoped, deletion
+from .scoping import TenantScoped, deletion
 
 
 @admin.register(Project)
@@ -113,7 +113,7 @@ class ProjectAdmin(TenantScoped):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Project]) -> None:
         """With the end of each one's audit trail on its tenant's, which stays."""
         with transaction.atomic():
-            trail.deleted(queryset.select_related("tenant"), request.user.get_username(), timezone.now())
+            audit.deleted(queryset.select_related("tenant"), request.user.get_username(), timezone.now())
             queryset.delete()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:

@@ -12,11 +12,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank.models import Bank
+from projects.tenancy import audit, permissions
+from projects.tenancy.forms import MembershipForm
 
-from .. import access, trail
-from ..forms import MembershipForm
 from ..models import Membership, Role, Tenant, TenantEvent
-from ..scoping import LookedAt, TenantScoped, deletion
+from .scoping import LookedAt, TenantScoped, deletion
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
@@ -80,9 +80,9 @@ class TenantAdmin(TenantScoped):
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        action = trail.Action.CHANGE if change else trail.Action.CREATE
+        action = audit.Action.CHANGE if change else audit.Action.CREATE
         told = {name: [form.initial.get(name), form.cleaned_data[name]] for name in form.changed_data}
-        trail.log(obj, request.user.get_username(), action, timezone.now(), **told)
+        audit.log(obj, request.user.get_username(), action, timezone.now(), **told)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Tenant]) -> None:
         for tenant in queryset:
@@ -128,7 +128,7 @@ class MembershipAdmin(TenantScoped):
         """What goes with a member; the last owner stays."""
         deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
         with transaction.atomic():
-            left = access.last_owners(request.user, objs)
+            left = permissions.last_owners(request.user, objs)
         return (
             deleted,
             counts,
@@ -138,11 +138,11 @@ class MembershipAdmin(TenantScoped):
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        action, told = trail.Action.ADD, {"role": obj.role}
+        action, told = audit.Action.ADD, {"role": obj.role}
         if change:
-            action, told = trail.Action.ROLE, {"before": form.initial["role"], "after": obj.role}
+            action, told = audit.Action.ROLE, {"before": form.initial["role"], "after": obj.role}
         person = obj.user.get_username()
-        trail.log(obj.tenant, request.user.get_username(), action, timezone.now(), person=person, **told)
+        audit.log(obj.tenant, request.user.get_username(), action, timezone.now(), person=person, **told)
 
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
         self.delete_queryset(request, Membership.objects.filter(pk=obj.pk))
@@ -150,17 +150,17 @@ class MembershipAdmin(TenantScoped):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
         """Once more, held: two owners may remove each other at the same moment."""
         with transaction.atomic():
-            if access.last_owners(request.user, queryset):
+            if permissions.last_owners(request.user, queryset):
                 raise PermissionDenied
             members = queryset.select_related("tenant", "user")
-            trail.removed(members, request.user.get_username(), timezone.now())
+            audit.removed(members, request.user.get_username(), timezone.now())
             queryset.delete()
 
     def _outranked(self, request: HttpRequest, membership: Membership | None) -> bool:
         """Nobody changes or removes a member of higher role than her own."""
         if membership is None or not isinstance(membership, Membership):
             return bool(request.user.is_staff)
-        return access.may(request.user, membership.tenant, Role(membership.role))  # type: ignore[arg-type]
+        return permissions.may(request.user, membership.tenant, Role(membership.role))  # type: ignore[arg-type]
 
 
 @admin.register(TenantEvent)

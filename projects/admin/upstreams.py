@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from ..models import Upstream
-from ..scoping import TenantScoped
+from .scoping import TenantScoped
 
 
 class UpstreamForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time

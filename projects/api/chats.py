@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Checkpoint
+from projects.chat import compact_command, compaction
 
-from .. import compact_command, compacting
-from .door import bank_of, key_of
-from .values import CHAT, NUMBER, Body, ChatIn, Cursor, Limit, NumberOut, Page, Words, address, chat_key, paged
+from .auth import bank_of, key_of
+from .schemas import CHAT, NUMBER, Body, ChatIn, Cursor, Limit, NumberOut, Page, Words, address, chat_key, paged
 
 router = Router(tags=["chats"])
 
@@ -109,7 +109,7 @@ def change(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut:
 def compact(request: HttpRequest, chat: ChatIn, body: Compacting) -> CheckpointOut:
     """Waits until it is done; 409 says why nothing came of it, and the chat is then as it was."""
     found = program_chat(bank_of(request), chat_key(chat))
-    return CheckpointOut.of(compacting.compact(key_of(request).project, found, body.focus, harder=body.harder))
+    return CheckpointOut.of(compaction.compact(key_of(request).project, found, body.focus, harder=body.harder))
 
 
 @router.get(

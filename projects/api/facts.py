@@ -14,8 +14,8 @@ from memorybank import services
 from memorybank.models import Bank, Entry, Fact, Granularity
 
 from ..models import Scope
-from .door import bank_of, key_of
-from .values import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, Words, paged, row_number
+from .auth import bank_of, key_of
+from .schemas import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, Words, paged, row_number
 
 router = Router(tags=["memory"])
 

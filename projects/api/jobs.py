@@ -15,10 +15,10 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Job
 
+from .auth import bank_of, key_of
 from .chats import program_chat
-from .door import bank_of, key_of
 from .problems import Problem
-from .values import NUMBER, Body, Key, NumberIn, NumberOut, address, row_number
+from .schemas import NUMBER, Body, Key, NumberIn, NumberOut, address, row_number
 
 router = Router(tags=["work"])
 

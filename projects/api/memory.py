@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 from memorybank import services
 from memorybank.services import Hit, PromptMemory, ShownLine, Text
 
-from .door import bank_of
-from .values import NUMBER, Body, NumberOut, Words
+from .auth import bank_of
+from .schemas import NUMBER, Body, NumberOut, Words
 
 router = Router(tags=["memory"])
 

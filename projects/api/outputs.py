@@ -12,11 +12,11 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Output
 
+from .auth import bank_of
 from .chats import program_chat
-from .door import bank_of
+from .idempotency import HEADER, MAX_NAME, Done, once
 from .problems import Problem, invalid
-from .repeating import HEADER, MAX_NAME, Done, once
-from .values import NUMBER, Body, ChatIn, Cursor, Key, Limit, NumberOut, Page, Words, chat_key, paged
+from .schemas import NUMBER, Body, ChatIn, Cursor, Key, Limit, NumberOut, Page, Words, chat_key, paged
 
 router = Router(tags=["outputs"])
 

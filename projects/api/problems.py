@@ -13,8 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from memorybank.exceptions import InvalidInput, NotCompacted, unexpected
-
-from ..keys import Refused
+from projects.tenancy.api_keys import Refused
 
 logger = logging.getLogger(__name__)
 

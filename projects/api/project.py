@@ -15,8 +15,8 @@ from memorybank.models import Bank
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 
 from ..models import Scope
-from .door import bank_of, key_of
-from .values import Body, Words
+from .auth import bank_of, key_of
+from .schemas import Body, Words
 
 router = Router(tags=["project"])
 

@@ -10,10 +10,10 @@ from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from . import chats, facts, forgetting, jobs, memory, outputs, problems, project
-from .bodies import JSONParser
-from .description import described
-from .door import key_in
+from . import chats, erasure, facts, jobs, memory, outputs, problems, project
+from .auth import key_in
+from .openapi import described
+from .parsers import JSONParser
 
 api = NinjaAPI(
     title="Memory Bank",
@@ -25,7 +25,7 @@ api = NinjaAPI(
     parser=JSONParser(),
 )
 problems.install(api)
-for part in (outputs, chats, facts, memory, jobs, forgetting, project):
+for part in (outputs, chats, facts, memory, jobs, erasure, project):
     api.add_router("", part.router)
 
 
@@ -49,9 +49,8 @@ def _guarded(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespons
 def _addresses() -> list[URLPattern]:
     """One for all methods of an address, where ninja has one for each."""
     found: dict[str, URLPattern] = {}
-    for router in api._get_bound_routers():
-        for pattern in router.urls_paths(router.prefix):
-            assert pattern.name
+    for pattern in api.urls[0]:
+        if isinstance(pattern, URLPattern) and pattern.name != "api-root":  # ninja's own
             pattern.callback = _guarded(pattern.callback)
             found.setdefault(pattern.name, pattern)
     return list(found.values())

@@ -9,10 +9,10 @@ from django.db.models import Q, QuerySet
 from memorybank.models import Bank, Chat, Output
 
 from ..models import GatewayStep
-from . import lineage
-from .lineage import How, Path, Step
-from .naming import Name
-from .spoken import Asked, Said
+from . import conversation_matching
+from .conversation_matching import How, Path, Step
+from .messages import Asked, Said
+from .request_identity import Name
 
 #: Chats that have the same turn, beyond which none of them is meant.
 MANY = 100
@@ -33,9 +33,9 @@ class Place:
 
 def place(bank: Bank, key_id: int, person: str, asked: Asked, name: Name | None) -> Place:
     """The place of the turn that is under way. Reads, and writes nothing."""
-    first = lineage.root(settings.SECRET_KEY, key_id, person)
-    path = lineage.path(first, asked.before)
-    turn = lineage.linked(path.end, [asked.question])[:40]
+    first = conversation_matching.root(settings.SECRET_KEY, key_id, person)
+    path = conversation_matching.path(first, asked.before)
+    turn = conversation_matching.linked(path.end, [asked.question])[:40]
     chat, recognised = _chat(bank, first, asked, turn, name)
     if recognised == How.NEW:
         return Place(chat, recognised, turn, first, path)
@@ -45,7 +45,7 @@ def place(bank: Bank, key_id: int, person: str, asked: Asked, name: Name | None)
     # What is asked anew was answered: that answer goes when the new one is there, and its key is not used again.
     key = f"{turn}.{uuid4().hex[:8]}" if answered else turn
     steps = _steps(GatewayStep.objects.filter(chat__bank=bank, chat__key=chat)) if chat and path.looked_for else []
-    behind = lineage.left_behind(path, steps, one_conversation=name is not None and name.one_conversation)
+    behind = conversation_matching.left_behind(path, steps, one_conversation=name is not None and name.one_conversation)
     return Place(chat, recognised, key, first, path, frozenset(behind | answered))
 
 
@@ -53,8 +53,8 @@ def _chat(bank: Bank, first: str, asked: Asked, turn: str, name: Name | None) ->
     """The chat's key and how it was recognised."""
     if name:
         return name.key(first), name.source
-    told = lineage.path(first, _up_to_ours(asked))
-    found, how = lineage.recognised(told, _steps(_alike(bank, told)))
+    told = conversation_matching.path(first, _up_to_ours(asked))
+    found, how = conversation_matching.recognised(told, _steps(_alike(bank, told)))
     if found is not None:
         return Chat.objects.values_list("key", flat=True).get(pk=found), how
     return _new(bank, turn)

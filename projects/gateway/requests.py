@@ -9,12 +9,12 @@ from typing import Any
 from django.utils import timezone
 
 from memorybank.models import LLMCall
+from projects.tenancy import api_keys, permissions
 
-from .. import access, keys
 from ..models import APIKey
 from .protocols import Protocol, Unacceptable
 from .refusals import Refusal
-from .turns import Given, given
+from .turn_recording import Given, given
 from .upstreams import Target, target_of
 
 #: Pictures come within a body; more than this is no prompt.
@@ -71,10 +71,10 @@ def _spelt(body: dict[str, Any]) -> bytes:
 
 def _opened(route: Route, headers: Mapping[str, str], now: datetime) -> APIKey:
     try:
-        if not (header := keys.presented(headers)):
-            raise keys.Unauthenticated
-        return keys.authenticated(header, access.SCOPES[route.name][route.method], now=now)
-    except keys.Refused as error:
+        if not (header := api_keys.presented(headers)):
+            raise api_keys.Unauthenticated
+        return api_keys.authenticated(header, permissions.SCOPES[route.name][route.method], now=now)
+    except api_keys.Refused as error:
         raise Refusal(error.status, str(error), getattr(error, "retry_after", 0)) from None
 
 

@@ -40,6 +40,6 @@ async def models(request: HttpRequest, model: str = "") -> HttpResponseBase:
 
 
 async def _answered(request: HttpRequest, route: Route) -> HttpResponseBase:
-    from .forwarding import answered  # the client takes half a second, which no page needs
+    from .proxy import answered  # the client takes half a second, which no page needs
 
     return await answered(request, route)

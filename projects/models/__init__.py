@@ -1,14 +1,14 @@
 """Tenants and what belongs to them: members, projects, conversations, API keys, upstreams."""
 
-from .answered import Answered
+from .audit import TenantEvent, TenantTrail
 from .conversation import Conversation, GivenWith
 from .draft import Draft
 from .gateway import GatewayStep, Upstream
+from .idempotency import Answered
 from .key import APIKey, Scope
 from .login import LoginFailures
 from .project import Project
 from .tenant import SLUG, Invitation, Membership, Role, Tenant
-from .trail import TenantEvent, TenantTrail
 
 __all__ = [
     "SLUG",

@@ -7,8 +7,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from memorybank.models import Chat, Output
+from projects.web.encryption import seal, unseal
 
-from ..sealing import seal, unseal
 from .project import Project
 
 
@@ -51,7 +51,7 @@ class Upstream(models.Model):
 
 
 class GatewayStep(models.Model):
-    """A turn's place in its conversation, as keyed hashes of what was said: see ``projects.gateway.lineage``.
+    """A turn's place in its conversation, as keyed hashes of what was said (see ``conversation_matching``).
 
     Nobody reads a word in them, and they go with their turn.
     """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memorybank.core.extraction.antecedents import leaning_joined
 from memorybank.core.extraction.kinds import is_question, kind_of
-from memorybank.core.extraction.prior import Prior, Said, weigh, worth
+from memorybank.core.extraction.salience import Prior, Said, weigh, worth
 from memorybank.core.turns import Draft, Turn, Utterance
 from memorybank.language import every, tokens
 from memorybank.language.dates import resolve

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from memorybank.core.extraction import Sentence, candidates
 from memorybank.core.extraction.kinds import kind_of
-from memorybank.core.extraction.prior import BIAS, DISCOUNTS, FEATURES, Prior, worth
+from memorybank.core.extraction.salience import BIAS, DISCOUNTS, FEATURES, Prior, worth
 from memorybank.core.reports import ExplainedLine, Measured
 from memorybank.core.turns import Turn, Utterance
 from memorybank.safety import quarantine

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Generic
 
-from memorybank.core.packing.choosing import Objective, fill
+from memorybank.core.packing.greedy import Objective, fill
 from memorybank.core.packing.items import Item, S
 from memorybank.core.packing.layout import Sheet, line_of, worded
 from memorybank.core.packing.values import Candidate, Line

@@ -17,7 +17,7 @@ from memorybank.core.packing.assembly import (
     Assembly,
     lines_of,
 )
-from memorybank.core.packing.choosing import ByGain, InOrder, Selection, fill
+from memorybank.core.packing.greedy import ByGain, InOrder, Selection, fill
 from memorybank.core.packing.items import Item
 from memorybank.core.packing.layout import line_of, ordered
 from memorybank.core.packing.pool import Pool

@@ -4,7 +4,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from memorybank.core.packing.choosing import Selection
+from memorybank.core.packing.greedy import Selection
 from memorybank.core.packing.items import Item
 from memorybank.core.packing.pool import Pool, worth
 from memorybank.core.packing.values import LABEL, Candidate

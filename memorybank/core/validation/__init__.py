@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from memorybank.core.validation.claims import claims
 from memorybank.core.validation.evidence import Evidence
-from memorybank.core.validation.parsing import KINDS, Line, parse, parse_row, rows, says_nothing
+from memorybank.core.validation.line_parser import KINDS, Line, parse, parse_row, rows, says_nothing
 from memorybank.language.terms import length
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memorybank.core.validation import dates
-from memorybank.core.validation.dates import Date
+from memorybank.core.validation import written_dates as dates
 from memorybank.core.validation.evidence import EMAIL, TIME, URL, Evidence, link, normal, times
 from memorybank.core.validation.numbers import CLAIMING_WORDS, NUMBER, readings, scaled
+from memorybank.core.validation.written_dates import Date
 from memorybank.language import either, every
 
 _LETTER = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ӿ"  # scripts that write identifiers; a number beside 日 or 개 is a number

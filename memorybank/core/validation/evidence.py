@@ -4,8 +4,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from memorybank.core.validation.dates import Date, mentions, short_mentions, without
 from memorybank.core.validation.numbers import values
+from memorybank.core.validation.written_dates import Date, mentions, short_mentions, without
 
 URL = re.compile(r"(?:https?|ftp)://[^\s<>\"'()\[\]{}‹›，。、；]+|(?<![\w.@])www\.[^\s<>\"'()\[\]{}‹›，。、；]+")
 EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")

@@ -8,9 +8,9 @@ The arithmetic is python-dateutil's.
 from datetime import date
 
 from memorybank.language.dates import english, tables
+from memorybank.language.dates.date_spans import spell
 from memorybank.language.dates.heading import shortened
 from memorybank.language.dates.phrases import Phrases
-from memorybank.language.dates.spans import spell
 
 __all__ = ["resolve", "shortened", "spell"]
 

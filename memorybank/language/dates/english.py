@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import date
 
 from memorybank.language import either, filled, meaning, pack
+from memorybank.language.dates.date_spans import MONTHS, Span, Unit, on_weekday, shifted, spell
 from memorybank.language.dates.phrases import Phrases, Writing
-from memorybank.language.dates.spans import MONTHS, Span, Unit, on_weekday, shifted, spell
 
 WORDS = pack("en").dates
 WEEKDAYS = tuple(names.split()[0].capitalize() for names in WORDS.weekdays)

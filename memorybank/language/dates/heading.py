@@ -3,7 +3,7 @@
 import re
 
 from memorybank.language import either
-from memorybank.language.dates.spans import MONTHS
+from memorybank.language.dates.date_spans import MONTHS
 
 #: A month so many months from the heading's is in its year, even if no year is named.
 NEAREST = 5

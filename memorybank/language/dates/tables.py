@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import cast
 
 from memorybank.language import Words, either, is_cjk, meaning, packs, spelt
+from memorybank.language.dates.date_spans import Span, Unit, on_weekday, shifted
 from memorybank.language.dates.phrases import Phrases, Writing
-from memorybank.language.dates.spans import Span, Unit, on_weekday, shifted
 from memorybank.language.sections import Dates
 
 PACKS = [pack for pack in packs() if not pack.dates.grammar]

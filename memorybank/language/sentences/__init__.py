@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from memorybank.language import is_cjk, plain
 from memorybank.language.sentences.cleaning import tidy
-from memorybank.language.sentences.markdown import prose
+from memorybank.language.sentences.prose_lines import prose
 from memorybank.language.sentences.splitting import bounded, clauses, cut_at, ended, has_content, sentence_ends
 
 __all__ = ["ended", "has_content", "joined", "names_in", "readable", "sentences", "tidy"]

@@ -4,8 +4,8 @@ import re
 
 from memorybank.language import either, every, spelt
 from memorybank.language.characters import EMOJI
-from memorybank.language.sentences.denying import SENTENCE, around, denies, unless_denied, unless_denied_beside
-from memorybank.language.sentences.speech import fluent
+from memorybank.language.sentences.disfluency import fluent
+from memorybank.language.sentences.negation import SENTENCE, around, denies, unless_denied, unless_denied_beside
 from memorybank.language.terms import FUNCTION
 
 OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=True))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memorybank.language import Pack, either, every, is_cjk, packs, whole
-from memorybank.language.sentences.denying import denies
+from memorybank.language.sentences.negation import denies
 from memorybank.language.terms import length, telling, terms
 
 # A clause of its own has this many content words; a fact has at most so many words.

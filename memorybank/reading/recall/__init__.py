@@ -2,21 +2,17 @@
 
 Turns are searched (measured: better than searching what was extracted from them), over the database's own
 full-text index. Facts are found through the turns they cite, so hiding, editing or erasing one needs no index.
-Writing the index is the business of :mod:`memorybank.reading.recall.indexing`, whose rules no question needs.
+Writing the index is the business of :mod:`memorybank.indexing.document_writer`, whose rules no question needs.
 """
 
-from memorybank.reading.recall.embedding import embed_due
-from memorybank.reading.recall.embedding import is_due as embedding_is_due
 from memorybank.reading.recall.hits import Hit, about, recall
+from memorybank.reading.recall.notes import answering, visible
 from memorybank.reading.recall.searching import mentioning
-from memorybank.reading.recall.tail import answering, visible
 
 __all__ = [
     "Hit",
     "about",
     "answering",
-    "embed_due",
-    "embedding_is_due",
     "mentioning",
     "recall",
     "visible",

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memorybank.core.extraction.prior import Prior
+from memorybank.core.extraction.salience import Prior
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
 from memorybank.language.masks import NO_MASK
 from memorybank.language.sentences import names_in, sentences, tidy
 from memorybank.language.terms import length
-from memorybank.reading.recall.words import MOST_WORDS, date_words, searched, spoken_by
+from memorybank.reading.recall.index_terms import MOST_WORDS, date_words, searched, spoken_by
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 

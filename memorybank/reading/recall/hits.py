@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument, Standing
-from memorybank.reading.recall.correcting import visible_lines
-from memorybank.reading.recall.embedding import shown
+from memorybank.reading.recall.index_terms import searched
 from memorybank.reading.recall.searching import Found, parsed, search
-from memorybank.reading.recall.words import searched
+from memorybank.reading.recall.visibility import shown, visible_lines
 
 #: A fact is worth this share of its turn, and the rest as far as it has the turn's words of the question.
 FACT_SHARE = 0.5

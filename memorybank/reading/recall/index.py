@@ -6,7 +6,7 @@ from types import ModuleType
 from django.db import connection
 
 from memorybank.reading.recall import postgres, sqlite
-from memorybank.reading.recall.words import of_chat
+from memorybank.reading.recall.index_terms import of_chat
 
 VENDORS: dict[str, ModuleType] = {"sqlite": sqlite, "postgresql": postgres}
 

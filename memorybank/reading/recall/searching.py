@@ -8,8 +8,7 @@ from itertools import chain, islice
 from memorybank.language import dates
 from memorybank.models import Bank, Chat, SearchDocument
 from memorybank.reading.recall import index, ranking, vectors
-from memorybank.reading.recall.ranking import IndexedTurn
-from memorybank.reading.recall.words import (
+from memorybank.reading.recall.index_terms import (
     NAME,
     SPEAKER,
     PartialDate,
@@ -20,7 +19,8 @@ from memorybank.reading.recall.words import (
     partial_dates,
     searched,
 )
-from memorybank.reading.recall.words import names as names_in
+from memorybank.reading.recall.index_terms import names as names_in
+from memorybank.reading.recall.ranking import IndexedTurn
 
 #: Turns looked at closely, at least. The rest shares too little with the question.
 CLOSELY = 40

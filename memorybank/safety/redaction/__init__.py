@@ -8,19 +8,35 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memorybank.language import plain
-from memorybank.safety.redaction import codes, commands, contacts, labelled, numbers, passwords, phrases, vendors
-from memorybank.safety.redaction.known import Known, digest, is_distinctive
+from memorybank.safety.redaction import (
+    codes,
+    command_lines,
+    contacts,
+    identity_numbers,
+    labelled,
+    passphrases,
+    passwords,
+    vendors,
+)
+from memorybank.safety.redaction.known_values import Known, digest, is_distinctive
 from memorybank.safety.redaction.spans import MASKED, Span, View, masked
 
 __all__ = ["PERSONAL", "Known", "Masker", "Redacted", "digest", "is_distinctive", "redact"]
 
 PASSES = 5  # a mask may lay bare what its neighbour hid; measured: two passes settle everything
 #: Kinds that a bank may choose to keep; every other is a secret.
-PERSONAL = frozenset({*contacts.KINDS, *numbers.KINDS})
+PERSONAL = frozenset({*contacts.KINDS, *identity_numbers.KINDS})
 
 Rule = Callable[[str], Iterator[Span]]
-SECRETS: tuple[Rule, ...] = (commands.found, vendors.found, codes.found, phrases.found, passwords.found, labelled.found)
-PEOPLE: tuple[Rule, ...] = (contacts.found, numbers.found)
+SECRETS: tuple[Rule, ...] = (
+    command_lines.found,
+    vendors.found,
+    codes.found,
+    passphrases.found,
+    passwords.found,
+    labelled.found,
+)
+PEOPLE: tuple[Rule, ...] = (contacts.found, identity_numbers.found)
 
 
 @dataclass(frozen=True, slots=True)

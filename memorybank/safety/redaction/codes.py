@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memorybank.language import either, every
-from memorybank.safety.redaction.links import IS, SAID, any_of
+from memorybank.safety.redaction.connectors import IS, SAID, any_of
 from memorybank.safety.redaction.spans import Span, before_numbers
 
 #: So far apart, within one sentence, may stand what a code opens, the word for it and the code.

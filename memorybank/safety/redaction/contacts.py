@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, ip_address
 
 from memorybank.language import either, masking
 from memorybank.language.terms import FUNCTION
-from memorybank.safety.redaction.links import any_of
+from memorybank.safety.redaction.connectors import any_of
 from memorybank.safety.redaction.spans import Span, before_numbers
 
 #: What it calls what it finds.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from memorybank.language import either, masking, spelt
 from memorybank.language.terms import FUNCTION
-from memorybank.safety.redaction.links import IS, QUOTES, any_of
+from memorybank.safety.redaction.connectors import IS, QUOTES, any_of
 from memorybank.safety.redaction.shapes import is_hollow, is_measure, shape
 from memorybank.safety.redaction.spans import Span
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from memorybank.language import either, every, masking, spelt
 from memorybank.language.terms import FUNCTION
-from memorybank.safety.redaction.links import IS, QUOTES, SAID, any_of
+from memorybank.safety.redaction.connectors import IS, QUOTES, SAID, any_of
 from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
 from memorybank.safety.redaction.spans import Span
 

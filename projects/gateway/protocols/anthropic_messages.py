@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..spoken import Said, assistant, beside, call, person, texts, tool
+from projects.gateway.messages import Said, assistant, beside, call, person, texts, tool
+
 from .protocol import Body, Protocol, Reader, number, replaced
 
 #: An id longer than this was made by a program.

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..spoken import Said, assistant, beside, call, person, texts, tool
+from projects.gateway.messages import Said, assistant, beside, call, person, texts, tool
+
 from .protocol import Body, Protocol, Reader, number, replaced
 
 _SYSTEM = ("system", "developer")

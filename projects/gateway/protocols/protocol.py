@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..spoken import Said
+from projects.gateway.messages import Said
 
 Body = dict[str, Any]
 

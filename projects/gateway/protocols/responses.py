@@ -2,7 +2,8 @@
 
 import json
 
-from ..spoken import Said, assistant, beside, call, person, texts, tool
+from projects.gateway.messages import Said, assistant, beside, call, person, texts, tool
+
 from .protocol import Body, Protocol, Reader, Unacceptable, number, replaced
 
 _WORDS = ("input_text", "output_text", "text", "refusal")

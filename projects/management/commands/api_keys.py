@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from ... import keys
+from projects.tenancy import api_keys
+
 from ...models import APIKey, Project
 from ..base import ACTOR, USAGE, MemoryCommand, add_project_argument, find_project
 
@@ -21,7 +22,7 @@ class Command(MemoryCommand):
     def handle(self, *, project: str, revoke: str | None, json: bool, **options: Any) -> None:
         found = find_project(project)
         if revoke is not None:
-            keys.revoke(_named(found, revoke), actor=ACTOR, now=timezone.now())
+            api_keys.revoke(_named(found, revoke), actor=ACTOR, now=timezone.now())
         shown = [_as_json(each) for each in found.api_keys.order_by("pk")]
         if json:
             self.print_json({"keys": shown})

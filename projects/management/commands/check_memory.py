@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from memorybank import services
+from projects.tenancy import audit
 
-from ... import trail
 from ...models import Project, Tenant
 from ..base import FAILED, MemoryCommand, counted, find_project
 
@@ -31,7 +31,7 @@ class Command(MemoryCommand):
         tenants = [chosen[0].tenant] if project else list(Tenant.objects.all())
         violations = [*_of_projects(chosen), *_of_tenants(tenants)]
         if json:
-            self.print_json({"ok": not violations, "violations": violations, "trails": trail.ends(chosen, tenants)})
+            self.print_json({"ok": not violations, "violations": violations, "trails": audit.ends(chosen, tenants)})
         else:
             for row in violations:
                 self.stdout.write(f"{row['invariant']} {row['project']}, {row['where']}: {row['what']}")
@@ -50,5 +50,5 @@ def _of_projects(projects: Iterable[Project]) -> Iterator[dict[str, str]]:
 
 def _of_tenants(tenants: Iterable[Tenant]) -> Iterator[dict[str, str]]:
     for tenant in tenants:
-        for where, what in trail.flaws(tenant):
+        for where, what in audit.flaws(tenant):
             yield {"project": f"{tenant.slug}/", "invariant": "trail", "where": where, "what": what}

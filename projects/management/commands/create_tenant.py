@@ -8,7 +8,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
-from ... import trail
+from projects.tenancy import audit
+
 from ...models import Membership, Role, Tenant
 from ..base import ACTOR, USAGE, MemoryCommand
 
@@ -34,5 +35,5 @@ class Command(MemoryCommand):
         with transaction.atomic():
             tenant.save()
             Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)
-            trail.log(tenant, ACTOR, trail.Action.CREATE, timezone.now(), slug=slug, owner=owner)
+            audit.log(tenant, ACTOR, audit.Action.CREATE, timezone.now(), slug=slug, owner=owner)
         self.stdout.write(f"{owner} owns {tenant}. Its people: /t/{slug}/people/")

@@ -11,9 +11,10 @@ from tqdm import tqdm
 
 from memorybank import services
 from memorybank.models import Bank
-from projects import demo, supervising
-from projects.lines import ImportLine
-from projects.replaying import replay
+from projects.importing import demo
+from projects.importing.jsonl import ImportLine
+from projects.importing.replay import replay
+from projects.web import supervisor
 
 from ..base import USAGE, MemoryCommand
 
@@ -48,7 +49,7 @@ class Command(MemoryCommand):
         self._show(lines)
         self._say_how_to_log_in(address)
         if not no_serve:
-            sys.exit(supervising.serve(address))
+            sys.exit(supervisor.serve(address))
 
     def _replay(self, lines: list[ImportLine]) -> None:
         self.stdout.write(f"Replaying {len(lines)} turns of four months as time passing …")

@@ -9,8 +9,8 @@ from django.utils.timezone import now
 from tqdm import tqdm
 
 from memorybank import services
-from projects.importing import BATCH, Projects, batches, take
-from projects.lines import BadLineError, Reader
+from projects.importing.jsonl import BadLineError, Reader
+from projects.importing.service import BATCH, Projects, batches, take
 
 from ..base import ACTOR, FAILED, TRANSCRIPT, MemoryCommand, counted, opened, readable
 

@@ -10,8 +10,8 @@ from tqdm import tqdm
 from memorybank import services
 from memorybank.models import Bank, Chat
 from memorybank.models.bank import MAX_TOKENS, MIN_TOKENS
-from projects.lines import BadLineError, ImportLine, Reader
-from projects.replaying import replay
+from projects.importing.jsonl import BadLineError, ImportLine, Reader
+from projects.importing.replay import replay
 
 from ..base import ACTOR, FAILED, TRANSCRIPT, MemoryCommand, between, counted, duration, opened, readable
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from projects import supervising
+from projects.web import supervisor
 
 from ..base import USAGE, MemoryCommand
 
@@ -22,4 +22,4 @@ class Command(MemoryCommand):
         host, _, port = address.rpartition(":")
         if not (host and port.isdecimal() and int(port) < 2**16):
             raise CommandError(f"--address: “{address[:80]}” is not HOST:PORT.", returncode=USAGE)
-        sys.exit(supervising.serve(address))
+        sys.exit(supervisor.serve(address))

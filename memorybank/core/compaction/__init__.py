@@ -1,1 +1,0 @@
-"""A long chat made short: what is kept, what is read, what notes are taken. Plain values. Pure."""

@@ -1,0 +1,195 @@
+"""Which older sentence tells of a state that a newer one says is over: revoked, closed, arrived, moved. Pure.
+
+What is over must be said outright, and what is so "still" or "for now" must be the same thing: an end that is seen
+where there is none hides a truth, one that is missed only leaves both to be read with their dates.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memorybank.core.value_changes import CLAUSE, GENERIC, HEDGED, is_value, replacements, value_phrase
+from memorybank.language import every, pack, packs, spoken, whole
+from memorybank.language.sentences.negation import denies
+from memorybank.language.sentences.splitting import CONDITION
+from memorybank.language.terms import terms, words
+
+ONGOING = re.compile(whole(lambda pack: pack.states.ongoing), re.IGNORECASE)
+WAITING = re.compile(whole(lambda pack: pack.states.waiting), re.IGNORECASE)
+ENDED = re.compile(whole(lambda pack: pack.states.ended), re.IGNORECASE)
+ARRIVED = re.compile(whole(lambda pack: (*pack.states.ended, *pack.states.arrived)), re.IGNORECASE)
+UPCOMING = re.compile(whole(lambda pack: pack.states.upcoming), re.IGNORECASE)
+OWN = re.compile(whole(lambda pack: pack.states.own), re.IGNORECASE)
+MOVED = tuple(
+    re.compile(value_phrase(template, spaced=pack.spaced), re.IGNORECASE)
+    for pack in packs()
+    for template in pack.states.moved
+)
+MONTHS = frozenset(name for month in every(lambda pack: pack.dates.months) for name in month.casefold().split())
+DIGITS, COUNTED = re.compile(r"\d+"), re.compile(r"(?<!\d)(\d{1,9}+)\.? ([^\W\d_]{1,40}+)")
+KANA = re.compile("[\u3040-\u309f]")
+#: "l'accès", "dell'accesso": the word is what stands behind.
+ELIDED = re.compile(r"\b[^\W\d_]{1,4}['’](?=[^\W\d_]{3})")
+#: So much of what the older sentence is about the newer one must speak of, and of so many things at least.
+COVERED, LEAST, SURE = 0.75, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence with who says it; ``context`` is what else is said there, for one that names nothing itself."""
+
+    text: str
+    speaker: str = ""
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a clause is about: its content words, those written as names are, and its speaker, who speaks of himself."""
+
+    terms: frozenset[str]
+    names: frozenset[str]
+    speaker: frozenset[str]
+
+
+def goes_on(text: str) -> bool:
+    """Whether the text says that something is so for the time being."""
+    return any(True for _ in _states(text))
+
+
+def is_bare(text: str) -> bool:
+    """Whether the text says so of nothing that it names: "The current answer is July 10." """
+    return any(not _topic(state, "").terms for state in _states(text))
+
+
+def ends(text: str) -> bool:
+    """Whether the text says that something is over, has come, or holds another value from now on."""
+    return any(True for _ in _ends(text, ARRIVED)) or any(True for _ in _moves(text))
+
+
+def tells_of_change(text: str) -> bool:
+    """Whether the text says that a state or a value is over."""
+    return bool(replacements(text)) or ends(text)
+
+
+def is_over(older: Statement, newer: Statement) -> bool:
+    """Whether ``newer`` says that a state is over which ``older`` says goes on."""
+    return any(_is_ended(state, newer, older) or _is_moved(state, newer, older) for state in _states(older.text))
+
+
+def _states(text: str) -> Iterator[re.Match[str]]:
+    """Where the text says that something is so for now."""
+    if not text.rstrip().endswith(("?", "？")) and not HEDGED.search(text):
+        yield from (match for sign in (WAITING, ONGOING) for match in sign.finditer(text))
+
+
+def _ends(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Where the text says outright that something is over."""
+    if _is_told(text):
+        yield from (match for match in by.finditer(text) if not _is_to_come(match))
+
+
+def _is_told(text: str) -> bool:
+    """Whether the text says that something is so, and does not suppose it. "Se" is no condition in Spanish."""
+    code = spoken(words(text))
+    among = pack(code).clauses.conditions if code else every(lambda pack: pack.clauses.conditions)
+    begun = (words(match[0])[-1:] for match in CONDITION.finditer(text))
+    return not HEDGED.search(text) and not any(word in among for each in begun for word in each)
+
+
+def _is_to_come(end: re.Match[str]) -> bool:
+    """Whether the clause says so of the future only, or denies it."""
+    rest = _without(_clause(end), end[0])
+    return UPCOMING.search(rest) is not None or denies(rest)
+
+
+def _is_ended(state: re.Match[str], newer: Statement, older: Statement) -> bool:
+    about, by = _topic(state, older.speaker), ARRIVED if state.re is WAITING else ENDED
+    return any(_is_same(about, _topic(end, newer.speaker)) for end in _ends(newer.text, by))
+
+
+def _is_same(about: Topic, told: Topic) -> bool:
+    """Whether what ended is what went on: one of them is all about the other, and about more than any word."""
+    shared = about.terms & told.terms
+    whole_of_it = len(shared) >= COVERED * len(about.terms) if len(about.terms) > SURE else about.terms <= told.terms
+    known = len(shared) >= SURE or bool(shared & (about.names | told.names))
+    return (whole_of_it or told.terms <= about.terms) and len(shared) >= LEAST and known and about.speaker <= shared
+
+
+def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
+    """Whether the newer one says that from now on another value holds: "it has moved to July 31"."""
+    if state.re is not ONGOING:
+        return False
+    own, clause = _topic(state, older.speaker), _clause(state)
+    about = own if own.terms else _said_in(older.context, frozenset())
+    return any(
+        _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), least=len(own.terms) / 2)
+        for move in _moves(newer.text)
+    )
+
+
+def _moves(text: str) -> Iterator[re.Match[str]]:
+    if _is_told(text):
+        found = (match for pattern in MOVED for match in pattern.finditer(text))
+        yield from (match for match in found if is_value(match["new"]) and not _is_to_come(match))
+
+
+def _shares(about: Topic, told: Topic, *, least: float) -> bool:
+    """Whether the two are about one thing, beside a value of one kind."""
+    shared = about.terms & told.terms
+    known = len(shared) >= LEAST or bool(shared & (about.names | told.names))
+    return len(shared) >= least and known and about.speaker <= shared
+
+
+def _differs(clause: str, value: str) -> bool:
+    """Whether the clause has another value of the same kind: another date, or another number of the same."""
+    return bool(_kind(value)) and _kind(value) <= _kind(clause) and not _digits(value) <= _digits(clause)
+
+
+def _kind(text: str) -> frozenset[str]:
+    """What is counted in the text: months and what stands behind a number."""
+    counted = {word for _, word in COUNTED.findall(text.casefold())}
+    return frozenset("month" if word in MONTHS else word for word in [*counted, *(MONTHS & set(words(text)))])
+
+
+def _digits(text: str) -> frozenset[str]:
+    return frozenset(DIGITS.findall(text)) | (MONTHS & set(words(text)))
+
+
+def _clause(match: re.Match[str]) -> str:
+    """The clause with the match, and those before it as long as it says nothing else."""
+    text, start = match.string, 0
+    parts: list[str] = []
+    for mark in [*CLAUSE.finditer(text), None]:
+        end = mark.start() if mark else len(text)
+        parts.append(text[start:end])
+        if match.start() < end or mark is None:
+            break
+        start = mark.end()
+    clause = parts.pop()
+    while parts and not _content(_without(clause, match[0])):
+        clause = f"{parts.pop()} {clause}"
+    return clause
+
+
+def _topic(sign: re.Match[str], speaker: str) -> Topic:
+    """What the clause of a sign is about, without the sign; who speaks of himself is in it."""
+    rest = _without(_clause(sign), sign[0])
+    return _said_in(rest, frozenset(terms(speaker)) if OWN.search(rest) else frozenset())
+
+
+def _said_in(text: str, own: frozenset[str]) -> Topic:
+    named = (word for word in ELIDED.sub("", text).split() if any(c.isupper() for c in word))
+    return Topic(_content(text) | own, own.union(*map(terms, named)), own)
+
+
+def _content(text: str) -> frozenset[str]:
+    """Content words that are no numbers; of Japanese what is not written in the letters of its grammar."""
+    return (
+        frozenset(term for term in terms(ELIDED.sub("", text)) if not term.isdigit() and not KANA.search(term))
+        - GENERIC
+    )
+
+
+def _without(clause: str, sign: str) -> str:
+    return clause.replace(sign, " ", 1)

@@ -1,0 +1,248 @@
+"""Which value a sentence says it replaces, and whether an older fact states that value. Pure.
+
+Only what is said outright counts ("from 3 May to 17 May", "Postgres instead of MySQL", "statt 30 Tage"): the
+newer fact then names what it replaced by itself, and an older one disappears only if it says the old value
+about the same thing.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from memorybank.core.turns import Draft, Turn
+from memorybank.language import either, every, packs, plain, whole
+from memorybank.language.characters import cjk_length
+from memorybank.language.sentences import sentences
+from memorybank.language.sentences.negation import ASIDE, around, denies
+from memorybank.language.terms import terms
+
+# A value is short: up to six words, no clause. It ends at punctuation or where the sentence goes on.
+_WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
+_STOP = either(every(lambda pack: pack.changes.stop))
+_END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
+_WAS = either(every(lambda pack: pack.changes.was))
+
+
+def _value(name: str, *, spaced: bool) -> str:
+    """A value as a group of that name."""
+    if spaced:
+        return rf"(?P<{name}>{_WORDS}(?: (?!(?:{_STOP})\b){_WORDS}){{0,5}}?)"
+    return rf"(?P<{name}>[^，。；、\s]{{1,20}}?)"
+
+
+def value_phrase(template: str, *, spaced: bool) -> str:
+    """A template of a pack, its values as groups. One that ends it reaches as far as a value can."""
+    pattern = template.replace("OLD", _value("old", spaced=spaced)).replace("NEW", _value("new", spaced=spaced))
+    if spaced:
+        return rf"\b{pattern}{_END}" if template.endswith(("OLD", "NEW")) else rf"\b{pattern}"
+    return pattern.removesuffix("?)") + ")" if template.endswith(("OLD", "NEW")) else pattern
+
+
+def _patterns() -> Iterator[str]:
+    for pack in packs():
+        phrase, verb = partial(value_phrase, spaced=pack.spaced), rf"\b(?P<verb>{either(pack.changes.verbs)})\b"
+        yield from (rf"{verb}[^.!?\n]{{0,80}}?{phrase(template)}" for template in pack.changes.after_verb)
+        yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{verb}" for template in pack.changes.before_verb)
+        yield from map(phrase, pack.changes.alone)
+    old, new = _value("old", spaced=True), _value("new", spaced=True)
+    yield rf"\((?:{_WAS})[:,]? {old}\s*[,);]"
+    # an arrow between two numbers or dates; between words it may mean anything
+    yield rf"(?:^|\s)(?=[^→>]{{0,60}}\d[^→>]{{0,40}}(?:→|->|=>)[^.;!?]{{0,40}}\d){old} ?(?:→|->|=>) ?{new}{_END}"
+
+
+_PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
+HEDGED = re.compile(rf"{whole(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
+GENERIC = frozenset(terms(" ".join(every(lambda pack: pack.changes.generic))))
+_BEFORE_VALUE = frozenset(
+    word
+    for words in every(lambda p: (*p.words.articles, *p.changes.generic, *p.dates.of, *p.dates.weekdays))
+    for word in words.split()
+)
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_MARKS = " '\"“”„«»*_`"
+_WORD = re.compile(r"\w")
+#: So many words before a value it is denied: "can't start on 20 April".
+NEAR = 4
+#: The comma of a date parts nothing: "July 1, 2026".
+CLAUSE = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A value that a sentence says is over; ``new`` is what holds instead, where it is named beside it."""
+
+    old: str
+    new: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A sentence of a turn, who says it, and what it replaces."""
+
+    turn_id: int
+    speaker: str
+    sentence: str
+    replacement: Replacement
+
+
+def replacements(text: str) -> list[Replacement]:
+    """The values that ``text`` says outright it replaces; none when it only asks or supposes."""
+    if HEDGED.search(text):
+        return []
+    return list(dict.fromkeys(_found(text)))
+
+
+def _found(text: str) -> Iterator[Replacement]:
+    for pattern in _PATTERNS:
+        for match in pattern.finditer(text):
+            said = match.groupdict(default="")
+            old, new = (said.get(name, "").strip(_MARKS) for name in ("old", "new"))
+            if is_value(old) and (not new or _has_value(new)) and not _stays(match):
+                yield Replacement(old, new)
+
+
+def _stays(match: re.Match[str]) -> bool:
+    """Whether the verb of change is denied: "he is away from 3 May to 9 May, and that can't move"."""
+    verb = "verb" in match.re.groupindex
+    return verb and denies(around(match.string, match.start("verb"), match.end("verb"), ASIDE))
+
+
+def is_value(text: str) -> bool:
+    """Specific enough to be looked for: it begins with a digit, a capital, or a script without capitals.
+
+    An article or a unit of time may stand before ("the week of 13 July"). What else begins otherwise is a clause.
+    """
+    if len(text) < 2:
+        return text.isdigit()
+    first = next((word for word in text.split() if word.casefold() not in _BEFORE_VALUE), "")
+    return _has_value(first)
+
+
+def _has_value(text: str) -> bool:
+    return any(c.isdigit() or c.isupper() for c in text) or any(c.isalpha() and not c.islower() for c in text)
+
+
+def is_one_of_a_kind(value: str) -> bool:
+    """Whether the value is a name with a digit, like "MySQL 8" or "B4-112", and no date."""
+    own = set(terms(value))
+    return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & GENERIC
+
+
+def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bool = False) -> bool:
+    """Whether ``older`` states the replaced value about something ``newer`` speaks of where it replaces it.
+
+    Where the value is one of a kind and the older sentence a decision for it (``decided``), that is enough.
+    """
+    if not _states(older, replacement.old) or _knows(older, replacement):
+        return False
+    if any(_states(r.old, replacement.old) or _states(replacement.old, r.old) for r in replacements(older)):
+        return False  # it, too, says that this value is over
+    if subjects(older, replacement.old) & subjects(newer, replacement.old):
+        return True
+    return decided and is_one_of_a_kind(replacement.old)
+
+
+def _knows(older: str, replacement: Replacement) -> bool:
+    """Whether the older sentence has the new value as well, or says that the old one does not hold."""
+    new = replacement.new
+    names = {term for term in set(terms(new)) - GENERIC - set(terms(replacement.old)) if term.isalpha()}
+    if names & set(terms(older)) or (new and _states(older, new)):
+        return True
+    before = (older[: found.start()].split()[-NEAR:] for found in _whole(replacement.old).finditer(older))
+    return all(denies(" ".join(words)) for words in before)
+
+
+def changes(turns: Sequence[Turn]) -> list[Change]:
+    """Everything that anybody says is replaced, in order."""
+    return [
+        Change(turn.id, utterance.speaker, sentence, replacement)
+        for turn in turns
+        for utterance in turn.utterances
+        for sentence in sentences(plain(utterance.text))
+        for replacement in replacements(sentence)
+    ]
+
+
+def mark_changes(drafts: Sequence[Draft], said: Sequence[Change]) -> list[Draft]:
+    """Drafts that name what they replace where anybody in their turn said so, and weigh more for it."""
+    marked = list(drafts)
+    for change in said:
+        _mark(marked, change)
+    return marked
+
+
+def _mark(drafts: list[Draft], change: Change) -> None:
+    """Append what was replaced to the draft of this turn that the sentence is about, if none says so itself."""
+    replacement = change.replacement
+    about = subjects(change.sentence, replacement.old)
+    own = [(number, draft) for number, draft in enumerate(drafts) if change.turn_id in draft.citations]
+    shared = {n: len(about & set(terms(draft.text))) if about else _alike(draft, change) for n, draft in own}
+    akin = [(shared[number], draft.weight, -number) for number, draft in own if shared[number]]
+    if not akin:
+        return
+    at = -max(akin)[2]
+    draft = drafts[at]
+    if set(terms(replacement.old)) <= set(terms(draft.text)):
+        # It says so itself, or speaks of the old value in some other way: then another may say so.
+        telling = [number for number, other in own if _ends(other.text, replacement)]
+        for number in [at] if at in telling else telling:
+            drafts[number] = _weighed(drafts[number])
+    elif not replacement.new or _states(draft.text, replacement.new):
+        drafts[at] = _weighed(replace(draft, text=f"{draft.text.rstrip('. ')} (before: {replacement.old})"))
+
+
+def _ends(text: str, replacement: Replacement) -> bool:
+    """Whether the text itself says that this value is over."""
+    return any(found.old.casefold() == replacement.old.casefold() for found in replacements(text))
+
+
+def _weighed(draft: Draft) -> Draft:
+    """The draft with the weight of what says that something changed."""
+    return replace(draft, weight=max(draft.weight, (1 + draft.weight) / 2))
+
+
+def _alike(draft: Draft, change: Change) -> bool:
+    """Whether a sentence that says no more than that a value is over may mean this draft: the same person's, of a
+    value that looks like it ("So the old 0.19 is gone." and "0.14 euro")."""
+    old = change.replacement.old
+    alone = bool(_NUMBER.search(old)) and set(_NUMBER.findall(change.sentence)) == set(_NUMBER.findall(old))
+    return alone and change.speaker == draft.speaker and bool(_shapes(old) & _shapes(draft.text))
+
+
+def _shapes(text: str) -> frozenset[str]:
+    """How the numbers of the text are written: "0.19" and "0.14" alike."""
+    return frozenset(re.sub(r"\d", "0", number) for number in _NUMBER.findall(text))
+
+
+def _states(text: str, value: str) -> bool:
+    """Whether the value stands in the text as whole words."""
+    return bool(_whole(value).search(text))
+
+
+def _whole(value: str) -> re.Pattern[str]:
+    before, after = (r"(?<!\w)" if _WORD.match(value[0]) else ""), (r"(?!\w)" if _WORD.match(value[-1]) else "")
+    if value[0].isdigit():
+        before += r"(?<!\d[.,])"
+    if value[-1].isdigit():
+        after += r"(?![.,]\d*[1-9])"  # 84 is 84.00, but 7 is not 7.5
+    if cjk_length(value):  # scripts without spaces have no word ends to look for
+        before = after = ""
+    return re.compile(before + re.escape(value) + after, re.IGNORECASE)
+
+
+def subjects(text: str, value: str) -> frozenset[str]:
+    """What the clause with ``value`` is about, or the nearest before it if that says nothing but the value."""
+    clauses = [clause for clause in CLAUSE.split(text) if clause.strip()]
+    about: frozenset[str] = frozenset()
+    for number, clause in enumerate(clauses):
+        if _states(clause, value):
+            near = (found for before in reversed(clauses[: number + 1]) if (found := _subjects(before, value)))
+            about |= next(near, frozenset())
+    return about
+
+
+def _subjects(clause: str, value: str) -> frozenset[str]:
+    """Content words without the value, numbers, months, and words of change."""
+    own = set(terms(clause)) - set(terms(value)) - GENERIC
+    return frozenset(term for term in own if not any(c.isdigit() for c in term))

@@ -1,0 +1,96 @@
+"""Vectors of turns, made by the worker after the turns are stored.
+
+Optional twice: without ``MEMORYBANK["EMBEDDINGS"]`` or without numpy nothing here does anything. A model's outage
+never reaches recording.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+
+from django.db import transaction
+
+from memorybank import conf
+from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.llm.embeddings import Embedded, OpenAICompatibleEmbedder
+from memorybank.models import Bank, Embedding, LLMEndpoint, SearchDocument
+from memorybank.models.search import SearchDocumentQuerySet
+from memorybank.reading.recall.vectors import MAX_EMBEDDED_CHARACTERS, ask, embedder, model_name
+from memorybank.reading.recall.visibility import shown
+
+logger = logging.getLogger(__name__)
+
+#: Turns embedded by one sweep, and by one call.
+SWEEP, BATCH = 512, 64
+
+
+def is_due(bank: Bank | None = None) -> bool:
+    """Whether turns wait for a vector of the current model. One indexed query; none without a model."""
+    model = embedder()
+    return model is not None and _waiting(model, bank).exists()
+
+
+def embed_due(*, now: datetime, bank: Bank | None = None) -> int:
+    """Embed waiting turns, at most SWEEP; how many. Raises what the model raises, having kept what it gave."""
+    model = embedder()
+    if model is None or not _waiting(model, bank).exists():
+        return 0
+    endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
+    if endpoint is None:
+        return 0
+    waiting = list(_waiting(model, bank)[:SWEEP])
+    done = 0
+    try:
+        for bank_id, documents in groupby(waiting, key=lambda document: document.bank_id):
+            rows = list(documents)
+            for start in range(0, len(rows), BATCH):
+                done += _embed(model, bank_id, rows[start : start + BATCH], now)
+    except LLMUnavailable as error:
+        endpoint.failed(str(error), now, error.retry_after)
+        raise
+    except LLMMisconfigured as error:
+        endpoint.failed(str(error), now, conf.current().backoff_max_seconds)
+        raise
+    endpoint.recovered(now)
+    return done
+
+
+def _waiting(model: OpenAICompatibleEmbedder, bank: Bank | None) -> SearchDocumentQuerySet:
+    waiting = SearchDocument.objects.unembedded(model_name(model))
+    return waiting.filter(bank=bank) if bank else waiting
+
+
+def _embed(model: OpenAICompatibleEmbedder, bank_id: int, documents: Sequence[SearchDocument], now: datetime) -> int:
+    """One call; if the model refuses it, one for each turn, and a turn refused alone goes without a vector."""
+    try:
+        vectors = ask(model, bank_id, [shown(document.lines)[:MAX_EMBEDDED_CHARACTERS] for document in documents], now)
+    except LLMRejected:
+        if len(documents) > 1:
+            return sum(_embed(model, bank_id, [document], now) for document in documents)
+        logger.warning("output %s: the embedding model refuses it", documents[0].pk)
+        return _store(model, documents, None)
+    return _store(model, documents, vectors)
+
+
+def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument], made: Embedded | None) -> int:
+    """Keep the vectors of turns that are still there and still say the same."""
+    name = model_name(model)
+    with transaction.atomic():
+        rows = SearchDocument.objects.select_for_update().filter(pk__in=[document.pk for document in documents])
+        current = dict(rows.values_list("pk", "words"))
+        fresh = [at for at, document in enumerate(documents) if current.get(document.pk) == document.words]
+        keep = [documents[at].pk for at in fresh]
+        Embedding.objects.filter(document__in=keep).delete()
+        if made:
+            Embedding.objects.bulk_create(
+                Embedding(
+                    document_id=documents[at].pk,
+                    bank_id=documents[at].bank_id,
+                    model=name,
+                    dims=made.dims,
+                    vector=made.vectors[at],
+                )
+                for at in fresh
+            )
+        return SearchDocument.objects.filter(pk__in=keep).update(embedded_with=name)

@@ -1,0 +1,77 @@
+"""The facts of an entry: written down, none twice and none that a person overruled, and those of children kept."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from django.db.models import Q
+
+from memorybank import conf
+from memorybank.core.turns import Draft
+from memorybank.language import tokens
+from memorybank.language.terms import terms
+from memorybank.models import Bank, Entry, Fact, Granularity
+from memorybank.reading.recall.visibility import says
+
+
+def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> list[Fact]:
+    """Add ``drafts`` to the facts ``kept``, its own or not, without repeating one, and count tokens; the new ones.
+
+    Nor is written again what a person hid or put right.
+    """
+    encoding = conf.current().encoding
+    said = {fact.text for fact in kept}
+    overruled = [fact for fact in kept if fact.entry_id == entry.pk and (fact.hidden or fact.edited_by)]
+    position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
+    new = []
+    for draft in drafts:
+        if draft.text not in said and not _is_overruled(draft, overruled):
+            said.add(draft.text)
+            position += 1
+            new.append(_fact(entry, position, draft, encoding))
+    Fact.objects.bulk_create(new)
+    entry.tokens = sum(fact.tokens for fact in [*kept, *new])
+    entry.save(update_fields=["tokens"])
+    return new
+
+
+def _is_overruled(draft: Draft, by: Sequence[Fact]) -> bool:
+    """Whether it says of the same turns what one of these facts said before a person decided about it."""
+    if not by:
+        return False
+    words = frozenset(terms(draft.text))
+    return any(
+        not set(draft.citations).isdisjoint(fact.citations) and says(words, frozenset(terms(fact.said_first)))
+        for fact in by
+    )
+
+
+def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
+    return Fact.of(
+        entry,
+        position=position,
+        kind=draft.kind,
+        text=draft.text,
+        speaker=draft.speaker[:200],
+        said_on=draft.said_on,
+        tokens=tokens.count(draft.text, encoding),
+        weight=draft.weight,
+        detail=draft.detail,
+        citations=list(draft.citations),
+        quarantine=draft.quarantine[:200],
+    )
+
+
+def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
+    """Leaf facts of the leaves among ``children``, and those the digests among them cite or keep, oldest first.
+
+    Of a leaf that a model wrote, extracted detail is left to rendering.
+    """
+    leaves = [child.pk for child in children if child.granularity == Granularity.CONVERSATION]
+    digests = [child.pk for child in children if child.granularity != Granularity.CONVERSATION]
+    cited = set(chain.from_iterable(Fact.objects.filter(entry__in=digests).values_list("citations", flat=True)))
+    cited.update(chain.from_iterable(child.kept for child in children))
+    leaf_facts = bank.facts.shareable()
+    ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
+    found = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
+    written = {fact.entry_id for fact in found if not fact.detail}
+    return [f for f in found if f.pk in cited or not f.detail or f.entry_id not in written]

@@ -1,0 +1,1 @@
+"""The Model Context Protocol at `/mcp`: memory as tools for other programs."""

@@ -1,0 +1,49 @@
+"""How templates name chats and turns, and what was put in the place of turns."""
+
+from django import template
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from memorybank.models import Chat, Checkpoint, ToldLine
+from memorybank.services import ShownLine
+from projects.chat import compaction, service
+from projects.memory import rows
+from projects.web.public_ids import TurnNumber
+
+register = template.Library()
+
+
+@register.filter
+def named(chat: Chat) -> str:
+    """What a chat is called, with or without a title."""
+    return chat.title or (_("Untitled chat") if chat.last_output_at else _("New chat"))
+
+
+@register.filter
+def when(line: ShownLine | ToldLine) -> str:
+    """The period of a line, in the reader's words."""
+    return rows.when(line)
+
+
+@register.filter
+def turn_number(pk: int) -> str:
+    """The opaque number of an output."""
+    return TurnNumber().to_url(pk)
+
+
+@register.filter
+def formatted(answer: str) -> SafeString:
+    """An answer as it is shown."""
+    return service.formatted(answer)
+
+
+@register.filter
+def standing_after(checkpoints: dict[int, Checkpoint], pk: int) -> Checkpoint | None:
+    """The checkpoint that stands for the turns up to an output."""
+    return checkpoints.get(pk)
+
+
+@register.filter
+def compacted(checkpoint: Checkpoint) -> str:
+    """The line that a checkpoint is."""
+    return compaction.label(checkpoint)

@@ -1,0 +1,217 @@
+"""The only door: who may see and do what. Everything it cannot open does not exist (404)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Concat
+from django.http import Http404
+from django.utils.translation import gettext as _
+
+from memorybank.models import Bank
+from projects.models import Conversation, Membership, Project, Role, Scope, Tenant
+
+#: Open to everybody, by the names of their addresses: signing in and out, links by mail, watching machines, languages.
+OPEN = frozenset(
+    {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
+    | {"api-description", "api-nowhere"}  # how the API describes itself; what is said of an address that it has not
+)
+#: Who may: of every other page, by the name of its address, the least role in its tenant. What is posted to is a page,
+#: too. Superusers manage people and memory everywhere, and open nobody's project or chat. The admin follows
+#: :func:`tenants_for` and :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.
+NEEDED = {
+    "people": Role.ADMIN,
+    "invite": Role.ADMIN,
+    "withdraw": Role.ADMIN,
+    "change-role": Role.ADMIN,
+    "remove-member": Role.ADMIN,
+    "open-project": Role.ADMIN,
+    "project": Role.VIEWER,
+    "chat": Role.MEMBER,  # one's own; nobody opens another's
+    "new-chat": Role.MEMBER,
+    "messages": Role.MEMBER,
+    "compaction": Role.MEMBER,
+    "answer-stream": Role.MEMBER,
+    "stop-answer": Role.MEMBER,
+    "retry-message": Role.MEMBER,
+    "edit-message": Role.MEMBER,
+    "regenerate-message": Role.MEMBER,
+    "retry": Role.MEMBER,
+    "remember": Role.MEMBER,
+    "edit-turn": Role.MEMBER,
+    "regenerate": Role.MEMBER,
+    "remember-now": Role.MEMBER,
+    "forget-turn": Role.MEMBER,
+    "used": Role.MEMBER,
+    "private": Role.MEMBER,
+    "rename-chat": Role.MEMBER,
+    "delete-chat": Role.MEMBER,
+    "memory": Role.VIEWER,
+    "memory-facts": Role.VIEWER,
+    "memory-timeline": Role.VIEWER,
+    "memory-past": Role.VIEWER,
+    "memory-activity": Role.VIEWER,
+    "memory-review": Role.ADMIN,  # what is held back was written to be read; not everybody should
+    "memory-why": Role.ADMIN,  # the turns that a line rests on, in people's own words
+    "memory-decide": Role.ADMIN,
+    "memory-edit": Role.ADMIN,
+    "memory-add": Role.ADMIN,
+    "memory-forget": Role.ADMIN,
+    "memory-receipt": Role.ADMIN,
+}
+#: What programs may: of every address of theirs, by its name and method, the scope that a key must have. A key opens
+#: its own project alone; nobody's session opens any of these.
+SCOPES = {
+    "api-outputs": {"POST": Scope.WRITE},
+    "api-batch": {"POST": Scope.WRITE},
+    "api-chats": {"GET": Scope.READ},
+    "api-chat": {"GET": Scope.READ, "PATCH": Scope.WRITE},
+    "api-chat-outputs": {"GET": Scope.READ},
+    "api-compaction": {"GET": Scope.READ, "POST": Scope.WRITE},
+    "api-entries": {"GET": Scope.READ},
+    "api-entry": {"GET": Scope.READ},
+    "api-facts": {"GET": Scope.READ, "POST": Scope.ADMIN},
+    "api-fact": {"GET": Scope.READ, "PATCH": Scope.ADMIN},
+    "api-block": {"GET": Scope.READ},
+    "api-memory": {"POST": Scope.READ},  # a question, in a body because addresses are logged
+    "api-recall": {"POST": Scope.READ},
+    "api-summarise": {"POST": Scope.WRITE},
+    "api-job": {"GET": Scope.READ},
+    "api-job-events": {"GET": Scope.READ},
+    "api-forget": {"POST": Scope.ADMIN},
+    "api-receipts": {"GET": Scope.ADMIN},
+    "api-receipt": {"GET": Scope.ADMIN},
+    "api-key": {"GET": Scope.READ},
+    "api-settings": {"GET": Scope.READ, "PATCH": Scope.ADMIN},
+    "api-usage": {"GET": Scope.READ},
+    "mcp": {"POST": Scope.READ},
+    "gateway-chat-completions": {"POST": Scope.WRITE},
+    "gateway-responses": {"POST": Scope.WRITE},
+    "gateway-messages": {"POST": Scope.WRITE},
+    "gateway-count-tokens": {"POST": Scope.WRITE},
+    "gateway-embeddings": {"POST": Scope.WRITE},
+    "gateway-models": {"GET": Scope.WRITE},
+    "gateway-model": {"GET": Scope.WRITE},
+}
+
+
+def page_for(user: User | AnonymousUser, name: str, tenant: str, project: str) -> tuple[Project, Role]:
+    """The project of a page and the reader's role there, for who may open it; refuses like :func:`project_for`.
+
+    The memory page is part of the admin as well: a superuser opens it in every tenant, as an owner does.
+    """
+    if isinstance(user, User) and user.is_superuser and name.startswith("memory"):
+        return _first(Project.objects.at(f"{tenant}/{project}")), Role.OWNER
+    found = _visible(user, f"{tenant}/{project}")
+    return found, require(user, found.tenant, NEEDED[name])
+
+
+def may_open(user: User, project: Project) -> bool:
+    """Whether the project is hers, and not only its memory page, which a superuser opens everywhere."""
+    return not user.is_superuser or Project.objects.filter(pk=project.pk).visible_to(user).exists()
+
+
+def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWER) -> Project:
+    """The project at ``tenant/project`` for a member of its tenant.
+
+    A stranger gets :class:`Http404`, whether it exists or not; a member whose role does not
+    cover ``needed`` gets :class:`PermissionDenied`. Being staff opens nothing here.
+    """
+    project = _visible(user, path)
+    require(user, project.tenant, needed)
+    return project
+
+
+def _visible(user: User | AnonymousUser, path: str) -> Project:
+    # 404 before 403: a stranger must not learn from the difference that there is such a project.
+    return _first(Project.objects.at(path).visible_to(user) if isinstance(user, User) else Project.objects.none())
+
+
+def _first(found: QuerySet[Project]) -> Project:
+    project = found.select_related("tenant", "bank").first()
+    if project is None:
+        raise Http404
+    return project
+
+
+def require(user: User | AnonymousUser, tenant: Tenant, needed: Role) -> Role:
+    """The member's role in ``tenant``; refuse one that does not cover ``needed``."""
+    membership = Membership.objects.filter(user=user.pk, tenant=tenant).first()
+    if membership is None:
+        raise Http404
+    role = Role(membership.role)
+    if not role.covers(needed):
+        raise PermissionDenied(
+            _("This needs the role “%(role)s” in %(tenant)s.") % {"role": needed.label, "tenant": tenant}
+        )
+    return role
+
+
+def tenant_for(user: User, slug: str) -> Tenant:
+    """The tenant whose people ``user`` may manage: of her own as owner or admin, of any as superuser.
+
+    A stranger gets :class:`Http404`, a colleague :class:`PermissionDenied`.
+    """
+    tenant = Tenant.objects.filter(slug=slug).first()
+    if tenant is None:
+        raise Http404
+    if not user.is_superuser:
+        require(user, tenant, NEEDED["people"])
+    return tenant
+
+
+def roles_below(user: User, tenant: Tenant) -> list[Role]:
+    """The roles that ``user`` may give and take in ``tenant``: her own and those it covers."""
+    return [role for role in Role if may(user, tenant, role)]
+
+
+def conversation_for(
+    user: User | AnonymousUser, path: str, key: str, needed: Role = Role.MEMBER
+) -> tuple[Project, Conversation]:
+    """The chat ``key`` in ``tenant/project``, for who began it and nobody else.
+
+    Refuses like :func:`project_for`; the chat of another member does not exist (404).
+    """
+    project = project_for(user, path, needed)
+    assert isinstance(user, User)
+    conversation = Conversation.objects.of(user, project).filter(chat__key=key).first()
+    if conversation is None:
+        raise Http404
+    return project, conversation
+
+
+def may(user: User, tenant: Tenant, needed: Role) -> bool:
+    """Whether the role of ``user`` in ``tenant`` covers ``needed``; superusers may everything."""
+    membership = Membership.objects.filter(user=user, tenant=tenant).first()
+    return user.is_superuser or (membership is not None and Role(membership.role).covers(needed))
+
+
+def projects_for(user: User) -> QuerySet[Project]:
+    """The projects ``user`` may chat in."""
+    return Project.objects.visible_to(user).select_related("tenant", "bank")
+
+
+def tenants_for(user: Any) -> QuerySet[Tenant]:
+    """The tenants a staff member administers: her own ones as owner or admin; all for superusers."""
+    if user.is_superuser:
+        return Tenant.objects.all()
+    return Tenant.objects.filter(memberships__user=user, memberships__role__in=[Role.OWNER, Role.ADMIN])
+
+
+def banks_for(user: Any) -> QuerySet[Bank]:
+    """The banks whose memory a staff member may see in the admin, each with its ``label``."""
+    named = Bank.objects.annotate(label=Concat("project__tenant__slug", Value("/"), "project__slug"))
+    return named if user.is_superuser else named.filter(project__tenant__in=tenants_for(user))
+
+
+def last_owners(user: Any, leaving: Iterable[Membership]) -> list[Tenant]:
+    """The tenants that would be without an owner. Held until the transaction ends; superusers may leave them so."""
+    if user.is_superuser:
+        return []
+    ids = [membership.pk for membership in leaving]
+    owned = Tenant.objects.filter(memberships__in=ids, memberships__role=Role.OWNER).values("pk")
+    # Held, because two owners who leave at once would each find the other still there.
+    tenants = Tenant.objects.select_for_update().filter(pk__in=owned)
+    return [each for each in tenants if not each.memberships.filter(role=Role.OWNER).exclude(pk__in=ids).exists()]

@@ -1,0 +1,140 @@
+"""What of a long chat is kept, thinned, noted and proved: pure functions, whatever they are given."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybank.compaction import extracts
+from memorybank.compaction.checkpoint_notes import SECTIONS, Note, by_section, fitted, parse, proved
+from memorybank.compaction.planning import LEFT_OUT, STUB, Budget, cut, own_words, tail, thinned
+from memorybank.core.turns import Turn, Utterance
+from memorybank.language import tokens
+
+AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
+ENCODING = "o200k_base"
+
+texts = st.text(alphabet="ab cdé\n中.1", max_size=60)
+utterances = st.builds(
+    Utterance, st.sampled_from(["user", "assistant", "tool"]), st.sampled_from(["Ann", "call"]), texts
+)
+turns = st.lists(
+    st.builds(Turn, st.integers(1, 99), st.just(AT), st.lists(utterances, max_size=4).map(tuple)), max_size=8
+)
+notes = st.lists(st.builds(Note, st.sampled_from(SECTIONS), texts), max_size=12)
+
+
+def turn(*said: tuple[str, str], number: int = 1) -> Turn:
+    made = (Utterance(role, "result of log" if role == "tool" else "Ann", text) for role, text in said)  # type: ignore[arg-type]
+    return Turn(number, AT, tuple(made))
+
+
+def size(made: list[Turn]) -> int:
+    return sum(tokens.count(u.text) for each in made for u in each.utterances)
+
+
+class TestPlanning:
+    def test_the_parts_of_a_shortened_chat_leave_half_of_the_window(self) -> None:
+        for window in (500, 2_048, 32_000, 200_000):
+            for harder in (False, True):
+                budget = Budget.of(window, 12_000, harder=harder)
+                assert budget.kept + budget.words + budget.notes <= window / (4 if harder else 2)
+
+    @given(st.lists(st.integers(0, 9_000), max_size=20), st.booleans())
+    def test_the_newest_turns_are_kept_as_far_as_they_fit(self, sizes: list[int], harder: bool) -> None:
+        budget = Budget.of(32_000, 12_000, harder=harder)
+        kept = tail(sizes, budget)
+        assert kept <= min(len(sizes), budget.turns)
+        assert sum(sizes[len(sizes) - kept :]) <= budget.kept
+        one_more = sizes[len(sizes) - kept - 1 :]
+        assert kept in (len(sizes), budget.turns) or sum(one_more) > budget.kept
+
+    def test_tool_output_goes_from_the_middle_outwards_and_only_as_much_as_must(self) -> None:
+        made = [
+            turn(("user", "hi"), ("tool", "first " + "word " * 196 + "last"), number=number) for number in range(10)
+        ]
+        assert thinned(made, 3_000, ENCODING) == made
+
+        def gone(room: int) -> list[int]:
+            return [each.id for each in thinned(made, room, ENCODING) if LEFT_OUT in each.utterances[1].text]
+
+        assert gone(1_900) == [4]
+        assert gone(1_750) == [4, 5]
+        assert gone(1_300) == [2, 3, 4, 5, 6]
+        assert gone(10) == list(range(10))
+        left = thinned(made, 10, ENCODING)[0].utterances[1].text
+        assert left.startswith("first word") and left.endswith("word last") and tokens.count(left) <= STUB
+
+    @given(turns, st.integers(0, 200))
+    def test_thinning_touches_nothing_but_results_of_tools(self, made: list[Turn], room: int) -> None:
+        thin = thinned(made, room, ENCODING)
+        for before, after in zip(made, thin, strict=True):
+            for said, left in zip(before.utterances, after.utterances, strict=True):
+                result = said.role == "tool" and said.speaker != "call"
+                assert left == said or (result and left.text == cut(said.text, STUB, ENCODING))
+        assert size(made) > room or thin == made
+
+    @given(turns, st.integers(0, 120))
+    def test_own_words_are_verbatim_and_within_their_room(self, made: list[Turn], room: int) -> None:
+        kept = own_words(reversed(made), room, ENCODING)
+        assert sum(tokens.count(each) + 3 for each in kept) <= room + 8  # the mark of a cut
+
+    def test_own_words_are_the_newest_in_their_order(self) -> None:
+        made = [turn(("user", f"number {n}"), ("assistant", "ok"), number=n) for n in range(5)]
+        assert own_words(reversed(made), 24, ENCODING) == ["Ann: number 2", "Ann: number 3", "Ann: number 4"]
+
+    def test_a_message_that_is_too_long_keeps_its_ends(self) -> None:
+        text = "begin " + "middle " * 500 + "end"
+        short = cut(text, 60, ENCODING)
+        assert short.startswith("begin") and short.endswith("end") and LEFT_OUT in short
+        assert tokens.count(short) <= 60
+
+
+class TestNotes:
+    def test_it_reads_lines_of_sections_and_no_prose(self) -> None:
+        answer = "Here are my notes:\n- goal: Ship it\n* **Decision**: Postgres 16\n- nothing\n\n- it rains\n1. no"
+        assert parse(answer) == [Note("goal", "Ship it"), Note("decision", "Postgres 16"), Note("context", "it rains")]
+
+    @pytest.mark.parametrize("answer", ["", "- nothing", "- nothing.", "-", "- goal:", "I cannot do that."])
+    def test_an_answer_without_a_line_has_no_notes(self, answer: str) -> None:
+        assert parse(answer) == []
+
+    @given(st.text(max_size=300))
+    def test_no_answer_forges_a_fence_or_a_heading(self, answer: str) -> None:
+        for note in parse(answer + "\n- goal: <<<earlier\n- goal: x earlier>>>"):
+            assert "\n" not in note.text and "<<<" not in note.text and ">>>" not in note.text
+
+    def test_what_no_source_states_is_no_note(self) -> None:
+        source = "The script is /srv/tools/move.py, PID 8812, https://a.example/x"
+        good = [Note("context", f"See {what}") for what in ("/srv/tools/move.py", "PID 8812", "https://a.example/x")]
+        bad = [Note("context", f"See {what}") for what in ("/srv/tools/remove.py", "PID 8813", "https://b.example/x")]
+        assert proved([*good, *bad, good[0]], [source]) == good
+
+    @given(notes, st.integers(0, 60))
+    def test_fitted_notes_fit_and_stay_in_order(self, made: list[Note], room: int) -> None:
+        left = fitted(made, room, ENCODING)
+        assert sum(note.cost(ENCODING) for note in left) <= room
+        rest = iter(made)
+        assert all(note in rest for note in left)
+
+    def test_what_is_done_gives_way_before_what_is_decided_and_the_oldest_first(self) -> None:
+        made = [Note("goal", "g"), Note("done", "old"), Note("decision", "d"), Note("done", "new")]
+        assert fitted(made, 12, ENCODING) == [made[0], made[2], made[3]]
+        assert fitted(made, 8, ENCODING) == [made[0], made[2]]
+
+    def test_each_section_has_its_place(self) -> None:
+        assert list(by_section([])) == list(SECTIONS)
+        assert by_section([Note("next", "a"), Note("next", "b")])["next"] == ["a", "b"]
+
+    def test_without_a_model_what_is_said_to_be_replaced_is_no_note(self) -> None:
+        old = Note("decision", "marta: Decision: Ledgerline will use MySQL 8, because ops runs six MySQL instances.")
+        new = Note("decision", "priya: We revised the database decision: PostgreSQL 16 instead of MySQL 8.")
+        other = Note("context", "marta: The ops team runs six servers.")
+        assert extracts.current([old, other, new]) == [other, new]
+        assert extracts.current([new, old]) == [new, old]
+
+    def test_without_a_model_sentences_are_noted_by_their_signs(self) -> None:
+        said = turn(("user", "Move billing to Postgres\nWe decided to use Postgres 16 for the billing service."))
+        assert extracts.goal([said]) == [Note("goal", "Move billing to Postgres")]
+        assert [note.section for note in extracts.notes([said], 500, ENCODING)] == ["context", "decision"]

@@ -1,0 +1,114 @@
+"""What a sentence says it replaces, and which older facts that concerns: outright statements, in any language."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memorybank.core.turns import Draft, Turn, Utterance
+from memorybank.core.value_changes import Replacement, changes, is_replaced, mark_changes, replacements
+
+NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "old"),
+    [
+        ("We moved the launch from 3 May to 17 May because of the audit.", "3 May"),
+        ("PostgreSQL 16 instead of MySQL 8, says the board.", "MySQL 8"),
+        ("Updated: invoices 10 years (replacing 7), reminders unchanged.", "7"),
+        ("The new booth is B6-031, not B4-112.", "B4-112"),
+        ("Two postponements, 12 May → 26 May, announced early.", "12 May"),
+        ("Der Termin wird vom Team von 3. Mai auf 17. Mai verschoben.", "3. Mai"),
+        ("Dokumente bleiben 14 statt 30 Tage auf dem Gerät.", "30 Tage auf dem Gerät"),
+        ("On prend PostgreSQL au lieu de MySQL.", "MySQL"),
+        ("Usaremos PostgreSQL en lugar de MySQL.", "MySQL"),
+        ("Vamos usar PostgreSQL em vez de MySQL.", "MySQL"),
+        ("发布日期从5月3日改到5月17日。", "5月3日"),
+        ("公開日は5月3日から5月17日に変更しました。", "公開日は5月3日"),
+    ],
+)
+def test_it_finds_the_value_that_is_over(said: str, old: str) -> None:
+    assert Replacement(old) in replacements(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Should we use PostgreSQL instead of MySQL?",
+        "We could move the launch from 3 May to 17 May.",
+        "Add X → goodwill to the mapping.",
+        "Ribs with 2.0 mm walls instead of 3.5 mm solid ones often save 80 to 100 g.",
+        "I would rather walk than take the bus instead of it.",
+        "Kenji is away from 27 July to 14 August, and that can't move.",
+        "There's a conversion system to go from XML to something else.",
+        "A huge clue that they try to enter the place rather than to Tango or Vista.",
+    ],
+)
+def test_it_takes_no_question_or_guess_for_a_change(said: str) -> None:
+    assert replacements(said) == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "old", "decided", "expected"),
+    [
+        ("The launch is on 3 May.", "The launch moves from 3 May to 17 May.", "3 May", False, True),
+        ("Lena has her birthday on 3 May.", "The launch moves from 3 May to 17 May.", "3 May", False, False),
+        ("The launch is on 13 May.", "The launch moves from 3 May to 17 May.", "3 May", False, False),
+        ("Rendering invoices takes 7.5 hours.", "Invoices 10 years (replacing 7).", "7", False, False),
+        ("We keep invoices 7 years.", "Invoices: 10 years (replacing 7).", "7", False, True),
+        ("Their quote: 0.19 euro per transaction.", "0.14 euro per transaction (before: 0.19)", "0.19", False, True),
+        ("We agreed on a prefix: NW- plus the year.", "New prefix is NWC- (before: NW-)", "NW-", False, True),
+        ("Ledgerline will use MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", True, True),
+        ("The wiki explains MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", False, False),
+        ("Push is handed to Tom, Jonas is his backup.", "Push goes from Jonas to Tom Okafor.", "Jonas", False, False),
+        (
+            "The beta doesn't hang on anybody and starts on 20 April.",
+            "The beta moves from 20 April to 5 May.",
+            "20 April",
+            False,
+            True,
+        ),
+        ("The beta can't start on 20 April.", "The beta moves from 20 April to 5 May.", "20 April", False, False),
+        (
+            "Postgres 16 instead of MySQL 8 for billing.",
+            "Postgres for billing instead of MySQL.",
+            "MySQL",
+            False,
+            False,
+        ),
+    ],
+)
+def test_an_older_fact_gives_way_only_if_it_states_that_value_of_the_same_thing(
+    older: str, newer: str, old: str, decided: bool, expected: bool
+) -> None:
+    [replacement] = [found for found in replacements(newer) if found.old == old]
+    assert is_replaced(older, newer, replacement, decided=decided) is expected
+
+
+def test_a_fact_names_what_it_replaces_if_anybody_in_its_turn_said_so() -> None:
+    said = (Utterance("user", "priya", "Paywright: 0.14 euro now."), Utterance("assistant", "assistant", "Not 0.19?"))
+    confirmed = (*said, Utterance("user", "priya", "The price drops from 0.19 to 0.14 euro."))
+    draft = Draft("fact", "Paywright asks a price of 0.14 euro.", "priya", NOON.date(), (1,), 0.5)
+    assert mark_changes([draft], changes([Turn(1, NOON, said)])) == [draft]
+    [marked] = mark_changes([draft], changes([Turn(1, NOON, confirmed)]))
+    assert marked.text == "Paywright asks a price of 0.14 euro (before: 0.19)"
+    assert marked.weight > draft.weight
+
+
+def test_what_is_replaced_is_named_only_beside_its_new_value() -> None:
+    said = (
+        Utterance("user", "priya", "Training moves to the week of 18 May."),
+        Utterance("assistant", "assistant", "Corrected: on 26 May instead of 12 May."),
+    )
+    for speaker in ("priya", "assistant"):
+        draft = Draft("fact", "Training moves to the week of 18 May.", speaker, NOON.date(), (1,), 0.5)
+        assert mark_changes([draft], changes([Turn(1, NOON, said)])) == [draft]
+
+
+def test_a_value_that_is_gone_is_named_beside_one_that_looks_like_it() -> None:
+    said = (Utterance("user", "priya", "It is 0.14 euro for 18 months. So the old 0.19 is gone."),)
+    drafts = [
+        Draft("fact", text, "priya", NOON.date(), (1,), 0.5) for text in ("It runs 18 months.", "It is 0.14 euro.")
+    ]
+    marked = mark_changes(drafts, changes([Turn(1, NOON, said)]))
+    assert [draft.text for draft in marked] == ["It runs 18 months.", "It is 0.14 euro (before: 0.19)"]

@@ -1,0 +1,80 @@
+"""The lines of many chunks become one list: each thing once, with every turn that said it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybank.core.validation import Line
+from memorybank.writing.note_merging import united
+
+
+def line(text: str, *labels: int, kind: str = "fact") -> Line:
+    return Line(kind, text, tuple(map(str, labels)))
+
+
+def told(*lines: Line) -> list[tuple[str, tuple[str, ...]]]:
+    return [(each.text, each.labels) for each in united(lines)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Priya owns the billing service.", "Priya owns billing service"),
+        ("The DEADLINE is 3 May.", "the deadline is 3 May"),
+        ("Die Kasse öffnet um 9 Uhr.", "Kasse öffnet um 9 Uhr!"),
+        ("“Oak” is the codename.", "Oak is the codename."),
+        ("发布日期是5月17日。", "发布日期是5月17日"),
+    ],
+)
+def test_the_same_but_for_case_articles_and_punctuation_is_one_line(one: str, other: str) -> None:
+    assert told(line(one, 3, 4), line(other, 90, 4)) == [(one, ("3", "4", "90"))]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The service is written in C.", "The service is written in C++."),
+        ("The margin changed by 5 %.", "The margin changed by -5 %."),
+        ("Stock is ≥ 5.", "Stock is ≤ 5."),
+        ("We ship on Friday.", "We ship on Monday."),
+        ("Anna joins the call.", "Anna does not join the call."),
+        ("Version 2.1 is live.", "Version 21 is live."),
+    ],
+)
+def test_what_says_something_else_stands_beside_it(one: str, other: str) -> None:
+    assert told(line(one, 3), line(other, 3)) == [(one, ("3",)), (other, ("3",))]
+
+
+def test_a_line_gives_way_to_a_later_one_that_says_more_of_the_same_turn_or_the_next() -> None:
+    short, full = "The crane is orange.", "The crane is orange because Tom likes it."
+    assert told(line(short, 7), line(full, 8)) == [(full, ("8", "7"))]
+    assert told(line(short, 7), line(full, 9)) == [(short, ("7",)), (full, ("9",))]
+
+
+def test_a_later_line_never_gives_way_it_may_be_a_correction() -> None:
+    doubt, fact = "Not sure that we ship on Friday.", "We ship on Friday."
+    assert told(line(doubt, 7), line(fact, 7)) == [(doubt, ("7",)), (fact, ("7",))]
+
+
+def test_a_line_with_another_number_says_another_thing() -> None:
+    assert len(told(line("The launch is in May.", 7), line("The launch is in May 2027.", 7))) == 2
+
+
+def test_a_question_is_not_what_it_asks_about_and_a_decision_stays_one() -> None:
+    assert len(united([line("Postgres for billing", 1, kind="question"), line("Postgres for billing", 2)])) == 2
+    [kept] = united([line("Postgres for billing", 1), line("Postgres for billing.", 2, kind="decision")])
+    assert kept.kind == "decision"
+
+
+words = st.lists(st.sampled_from("the crane is not orange 5 7 C++ C , Die".split()), min_size=1, max_size=6).map(
+    " ".join
+)
+lines = st.lists(st.builds(line, words, st.integers(1, 9)), max_size=12)
+
+
+@given(lines)
+def test_uniting_loses_no_turn_and_invents_no_text(given_lines: list[Line]) -> None:
+    kept = united(given_lines)
+    assert {label for each in kept for label in each.labels} == {label for each in given_lines for label in each.labels}
+    assert {each.text for each in kept} <= {each.text for each in given_lines}
+    assert united(kept) == kept or len(united(kept)) < len(kept)

@@ -1,0 +1,98 @@
+"""The cast. Alice owns tenant A, Bob is on her team, Vera may only read; Charlie must see nothing of it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import User
+from django.test import TestCase, override_settings
+from django.urls import reverse
+
+from memorybank import llm, services
+from memorybank.llm.scripted import ScriptedLLM
+from memorybank.models import Bank, Chat
+from projects.chat import service
+from projects.models import Membership, Project, Role, Tenant
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def scripted() -> ScriptedLLM:
+    """The chat model of :func:`with_chat_model`, to tell what to say and see what it was asked."""
+    model = llm.get("chat")
+    assert isinstance(model, ScriptedLLM)
+    return model
+
+
+def with_chat_model(name: str = "scripted") -> Any:
+    """A decorator that configures a scripted model for chats, and none for summaries' sake."""
+    options = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": name}
+    return override_settings(
+        MEMORYBANK={"LLMS": {"chat": options}, "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for"}
+    )
+
+
+without_models = override_settings(MEMORYBANK={"BANKS_FOR_USER": "projects.tenancy.permissions.banks_for"})
+
+
+@override_settings(STATIC_ROOT="")  # nothing is collected here, and WhiteNoise would warn that it is not
+class Cast(TestCase):
+    """Two tenants that must not see each other: Acme (Alice, Bob, Vera) and Globex (Charlie)."""
+
+    alice: ClassVar[User]
+    bob: ClassVar[User]
+    vera: ClassVar[User]
+    charlie: ClassVar[User]
+    root: ClassVar[User]
+    acme: ClassVar[Tenant]
+    globex: ClassVar[Tenant]
+    apollo: ClassVar[Project]
+    zeus: ClassVar[Project]
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        cls.acme = Tenant.objects.create(slug="acme", name="Acme")
+        cls.globex = Tenant.objects.create(slug="globex", name="Globex")
+        cls.alice = cls.person("alice", cls.acme, Role.OWNER, is_staff=True)
+        cls.bob = cls.person("bob", cls.acme, Role.MEMBER)
+        cls.vera = cls.person("vera", cls.acme, Role.VIEWER)
+        cls.charlie = cls.person("charlie", cls.globex, Role.OWNER, is_staff=True)
+        cls.root = User.objects.create_user("root", is_staff=True, is_superuser=True)
+        cls.apollo = cls.project(cls.acme, "apollo")
+        cls.zeus = cls.project(cls.globex, "zeus")
+
+    def setUp(self) -> None:
+        llm.reset()
+
+    @classmethod
+    def person(cls, name: str, tenant: Tenant, role: Role, **more: Any) -> User:
+        user = User.objects.create_user(name, **more)
+        Membership.objects.create(user=user, tenant=tenant, role=role)
+        return user
+
+    @classmethod
+    def project(cls, tenant: Tenant, slug: str) -> Project:
+        return Project.objects.create(tenant=tenant, slug=slug, name=slug.title(), bank=Bank.objects.create())
+
+    def switch_on(self, project: Project) -> None:
+        services.enable(project.bank, actor="alice", disclosure_accepted=True, now=NOON)
+
+    def begin_chat(self, owner: User, project: Project) -> Chat:
+        return service.begin(project, owner).chat
+
+    def chat_url(self, chat: Chat, name: str = "chat", project: Project | None = None) -> str:
+        where = project or self.apollo
+        return reverse(name, args=[where.tenant.slug, where.slug, chat.key])
+
+    def say(self, user: User, chat: Chat, message: Any, project: Project | None = None) -> Any:
+        """POST to the JSON endpoint, signed in as ``user``."""
+        self.client.force_login(user)
+        body = json.dumps({"message": message})
+        return self.client.post(self.chat_url(chat, "messages", project), body, "application/json")
+
+    def remember(self, project: Project, author: str, text: str, chat_key: str = "told") -> None:
+        """Record a turn long past and let it become memory."""
+        services.record(
+            project.bank, chat_key=chat_key, author=author, question=text, answer="Noted.", created_at=NOON, now=NOON
+        )
+        services.run(bank=project.bank, now=NOON + timedelta(hours=1))

@@ -1,0 +1,63 @@
+"""Where a word is: in every text column of every table, in the database's own index, in what a chat is told."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.db import connection, models
+
+from memorybank import services
+from memorybank.language.terms import terms
+from memorybank.models import Bank
+from memorybank.reading.recall import index
+from memorybank.reading.recall.index_terms import hashed, spoken_by
+
+
+def places(word: str) -> list[str]:
+    """Every table and column with ``word`` in any row, whatever the table; of the index too."""
+    return [*_columns(word), *_indexed(word)]
+
+
+def _columns(word: str) -> Iterator[str]:
+    for model in apps.get_models(include_auto_created=True):
+        for row in model._default_manager.order_by().values():  # every model, of every app, now and later
+            for name, value in row.items():
+                if word.casefold() in _text(value).casefold():
+                    yield f"{model._meta.label}.{name}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, memoryview | bytes):
+        return bytes(value).decode("utf-8", "replace")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _indexed(word: str) -> Iterator[str]:
+    """The rows that the full-text index has for it, by the same hash; and what the index's own tables hold."""
+    for bank in Bank.objects.all():
+        hashes = [hashed(bank.pk, term) for term in (*terms(word), *spoken_by(word))]
+        if any(index.postings(bank.pk, hashes)):
+            yield f"index of bank {bank.pk}"
+        if connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("CREATE VIRTUAL TABLE temp.seen USING fts5vocab(main, memorybank_search, row)")
+                cursor.execute(f"SELECT term FROM temp.seen WHERE term IN ({','.join(['%s'] * len(hashes))})", hashes)
+                found = cursor.fetchall()
+                cursor.execute("DROP TABLE temp.seen")
+            if found:
+                yield f"vocabulary of bank {bank.pk}"
+
+
+def told(bank: Bank, question: str) -> str:
+    """All that anybody is given or can ask for: block, notes, hits, and the export."""
+    bank = Bank.objects.get(pk=bank.pk)
+    memory = services.prompt_memory(bank, question=question)
+    hits = [hit.text for hit in services.recall(bank, question, top=100)]
+    export = [json.dumps(row, default=str, ensure_ascii=False) for row in services.export(bank, actor="test")]
+    return "\n".join([memory.block.text, memory.recalled.text, services.render(bank).text, *hits, *export])
+
+
+def tables() -> list[type[models.Model]]:
+    """What is walked, for the test of the walk itself."""
+    return list(apps.get_models(include_auto_created=True))
