@@ -13,7 +13,7 @@ from typing import Self
 from django.db.models import F
 
 from memorybank.core import transcript
-from memorybank.core.periods import Granularity, period_start
+from memorybank.core.granularity import Granularity
 from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
@@ -161,7 +161,7 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
     times = [output.created_at for output in left]
     leaf.first_at, leaf.last_at = min(times), max(times)
     if leaf.parent_id is None:  # else it stays where it was rolled up
-        leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
+        leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.save()
     return {fact.pk for fact in going}
 
@@ -182,7 +182,7 @@ def strip_digests(ids: Collection[int], gone: Collection[int], counts: Counter[s
     """Take out of digests what rests on leaf facts that are gone, and what was written beside them; what went."""
     went: set[int] = set()
     digests = Entry.objects.filter(pk__in=ids)
-    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).rank):
+    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
         lines = list(digest.facts.all())
         cited = Fact.objects.in_bulk({fact for line in lines for fact in line.citations})
         going = [line for line in lines if not _rests(line, cited)]

@@ -1,6 +1,6 @@
 """The tables of the memory bank."""
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
 
 from .audit import Event, Head, Sealed, Trail
 from .bank import Bank

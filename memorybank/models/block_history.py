@@ -70,7 +70,7 @@ class ToldLineQuerySet(models.QuerySet["ToldLine"]):
 
     def in_order(self) -> ToldLineQuerySet:
         """As a block has them: pinned lines first, the oldest period first."""
-        return self.order_by("-pinned", "tier", "period", "said_at", "pk")
+        return self.order_by("-pinned", "-tier", "period", "said_at", "pk")
 
 
 class ToldLine(models.Model):

@@ -12,7 +12,7 @@ from memorybank.core import state_changes
 from memorybank.core.packing.values import LABEL
 
 from .bank import Bank
-from .entry import Entry
+from .entry import ABOVE, Entry
 
 
 def _stands() -> Q:
@@ -107,7 +107,7 @@ class FactQuerySet(models.QuerySet["Fact"]):
 
     def with_places(self) -> FactQuerySet:
         """Each with its chat, the digests above it and what replaced it, in one query."""
-        return self.select_related("entry__chat", "entry__parent__parent__parent", "superseded_by__entry__chat")
+        return self.select_related("entry__chat", f"entry__{ABOVE}", "superseded_by__entry__chat")
 
     def shareable(self, *, beneath: bool = False) -> FactQuerySet:
         """Visible facts whose chat is not private."""

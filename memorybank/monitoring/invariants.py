@@ -73,7 +73,7 @@ def _tree(bank: Bank) -> Iterator[Violation]:
         parent = entries.get(entry.parent_id)
         if parent is None:
             yield Violation("I2", f"entry {entry.pk}", "its parent belongs to another bank")
-        elif Granularity(parent.granularity).rank <= Granularity(entry.granularity).rank:
+        elif Granularity(parent.granularity).tier <= Granularity(entry.granularity).tier:
             yield Violation("I2", f"entry {entry.pk}", "its parent is not coarser")
         sums[entry.parent_id] += entry.output_count
     for entry in entries.values():

@@ -16,7 +16,6 @@ from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import Combinable
 
 from memorybank import conf
-from memorybank.core import periods
 from memorybank.core.packing.objective import checkpoint, reached
 from memorybank.core.packing.pool import Pool
 from memorybank.core.packing.provenance import Source
@@ -25,14 +24,15 @@ from memorybank.language import dates
 from memorybank.models import Bank, Entry, Fact, Granularity
 from memorybank.models.fact import FactQuerySet
 
-#: The tiers of a block in its order: oldest and coarsest first.
-TIERS = tuple(reversed(Granularity))
 #: That of facts which no digest has absorbed.
 UNDIGESTED = Granularity.CONVERSATION.tier
 #: As many facts are read as the budget has tokens, and so many at least: several times what packing looks at closely.
 LEAST = 2_000
-#: What part of those still to be read each tier has: half for months, where history grows, the rest alike.
-SHARES = (2, 3, 2, 1)
+#: What part of those still to be read each tier has: half for the coarsest, where history grows, the rest alike.
+TIER_PARTS = {
+    granularity.tier: granularity.tier + 1 if granularity.tier < len(Granularity.digests()) else 2
+    for granularity in Granularity.coarsest_first()
+}
 #: Rows asked for by id at once; databases bound the parameters of a query.
 AT_ONCE = 10_000
 #: What a candidate is made of, and where its entry stands.
@@ -104,7 +104,7 @@ def _best(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
     columns: list[Any] = [*_raw("entry_id", "citations", *COLUMNS), _REPLACES, "entry__last_at", *_raw(*STANDING)]
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
-    for tier, part in enumerate(SHARES):
+    for tier, part in TIER_PARTS.items():
         share = most // part
         found = list(shown.best(tier, share).values_list(*columns))
         complete, most = complete and len(found) < share, most - len(found)
@@ -140,7 +140,7 @@ def _above(bank: Bank, ids: set[int]) -> dict[int, Any]:
     """Parent, granularity and period of these digests and of all above them."""
     digests = bank.entries.values_list("pk", *_raw("parent_id", "granularity", "period_start"))
     above: dict[int, Any] = {}
-    for _ in TIERS:  # no chain is longer, and a broken one must not hang us
+    for _ in Granularity:  # no chain is longer, and a broken one must not hang us
         above.update((pk, rest) for pk, *rest in _by_id(digests, ids - above.keys()))
         ids = {parent for parent, *_ in above.values() if parent}
     return above
@@ -148,7 +148,7 @@ def _above(bank: Bank, ids: set[int]) -> dict[int, Any]:
 
 def _root(above: dict[int, Any], parent: int | None, granularity: str, start: date) -> tuple[str, date]:
     """Granularity and period of the live entry above one."""
-    for _ in TIERS:
+    for _ in Granularity:
         if parent not in above:
             break
         parent, granularity, start = above[parent]
@@ -180,16 +180,8 @@ def _stable_before(bank: Bank, budget: int) -> datetime | None:
 @lru_cache(maxsize=4096)
 def _period(granularity: str, start: date) -> tuple[int, str, str]:
     """Tier, key and label of a period."""
-    rung = Granularity(granularity)
-    return rung.tier, periods.period_key(rung, start), _period_label(rung, start)
-
-
-def _period_label(granularity: Granularity, start: date) -> str:
-    if granularity is Granularity.MONTH:
-        return f"{start:%B %Y}"
-    if granularity is Granularity.WEEK:
-        return f"Week of {dates.spell(start)}"
-    return dates.spell(start)
+    rung, tier = Granularity(granularity).rung, Granularity(granularity).tier
+    return tier, rung.key(start), rung.label % {"day": dates.spell(start), "month": f"{start:%B %Y}"}
 
 
 @lru_cache(maxsize=4096)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
-from memorybank.core.periods import period_key
 from memorybank.models import Bank, Entry, Fact, Granularity, Output
 
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
@@ -76,7 +75,7 @@ def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
         "type": "entry",
         "id": numbers.entries[entry.pk],
         "granularity": granularity.value,
-        "period": period_key(granularity, entry.period_start),
+        "period": granularity.rung.key(entry.period_start),
         "chat": entry.chat.key if entry.chat else None,
         "parent": numbers.entries.get(entry.parent_id or 0),
         **{name: getattr(entry, name) for name in ENTRY_FIELDS},

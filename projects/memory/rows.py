@@ -21,10 +21,7 @@ from projects.web.public_ids import TurnNumber
 #: The parts of the token meter, in the order of a block: what each is called.
 PARTS = {
     "pinned": _("pinned"),
-    "month": _("months"),
-    "week": _("weeks"),
-    "day": _("days"),
-    "conversation": _("chats"),
+    **{granularity.value: _(granularity.rung.plural) for granularity in Granularity.coarsest_first()},
     "frame": _("heading, dates and names"),
     "free": _("free"),
 }
@@ -211,11 +208,12 @@ def _by_hand(fact: Fact) -> list[tuple[str, str]]:
 
 
 def label_of(entry: Entry) -> str:
-    """What people call the period of an entry; of a leaf, its day."""
-    if entry.granularity == Granularity.MONTH:
-        return date_format(entry.period_start, "YEAR_MONTH_FORMAT")
-    day = _spelt(entry.period_start)
-    return gettext("the week of %(day)s") % {"day": day} if entry.granularity == Granularity.WEEK else day
+    """What people call the period of an entry within a sentence; of a leaf, its day."""
+    return _period(Granularity(entry.granularity).rung.label_in_sentence, entry.period_start)
+
+
+def _period(label: str, start: date) -> str:
+    return gettext(label) % {"day": _spelt(start), "month": date_format(start, "YEAR_MONTH_FORMAT")}
 
 
 def when(line: ShownLine | ToldLine) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Q
+from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,8 +18,8 @@ from .rows import label_of, replaced_by
 
 #: Leaves on one picture.
 MOST = 150
-#: Lanes from top to bottom, and how high each is; the picture is this wide.
-LANES = tuple(reversed(Granularity))
+#: From top to bottom one lane for each of these, so high and so far apart; the picture is this wide.
+RUNGS = Granularity.coarsest_first()
 HEIGHT, WIDTH, GAP = 44, 1000, 8
 #: A span is at least this wide, so that it can be met. A letter of its name takes so much, and its margins.
 LEAST, LETTER, MARGINS = 3.0, 7.6, 14.0
@@ -85,7 +86,12 @@ class Timeline:
     spans: list[Span]
     earlier: int | None
     turns: list[Turn]
-    height: int = len(LANES) * (HEIGHT + GAP)
+    height: int = len(RUNGS) * (HEIGHT + GAP)
+
+    @property
+    def rungs(self) -> str:
+        """What its lanes are, from top to bottom."""
+        return get_text_list([gettext(granularity.rung.plural) for granularity in RUNGS], gettext("and"))
 
 
 def drawn(bank: Bank, facts: FactQuerySet, told: Collection[int], *, skip: int, hidden_too: bool) -> Timeline:
@@ -94,8 +100,7 @@ def drawn(bank: Bank, facts: FactQuerySet, told: Collection[int], *, skip: int, 
     ``facts`` are those that may be read, ``told`` those in the block. Four queries.
     """
     # A chat from before memory was on, or of somebody who is left out, is covered without a word.
-    shared = bank.entries.leaves().filter(tokens__gt=0).exclude(chat__private=True)
-    shared = shared.select_related("chat", "parent__parent__parent")
+    shared = bank.entries.leaves().with_digests().filter(tokens__gt=0).exclude(chat__private=True)
     newest = list(shared.order_by("-period_start", "-first_at", "-pk")[skip : skip + MOST + 1])
     leaves = sorted(newest[:MOST], key=_place)
     shown = set(bank.facts.filter(pk__in=told).values_list("entry", flat=True))
@@ -117,7 +122,7 @@ def _turns(facts: FactQuerySet, leaves: Sequence[Entry]) -> Iterator[Turn]:
 def _place(leaf: Entry) -> tuple[tuple[date, int], ...]:
     """Where a leaf stands: beside what has the same digests above, in the order of their periods."""
     above = {entry.granularity: entry for entry in leaf.upwards()}
-    found = [above.get(rung) for rung in LANES[:-1]]
+    found = [above.get(granularity) for granularity in RUNGS[:-1]]
     return (*((each.period_start, each.pk) if each else (leaf.period_start, 0) for each in found), _end(leaf))
 
 
@@ -166,7 +171,7 @@ def _spans(leaves: Sequence[Entry], states: _States) -> Iterator[Span]:
 
 
 def _span(entry: Entry, x: float, width: float, states: _States) -> Span:
-    lane, label = LANES.index(Granularity(entry.granularity)), label_of(entry)
+    lane, label = RUNGS.index(Granularity(entry.granularity)), label_of(entry)
     return Span(
         entry,
         label,

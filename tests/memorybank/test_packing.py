@@ -24,7 +24,7 @@ PLACES = ("Lisbon", "Porto", "Bonn", "Lyon", "Osaka", "Dublin", "Rostock", "Galw
 PEOPLE = ("anna", "bob", "chen")
 
 
-def fact(number: int, *, chat: int = 0, tier: int = 3, day: int = 0, text: str = "", **more: object) -> Candidate:
+def fact(number: int, *, chat: int = 0, tier: int = 0, day: int = 0, text: str = "", **more: object) -> Candidate:
     """A plausible fact; the same number gives the same fact."""
     dice = random.Random(number)
     said = text or (
@@ -251,8 +251,8 @@ def test_it_shows_everything_when_everything_fits() -> None:
 
 @pytest.mark.parametrize("budget", [450, 500, 600, 700])
 def test_a_small_budget_is_filled_where_today_takes_its_share(budget: int) -> None:
-    old = [fact(n, chat=n // 10, tier=0, day=n // 10, weight=0.9) for n in range(300)]
-    today = [fact(5000 + n, chat=900 + n % 3, tier=3, day=200, weight=0.05) for n in range(40)]
+    old = [fact(n, chat=n // 10, tier=3, day=n // 10, weight=0.9) for n in range(300)]
+    today = [fact(5000 + n, chat=900 + n % 3, tier=0, day=200, weight=0.05) for n in range(40)]
     cut = [one._replace(text=" ".join(one.text.split()[: 4 + n % 12]), tokens=0) for n, one in enumerate(today)]
     assert pack(old + cut, budget).tokens >= 0.98 * budget
 
@@ -263,21 +263,21 @@ def shares(block: PackedBlock, budget: int) -> list[float]:
 
 
 def test_a_busy_day_pushes_out_no_history() -> None:
-    old = [fact(n, chat=n, tier=n % 3, day=n // 3, weight=0.05) for n in range(150)]
-    busy = [fact(1000 + n, chat=500 + n, tier=3, day=200, weight=0.95) for n in range(600)]
+    old = [fact(n, chat=n, tier=3 - n % 3, day=n // 3, weight=0.05) for n in range(150)]
+    busy = [fact(1000 + n, chat=500 + n, tier=0, day=200, weight=0.95) for n in range(600)]
     assert min(shares(pack(old + busy, 2000), 2000)) > 0.07
 
 
 def test_a_tier_with_little_to_say_need_not_say_it_all() -> None:
-    old = [fact(n, chat=n // 10, tier=0, day=n // 10, weight=0.9) for n in range(1200)]
-    today = [fact(5000 + n, chat=900, tier=3, day=200, weight=0.01) for n in range(8)]
-    said = [line for line in pack(old + today, 2000).lines if line.tier == 3]
+    old = [fact(n, chat=n // 10, tier=3, day=n // 10, weight=0.9) for n in range(1200)]
+    today = [fact(5000 + n, chat=900, tier=0, day=200, weight=0.01) for n in range(8)]
+    said = [line for line in pack(old + today, 2000).lines if line.tier == 0]
     assert 0 < len(said) < 6
 
 
 def test_history_does_not_push_out_today() -> None:
-    old = [fact(n, chat=n // 10, tier=n // 400, day=n // 10, weight=0.95) for n in range(1200)]
-    today = [fact(5000 + n, chat=900, tier=3, day=200, weight=0.05) for n in range(30)]
+    old = [fact(n, chat=n // 10, tier=3 - n // 400, day=n // 10, weight=0.95) for n in range(1200)]
+    today = [fact(5000 + n, chat=900, tier=0, day=200, weight=0.05) for n in range(30)]
     assert min(shares(pack(old + today, 2000), 2000)) > 0.07
 
 
@@ -313,9 +313,9 @@ def test_a_model_that_says_what_day_a_line_is_of_tells_no_more_than_its_heading(
 
 
 def test_it_does_not_repeat_what_a_digest_says() -> None:
-    leaves = [fact(n, chat=n, tier=0) for n in range(1, 4)]
+    leaves = [fact(n, chat=n, tier=3) for n in range(1, 4)]
     digest = fact(
-        9, chat=9, tier=0, weight=1.0, restates=frozenset({1, 2}), text="Anna owns billing in Lisbon and Porto."
+        9, chat=9, tier=3, weight=1.0, restates=frozenset({1, 2}), text="Anna owns billing in Lisbon and Porto."
     )
     assert {9, 3} == ids(pack([*leaves, digest], 60 + 2 * leaves[0].tokens)) & {9, 1, 2, 3}
 

@@ -51,7 +51,7 @@ class ConstantTest(AdminCase):
             Fact.objects.bulk_create(self.facts(leaf, n, outputs))
         older = list(Fact.objects.order_by("pk")[: to // 2])
         Fact.objects.filter(pk__in=[fact.pk for fact in older]).update(superseded_by=Fact.objects.latest("pk"))
-        line = {"speaker": "bob", "label": "2 March 2026", "period": "x", "tier": 3, "facts": [older[0].pk]}
+        line = {"speaker": "bob", "label": "2 March 2026", "period": "x", "tier": 0, "facts": [older[0].pk]}
         line |= {"pinned": False, "digest": False, "said_at": NOON, "chats": ["told"], "since": NOON}
         ToldLine.objects.bulk_create(
             ToldLine(bank=bank, text=f"Crate {n}.", until=NOON + timedelta(minutes=n + 1), **line) for n in numbers

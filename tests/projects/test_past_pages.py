@@ -83,7 +83,7 @@ class PastTest(MemoryPageCase):
     def test_it_costs_the_same_with_many_lines(self) -> None:
         asked = {"at": TOLD.isoformat(), "to": LATER.isoformat()}
         few = [self.queries("memory-past"), self.queries("memory-past", **asked)]
-        line = {"bank": self.apollo.bank, "speaker": "bob", "label": "2 March 2026", "period": "x", "tier": 3}
+        line = {"bank": self.apollo.bank, "speaker": "bob", "label": "2 March 2026", "period": "x", "tier": 0}
         line |= {"pinned": False, "digest": False, "said_at": NOON, "chats": ["c0"], "facts": [self.crane.pk]}
         ToldLine.objects.bulk_create(
             ToldLine(text=f"Crate {n}.", since=NOON + timedelta(minutes=n), until=LATER + timedelta(minutes=n), **line)

@@ -39,7 +39,7 @@ class Said(Protocol):
 class Candidate(NamedTuple):
     """A fact that may be shown. A tuple, because a bank has tens of thousands.
 
-    ``tier`` is the coarsest digest that has absorbed it: 0 month, 1 week, 2 day, 3 none yet. ``period``
+    ``tier`` is that of the coarsest digest that has absorbed it, 0 for none. ``period``
     is the sortable key of that digest or conversation; ``label`` opens the paragraph ("8 May 2023");
     facts are spread over ``chat``; ``weight`` is the prior 0…1; ``tokens`` the length of the text (0:
     not known); ``detail`` says that it is a sentence of its turns and not a model's line, ``replaces`` that others
@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
     id: int
     text: str
     at: datetime
-    tier: int = 3
+    tier: int = 0
     period: str = ""
     label: str = ""
     chat: str = ""
@@ -66,7 +66,7 @@ class Candidate(NamedTuple):
     @property
     def era(self) -> tuple[int, str]:
         """Coarsest tier first, then by period."""
-        return self.tier, self.period
+        return -self.tier, self.period
 
     @property
     def strand(self) -> str:
