@@ -99,6 +99,11 @@ class Granularity(StrEnum):
         return tuple(reversed(cls))
 
     @classmethod
+    def of_tier(cls, tier: int) -> Self:
+        """The rung that has this tier."""
+        return tuple(cls)[tier]
+
+    @classmethod
     def digests(cls) -> tuple[Self, ...]:
         """Every rung but that of chats, finest first."""
         return tuple(cls)[1:]

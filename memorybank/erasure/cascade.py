@@ -19,6 +19,7 @@ from memorybank.language.terms import terms
 from memorybank.models import (
     EXTRACTIVE,
     Bank,
+    BlockLineVersion,
     Chat,
     Checkpoint,
     Entry,
@@ -28,7 +29,6 @@ from memorybank.models import (
     Output,
     SearchDocument,
     StoredBlock,
-    ToldLine,
 )
 from memorybank.safety.redaction import Masker
 
@@ -104,14 +104,14 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: 
     gone = unlearn(bank, touched, shown, counts)
     Checkpoint.objects.forget(touched)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-    StoredBlock.objects.withdraw(bank, facts=gone, now=now)
+    StoredBlock.objects.invalidate(bank, facts=gone, now=now)
     counts["past_lines"] += drop_past(bank, touched)
 
 
 def drop_past(bank: Bank, touched: Iterable[int]) -> int:
     """Take what rests on these chats out of what blocks said, once the newest is withdrawn; how many lines."""
     keys = bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True)
-    return ToldLine.objects.drop(bank, chats=list(keys))
+    return BlockLineVersion.objects.drop(bank, chats=list(keys))
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:

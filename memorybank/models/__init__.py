@@ -5,7 +5,7 @@ from memorybank.core.granularity import Granularity
 from .audit import Event, Head, Sealed, Trail
 from .bank import Bank
 from .block import StoredBlock
-from .block_history import ToldLine
+from .block_history import BlockLineVersion
 from .chat import Chat
 from .checkpoint import Checkpoint, Compaction
 from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
@@ -25,6 +25,7 @@ __all__ = [
     "EXTRACTIVE",
     "Bank",
     "BankDay",
+    "BlockLineVersion",
     "Chat",
     "Checkpoint",
     "Compaction",
@@ -49,7 +50,6 @@ __all__ = [
     "Standing",
     "StoredBlock",
     "Sweep",
-    "ToldLine",
     "Trail",
     "ledgered",
 ]

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core import state_changes
-from memorybank.core.packing.values import LABEL
+from memorybank.core.packing.objective import LABEL_TOKENS
 
 from .bank import Bank
 from .entry import ABOVE, Entry
@@ -139,7 +139,7 @@ class Fact(models.Model):
     weight = models.FloatField(default=0.5, help_text="Prior worth, 0 to 1.")
     # As packing counts it, with the share of a date and speaker that every fact costs.
     worth = models.GeneratedField(
-        expression=F("weight") / (F("tokens") + LABEL), output_field=models.FloatField(), db_persist=True
+        expression=F("weight") / (F("tokens") + LABEL_TOKENS), output_field=models.FloatField(), db_persist=True
     )
     tier = models.PositiveSmallIntegerField(
         null=True,

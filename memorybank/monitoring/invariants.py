@@ -127,7 +127,7 @@ def _budget(bank: Bank) -> Iterator[Violation]:
     stored = StoredBlock.objects.current(bank.pk)
     blocks = {"fresh": rendering.render(bank).text}
     if stored:
-        blocks["stored"] = stored.shown_to("", bank.max_tokens).block.text
+        blocks["stored"] = stored.shown_to("", bank.max_tokens).text
     for name, text in blocks.items():
         size = tokens.count(text, conf.current().encoding)
         if size > bank.max_tokens:

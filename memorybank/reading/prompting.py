@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from django.db.models import FilteredRelation, Q
 
 from memorybank import conf
-from memorybank.core.packing.provenance import Sourced
+from memorybank.core.packing.memory_line import PackedBlock, Text
 from memorybank.models import Bank, Chat, PromptCount, StoredBlock
 from memorybank.reading import rendering
-from memorybank.reading.rendering import NOTHING, Text
+from memorybank.reading.rendering import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ def prompt_memory(
     """
     given = _given(bank.pk, chat_key)
     stored = _stored(bank.pk, given, now) if given.enabled else None
-    shown = stored.shown_to(chat_key, given.max_tokens) if stored else Sourced()
+    shown = stored.shown_to(chat_key, given.max_tokens) if stored else PackedBlock()
     recalled = NOTHING
     if given.enabled:
         recalled = rendering.notes(bank, question, shown, given.recall_tokens, exclude_chat=chat_key, now=now)
-    memory = PromptMemory(rendering.as_text(shown), recalled, is_current=not given.enabled)
+    memory = PromptMemory(shown, recalled, is_current=not given.enabled)
     if stored:
         current = stored.version >= given.version
         memory = PromptMemory(memory.block, recalled, stored.version, stored.made_at, current)

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from memorybank import audit, conf
+from memorybank.core.packing.memory_line import MemoryLine, Text
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.language import tokens
 from memorybank.models import Bank, Event, Output
@@ -22,7 +23,7 @@ from memorybank.reading.browsing import Origin
 from memorybank.reading.explanations import Explanation
 from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
-from memorybank.reading.rendering import Block, ShownLine, Text, render
+from memorybank.reading.rendering import Block, render
 from memorybank.services.compaction import (
     begin_compaction,
     compact_chat,
@@ -62,12 +63,12 @@ __all__ = [
     "Explanation",
     "History",
     "Hit",
+    "MemoryLine",
     "NewOutput",
     "Origin",
     "PromptMemory",
     "Receipt",
     "Report",
-    "ShownLine",
     "Statistics",
     "Text",
     "Violation",

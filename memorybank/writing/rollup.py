@@ -24,7 +24,7 @@ from memorybank.exceptions import LLMError, Stale
 from memorybank.language import dates, tokens
 from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
 from memorybank.models.ledger import backoff
-from memorybank.reading.candidates import leaf_candidate
+from memorybank.reading.candidates import leaf_line
 from memorybank.writing import jobs
 from memorybank.writing.fact_store import kept_facts, write_facts
 from memorybank.writing.model_calls import budget_cap
@@ -154,8 +154,8 @@ def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact
 
 def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
     """The facts worth most under ``target`` tokens, in their order."""
-    block = pack([leaf_candidate(fact) for fact in facts], target, reserve=False)
-    chosen = {line.ids[0] for line in block.lines}
+    block = pack([leaf_line(fact) for fact in facts], target, reserve=False)
+    chosen = {line.facts[0] for line in block.lines}
     return [fact for fact in facts if fact.pk in chosen]
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.db.models import Min, Q
 
-from memorybank.models import Bank, Event, ToldLine
+from memorybank.models import Bank, BlockLineVersion, Event
 
 #: The latest changes of the block that are listed.
 MOST = 20
@@ -23,9 +23,9 @@ Words = tuple[str, str]
 class Difference:
     """What a block does not say any more, what it says anew, and what it says otherwise (old, new)."""
 
-    gone: list[ToldLine]
-    came: list[ToldLine]
-    otherwise: list[tuple[ToldLine, ToldLine]]
+    gone: list[BlockLineVersion]
+    came: list[BlockLineVersion]
+    otherwise: list[tuple[BlockLineVersion, BlockLineVersion]]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -46,12 +46,12 @@ class Change:
         return urlencode({"change": self.at.isoformat()})
 
 
-def told_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> list[ToldLine]:
+def told_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> list[BlockLineVersion]:
     """The lines of that moment which may be read; ``all_of_it`` for who may read what is hidden or was put right."""
-    return readable(bank, ToldLine.objects.at(bank, moment), all_of_it=all_of_it)
+    return readable(bank, BlockLineVersion.objects.at(bank, moment), all_of_it=all_of_it)
 
 
-def readable(bank: Bank, lines: Iterable[ToldLine], *, all_of_it: bool) -> list[ToldLine]:
+def readable(bank: Bank, lines: Iterable[BlockLineVersion], *, all_of_it: bool) -> list[BlockLineVersion]:
     """Those of the lines that may be read."""
     lines = list(lines)
     if all_of_it:
@@ -63,7 +63,7 @@ def readable(bank: Bank, lines: Iterable[ToldLine], *, all_of_it: bool) -> list[
     return [line for line in lines if line.until is None or withheld.isdisjoint(line.facts)]
 
 
-def difference(before: Sequence[ToldLine], after: Sequence[ToldLine]) -> Difference:
+def difference(before: Sequence[BlockLineVersion], after: Sequence[BlockLineVersion]) -> Difference:
     """What lies between two moments; a line that moved is none."""
     said, says = {_words(line) for line in before}, {_words(line) for line in after}
     gone = [line for line in before if _words(line) not in says]
@@ -86,7 +86,7 @@ def change_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> Difference:
 
 def latest(bank: Bank, *, all_of_it: bool) -> list[Change]:
     """The moments at which the block changed last, newest first."""
-    lines = ToldLine.objects.filter(bank=bank)
+    lines = BlockLineVersion.objects.filter(bank=bank)
     came = lines.order_by("-since").values_list("since", flat=True).distinct()[:MOST]
     went = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:MOST]
     times = sorted((at for at in {*came, *went} if at), reverse=True)[:MOST]
@@ -95,10 +95,10 @@ def latest(bank: Bank, *, all_of_it: bool) -> list[Change]:
 
 def counted(bank: Bank, times: Collection[datetime], *, all_of_it: bool) -> dict[datetime, Change]:
     """How many lines came and went in each of these moments, if any did; nothing of the one that it begins with."""
-    first = ToldLine.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
-    lines = ToldLine.objects.filter(Q(since__in=times) | Q(until__in=times), bank=bank)
-    came: dict[datetime, list[ToldLine]] = defaultdict(list)
-    went: dict[datetime, list[ToldLine]] = defaultdict(list)
+    first = BlockLineVersion.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
+    lines = BlockLineVersion.objects.filter(Q(since__in=times) | Q(until__in=times), bank=bank)
+    came: dict[datetime, list[BlockLineVersion]] = defaultdict(list)
+    went: dict[datetime, list[BlockLineVersion]] = defaultdict(list)
     for line in readable(bank, lines, all_of_it=all_of_it):
         came[line.since].append(line)
         if line.until:
@@ -122,5 +122,5 @@ def erased_since(bank: Bank, moment: datetime) -> bool:
     return bank.events.filter(at__gt=moment, action__in=ERASING).exists()
 
 
-def _words(line: ToldLine) -> Words:
+def _words(line: BlockLineVersion) -> Words:
     return line.speaker, line.text

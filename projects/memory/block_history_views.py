@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from memorybank.models import ToldLine
+from memorybank.models import BlockLineVersion
 from projects.chat.views import MemberRequest
 
 from . import block_history
@@ -44,7 +44,7 @@ def past_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse
     opened = Opened.by(request, "memory-past", tenant, project)
     form, now = MomentsForm(request.GET), timezone.now()
     at, to, change = (form.given(name, now) for name in ("at", "to", "change"))
-    kept_since = ToldLine.objects.kept_since(opened.bank, now)
+    kept_since = BlockLineVersion.objects.kept_since(opened.bank, now)
     shown = form if form.errors else MomentsForm(initial={"at": at, "to": to})  # browsers know no zone there
     more: dict[str, Any] = {"form": shown, "kept_since": kept_since, "zone": timezone.get_current_timezone_name()}
     more["changes"] = block_history.latest(opened.bank, all_of_it=opened.may_act)

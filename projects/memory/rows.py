@@ -13,8 +13,8 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity, ToldLine
-from memorybank.services import Origin, ShownLine, Text
+from memorybank.models import BY_HAND, Bank, BlockLineVersion, Entry, Event, Fact, Granularity
+from memorybank.services import MemoryLine, Origin, Text
 from projects.models import Conversation
 from projects.web.public_ids import TurnNumber
 
@@ -113,7 +113,7 @@ def meter(block: Text, budget: int) -> list[Segment]:
     return segments
 
 
-def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row]:
+def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Row]:
     """The block's lines, each with the turns it rests on."""
     ids = {fact for line in lines for fact in line.facts}
     facts = {fact.pk: fact for fact in bank.facts.filter(pk__in=ids).select_related("entry__chat")}
@@ -216,15 +216,9 @@ def _period(label: str, start: date) -> str:
     return gettext(label) % {"day": _spelt(start), "month": date_format(start, "YEAR_MONTH_FORMAT")}
 
 
-def when(line: ShownLine | ToldLine) -> str:
+def when(line: MemoryLine | BlockLineVersion) -> str:
     """What people call the period of a line, as the block does, but in their own language."""
-    try:
-        if len(line.period) == len("2026-05"):
-            return date_format(date.fromisoformat(f"{line.period}-01"), "YEAR_MONTH_FORMAT")
-        day = _spelt(date.fromisoformat(line.period))  # of a week, its Monday
-    except ValueError:
-        return line.label
-    return gettext("Week of %(day)s") % {"day": day} if "W" in line.period else day
+    return _period(Granularity.of_tier(line.tier).rung.label, line.period_start)
 
 
 def _spelt(day: date) -> str:

@@ -4,8 +4,8 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from memorybank.models import Chat, Checkpoint, ToldLine
-from memorybank.services import ShownLine
+from memorybank.models import BlockLineVersion, Chat, Checkpoint
+from memorybank.services import MemoryLine
 from projects.chat import compaction, service
 from projects.memory import rows
 from projects.web.public_ids import TurnNumber
@@ -20,7 +20,7 @@ def named(chat: Chat) -> str:
 
 
 @register.filter
-def when(line: ShownLine | ToldLine) -> str:
+def when(line: MemoryLine | BlockLineVersion) -> str:
     """The period of a line, in the reader's words."""
     return rows.when(line)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memorybank import conf
-from memorybank.core.packing.values import Passage
+from memorybank.core.packing.notes import Passage
 from memorybank.language import dates, tokens
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
 from memorybank.models.fact import End
