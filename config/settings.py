@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
+    "config.gateway_middleware.short_path",
     "config.request_ids.identified",
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",
@@ -60,6 +61,7 @@ ROOT_URLCONF = "config.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],  # each app also has them by a link, for sites of others
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

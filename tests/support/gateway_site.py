@@ -1,0 +1,145 @@
+"""The site under uvicorn with an upstream behind it, as programs meet it: nothing of it survives a test."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .commands import PATIENCE
+from .own_site import Site, site
+from .upstream import Upstream, wait_until
+
+Client = TypeVar("Client")
+
+PROJECTS = ("acme/apollo", "acme/hermes", "globex/zeus")
+SET_UP = f"""
+from django.utils import timezone
+from memorybank import services
+from projects.tenancy import api_keys as keys
+from projects.models import Project, Tenant
+for path in {PROJECTS}:
+    tenant, slug = path.split("/")
+    tenant, _ = Tenant.objects.get_or_create(slug=tenant, name=tenant)
+    project = Project.objects.open(tenant, slug, slug)
+    services.enable(project.bank, actor="setup", disclosure_accepted=True)
+    print(path, keys.issue(project, "desk", ["read", "write"], actor="setup", now=timezone.now())[1])
+"""
+#: Turns wait for nobody: whoever wants memory of them has it made.
+AT_ONCE = {"MEMORYBANK_BLOCK_KEEP_MINUTES": "1000", "API_REQUESTS_PER_MINUTE": "0"}
+
+
+@dataclass
+class Gateway:
+    """Where it is, what is behind it, and a key to each project."""
+
+    address: str
+    upstream: Upstream
+    site: Site
+    keys: dict[str, str]
+    server: subprocess.Popen[bytes]
+    clients: list[Any] = field(default_factory=list)
+
+    @property
+    def base_url(self) -> str:
+        """As a client of OpenAI's takes it; one of Anthropic's takes ``address``."""
+        return f"{self.address}/v1"
+
+    def use(self, client: Client) -> Client:
+        """A client that is closed with its test. One that is collected may find its socket collected before it."""
+        self.clients.append(client)
+        return client
+
+    def key(self, project: str = "acme/apollo") -> str:
+        """The key to a project."""
+        return self.keys[project]
+
+    def summarise(self, project: str = "acme/apollo") -> None:
+        """As if the chats of a project had been idle for long enough."""
+        later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+        done = self.site.manage("run_memory", "--project", project, "--until-idle", "--now", later)
+        assert done.code == 0, done.err
+
+    def turns(self, project: str = "acme/apollo") -> list[dict[str, Any]]:
+        """What is recorded, in order."""
+        rows = self.site.ask(
+            "SELECT o.question, o.answer, o.status, o.author, o.messages, c.key, o.error FROM memorybank_output o"
+            " JOIN memorybank_chat c ON c.id = o.chat_id JOIN projects_project p ON p.bank_id = c.bank_id"
+            f" JOIN projects_tenant t ON t.id = p.tenant_id WHERE t.slug || '/' || p.slug = '{project}' ORDER BY o.id"
+        )
+        names = ("question", "answer", "status", "author", "messages", "chat", "error")
+        found = [dict(zip(names, row, strict=True)) for row in rows]
+        return [{**each, "messages": _json(each["messages"])} for each in found]
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The ledger, in order."""
+        names = ("purpose", "model", "prompt_tokens", "completion_tokens", "outcome", "error")
+        rows = self.site.ask(f"SELECT {', '.join(names)} FROM memorybank_llmcall ORDER BY id")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def post(self, path: str, body: Any, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        """As plain a client as there is."""
+        given = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key()}", **headers}
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.address}{path}", data, given)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
+
+    def stop(self) -> None:
+        """Ask the server to end, as systemd does."""
+        os.killpg(self.server.pid, signal.SIGTERM)
+
+
+def _json(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def free_port() -> int:
+    """One that nobody listens at now."""
+    with socket.socket() as each:
+        each.bind(("127.0.0.1", 0))
+        return int(each.getsockname()[1])
+
+
+@contextmanager
+def gateway(data: Path, *, postgres: str = "", **env: str) -> Iterator[Gateway]:
+    """A site of three projects with memory switched on, each with a key; its upstream is ours."""
+    port = free_port()
+    with Upstream() as upstream:
+        addresses = {"GATEWAY_OPENAI_BASE_URL": upstream.base_url, "GATEWAY_ANTHROPIC_BASE_URL": upstream.anthropic_url}
+        keys = {"GATEWAY_OPENAI_API_KEY": "sk-upstream", "GATEWAY_ANTHROPIC_API_KEY": "sk-ant-upstream"}
+        with site(data, postgres=postgres, **{"DEBUG": "true", **AT_ONCE, **addresses, **keys, **env}) as made:
+            given = _projects(made)
+            server = made.start("-m", "uvicorn", "config.asgi:application", "--port", port, "--log-level", "warning")
+            found = Gateway(f"http://127.0.0.1:{port}", upstream, made, given, server)
+            wait_until(lambda: _answers(found.address), f"there: {made.output()}")
+            yield found
+
+
+def _projects(made: Site) -> dict[str, str]:
+    """Made by one process, because each takes seconds to begin."""
+    told = made.manage("shell", "--verbosity", "0", "-c", SET_UP)
+    assert told.code == 0, told.err
+    return dict(line.split() for line in told.out.splitlines())
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/healthz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.HTTPError:  # it does, though not to this name
+        return True
+    except OSError:
+        return False
