@@ -58,10 +58,11 @@ class Granularity(StrEnum):
     _value_: str
     rung: Rung
 
-    def __new__(cls, name: str, rung: Rung) -> Self:
+    # Starred, because type checkers read a lookup by name as this call.
+    def __new__(cls, name: str, *row: Rung) -> Self:
         """A rung by its name, which the database and the API have."""
         member = str.__new__(cls, name)
-        member._value_, member.rung = name, rung
+        member._value_, (member.rung,) = name, row
         return member
 
     CONVERSATION = "conversation", Rung(plural="chats")

@@ -23,6 +23,7 @@ from memorybank.reading.browsing import Origin
 from memorybank.reading.explanations import Explanation
 from memorybank.reading.prompting import PromptMemory
 from memorybank.reading.recall import Hit
+from memorybank.reading.recall.visibility import VisibleSentence
 from memorybank.reading.rendering import Block, render
 from memorybank.services.compaction import (
     begin_compaction,
@@ -72,6 +73,7 @@ __all__ = [
     "Statistics",
     "Text",
     "Violation",
+    "VisibleSentence",
     "Vitals",
     "add",
     "ask",

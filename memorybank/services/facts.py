@@ -9,6 +9,7 @@ from memorybank.models import Bank, Fact, FactQuerySet
 from memorybank.reading import browsing, explanations
 from memorybank.reading.browsing import Origin
 from memorybank.reading.explanations import Explanation
+from memorybank.reading.recall.visibility import VisibleSentence
 
 # Whatever writes memory is imported where it is called, as in ``services``.
 
@@ -28,8 +29,8 @@ def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     return browsing.origins(bank, facts)
 
 
-def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], tuple[str, str]]:
-    """Speaker and words at places in turns (output, place), as far as memory tells them now."""
+def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], VisibleSentence]:
+    """The sentences at places in turns (output, place), as far as memory tells them now."""
     return browsing.sentences(bank, places)
 
 

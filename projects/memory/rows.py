@@ -85,16 +85,14 @@ class Turn:
 
 @dataclass(slots=True)
 class Row:
-    """A line of the block, or a fact, with all that is said about it. ``numbers`` are its facts', opaque."""
+    """A line of the block, or a fact, with what became of it. ``numbers`` are the public ids of its facts."""
 
-    text: str
-    speaker: str
+    line: MemoryLine | Fact
     day: str
     fact: Fact | None
     numbers: list[str]
     badges: list[tuple[str, str]] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
-    pinned: bool = False
     pieces: list[tuple[str, bool]] = field(default_factory=list)
 
 
@@ -125,8 +123,8 @@ def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Ro
         known = [facts[pk] for pk in line.facts if pk in facts]
         turns = {origin.output: origin for fact in known for origin in rest_on[fact.pk]}
         day = str(PINNED) if line.pinned else when(line)
-        row = Row(line.text, line.speaker, day, known[0] if known else None, [_number(fact) for fact in known])
-        row.pinned = any(fact.pinned for fact in known)
+        current = line._replace(pinned=any(fact.pinned for fact in known))  # the block may be older than a decision
+        row = Row(current, day, known[0] if known else None, [_number(fact) for fact in known])
         row.badges = _by_hand(known[0]) if known else []
         told = [turns[pk] for pk in sorted(turns)]
         row.turns = [Turn(each, page_of(bank, each.chat_key, each.output) if each.chat in own else "") for each in told]
@@ -169,7 +167,7 @@ def told(event: Event) -> dict[str, Any]:
 
 
 def _fact_row(fact: Fact, told: Collection[int], said: Collection[int]) -> Row:
-    row = Row(fact.text, fact.speaker, _spelt(fact.said_on), fact, [_number(fact)], pinned=fact.pinned)
+    row = Row(fact, _spelt(fact.said_on), fact, [_number(fact)])
     row.badges = list(_states(fact, told, said)) + _by_hand(fact)
     return row
 
@@ -179,8 +177,6 @@ def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterabl
         yield "off", gettext("hidden with a line that rests on it") if fact.hidden_with_id else gettext("hidden")
     if fact.quarantine:
         yield "off", gettext("held back: %(reason)s") % {"reason": gettext(fact.quarantine)}
-    if fact.pinned:
-        yield "on", gettext("pinned")
     if fact.pk in told:
         yield "on", gettext("in the block")
     elif fact.pk in said:
