@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Min, Q
@@ -14,9 +14,7 @@ from memorybank.core.packing.memory_line import MemoryLine, PackedBlock
 
 from .bank import Bank
 
-#: The fields by which a line is recognised in the next block; a line that moves is another version.
-IDENTITY = ("text", "speaker", "label", "tier", "pinned")
-#: The fields that may change meanwhile.
+#: The fields that may change while a line stands.
 SOURCES = ["facts", "chats"]
 
 
@@ -104,12 +102,20 @@ class BlockLineVersion(models.Model):
     @classmethod
     def of(cls, bank: Bank, line: MemoryLine, now: datetime) -> BlockLineVersion:
         """A line of a block that is new in it; not yet saved."""
-        columns = {column.name for column in cls._meta.concrete_fields}
-        fields = {name: value for name, value in line._asdict().items() if name in columns}
-        fields |= {"digest": bool(line.restates), "facts": [*line.facts, *sorted(line.restates)]}
-        return cls(bank=bank, since=now, chats=list(line.chats), **fields)
+        fields: dict[str, Any] = {name: getattr(line, name) for name in LINE_FIELDS}
+        fields |= {"facts": [*line.facts, *sorted(line.restates)], "chats": list(line.chats)}
+        return cls(bank=bank, since=now, digest=bool(line.restates), **fields)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """By which it is recognised in the next block."""
-        return tuple(getattr(self, name) for name in IDENTITY)
+        """By which it is recognised in the next block: a line that says or stands otherwise is another version.
+
+        But not by its time: a chat that goes on moves the time of all its lines.
+        """
+        return tuple(getattr(self, name) for name in LINE_FIELDS if name not in (*SOURCES, "said_at"))
+
+
+#: The columns that are fields of a line under the same name.
+LINE_FIELDS = tuple(
+    column.name for column in BlockLineVersion._meta.concrete_fields if column.name in MemoryLine._fields
+)
