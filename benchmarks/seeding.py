@@ -9,7 +9,6 @@ from functools import cache
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.core.periods import period_start
 from memorybank.language.tokens import count
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
 from projects.importing import demo
@@ -113,7 +112,7 @@ def _roll_up(to: Bank, leaves: Sequence[Entry], facts: Sequence[Fact], draw: ran
     months: dict[date, list[Entry]] = {}
     for leaf in leaves:
         if leaf.last_at < NOW - ROLLED_UP:
-            months.setdefault(period_start(Granularity.MONTH, leaf.period_start), []).append(leaf)
+            months.setdefault(Granularity.MONTH.rung.start(leaf.period_start), []).append(leaf)
     by_leaf: dict[int, list[int]] = {}
     for fact in facts:
         by_leaf.setdefault(fact.entry_id, []).append(fact.pk)

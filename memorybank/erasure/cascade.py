@@ -13,12 +13,13 @@ from typing import Self
 from django.db.models import F
 
 from memorybank.core import transcript
-from memorybank.core.periods import Granularity, period_start
+from memorybank.core.granularity import Granularity
 from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
     EXTRACTIVE,
     Bank,
+    BlockLineVersion,
     Chat,
     Checkpoint,
     Entry,
@@ -29,7 +30,6 @@ from memorybank.models import (
     Output,
     SearchDocument,
     StoredBlock,
-    ToldLine,
 )
 from memorybank.safety.redaction import Masker
 
@@ -105,14 +105,14 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: 
     gone = unlearn(bank, touched, shown, counts)
     Checkpoint.objects.forget(touched)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-    StoredBlock.objects.withdraw(bank, facts=gone, now=now)
+    StoredBlock.objects.invalidate(bank, facts=gone, now=now)
     counts["past_lines"] += drop_past(bank, touched)
 
 
 def drop_past(bank: Bank, touched: Iterable[int]) -> int:
     """Take what rests on these chats out of what blocks said, once the newest is withdrawn; how many lines."""
     keys = bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True)
-    return ToldLine.objects.drop(bank, chats=list(keys))
+    return BlockLineVersion.objects.drop(bank, chats=list(keys))
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
@@ -162,7 +162,7 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
     times = [output.created_at for output in left]
     leaf.first_at, leaf.last_at = min(times), max(times)
     if leaf.parent_id is None:  # else it stays where it was rolled up
-        leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
+        leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.save()
     return {fact.pk for fact in going}
 
@@ -183,7 +183,7 @@ def strip_digests(ids: Collection[int], counts: Counter[str]) -> set[int]:
     """Take out of digests what rests on leaf facts that are gone, and what was written beside them; what went."""
     went: set[int] = set()
     digests = Entry.objects.filter(pk__in=ids)
-    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).rank):
+    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
         going = [line for line in digest.facts.prefetch_related("source_links", "sources") if not _rests(line)]
         counts["digest_lines"] += len(going)
         went.update(line.pk for line in going)

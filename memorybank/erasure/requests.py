@@ -49,7 +49,7 @@ def hear(bank: Bank, output: Output, now: datetime) -> ErasureRequest | None:
     SearchDocument.objects.filter(output__in=ids).delete()
     _make_checkpoints_anew(meant)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)  # who is at work on these turns writes nothing
-    StoredBlock.objects.withdraw(bank, facts=facts, now=now)
+    StoredBlock.objects.invalidate(bank, facts=facts, now=now)
     told = {"asked_in": output.pk, "author": output.author, "outputs": ids, "facts": facts, "asked_at": now}
     request = ErasureRequest.objects.create(bank=bank, chat_id=output.chat_id, **told)
     log(bank, output.author, Event.Action.ASK, now, request=request.pk, turns=len(ids), facts=len(facts))
@@ -101,7 +101,7 @@ def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PR
         _make_checkpoints_anew(outputs)
         _read_again(outputs, request.facts)
         row.chats.filter(pk__in=chats, private=False).update(indexed_through=0, index_due=row.enabled)
-        StoredBlock.objects.withdraw(row, now=now)
+        StoredBlock.objects.invalidate(row, now=now)
         log(row, actor, Event.Action.RESTORE, now, request=request.pk)
     return True
 

@@ -1,11 +1,11 @@
 """The tables of the memory bank."""
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
 
 from .audit import Event, Head, Sealed, Trail
 from .bank import Bank
 from .block import StoredBlock
-from .block_history import ToldLine
+from .block_history import BlockLineVersion
 from .chat import Chat
 from .checkpoint import Checkpoint, Compaction
 from .citation import FactOutput, FactSource, KeptFact
@@ -26,6 +26,7 @@ __all__ = [
     "EXTRACTIVE",
     "Bank",
     "BankDay",
+    "BlockLineVersion",
     "Chat",
     "Checkpoint",
     "Compaction",
@@ -53,7 +54,6 @@ __all__ = [
     "Standing",
     "StoredBlock",
     "Sweep",
-    "ToldLine",
     "Trail",
     "ledgered",
 ]

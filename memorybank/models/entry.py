@@ -14,13 +14,15 @@ from django.db import models
 from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
 from django.db.models.functions import Coalesce, Least
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
 
 from .bank import Bank
 from .chat import Chat
 from .citation import FactSource, KeptFact
 from .output import Output, OutputQuerySet
 
+#: The path of ``select_related`` from an entry to every digest above it.
+ABOVE = "__".join(["parent"] * len(Granularity.digests()))
 #: Methods of entries that no model wrote: extracted sentences, and a digest that stands for facts as they are.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
 #: What somebody wrote for memory, and not in a chat with a model.
@@ -50,8 +52,12 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         return self.filter(granularity=Granularity.CONVERSATION)
 
     def digests(self) -> EntryQuerySet:
-        """Day, week and month entries."""
+        """Entries of periods, on every rung above that of chats."""
         return self.exclude(granularity=Granularity.CONVERSATION)
+
+    def with_digests(self) -> EntryQuerySet:
+        """Each with its chat and every digest above it, in one query."""
+        return self.select_related("chat", ABOVE)
 
     def in_order(self) -> EntryQuerySet:
         """Oldest first, coarsest first, on every database the same."""
@@ -92,11 +98,11 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         stale = self.filter(stale=True)
         if stale.leaves().filter(chat__parked_at=None, chat__private=False).exists():
             return None
-        return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).rank, default=None)
+        return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier, default=None)
 
     def prune(self) -> None:
         """Take out of these digests what rests on leaf facts that are gone; digests with nothing below go, too."""
-        for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).rank):
+        for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).tier):
             if digest.children.exists():
                 digest.prune()
             else:

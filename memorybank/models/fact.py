@@ -11,11 +11,11 @@ from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core import state_changes
-from memorybank.core.packing.values import LABEL
+from memorybank.core.packing.objective import LABEL_TOKENS
 
 from .bank import Bank
 from .citation import FactOutput, FactSource
-from .entry import Entry
+from .entry import ABOVE, Entry
 from .output import Output
 
 
@@ -114,7 +114,7 @@ class FactQuerySet(models.QuerySet["Fact"]):
 
     def with_places(self) -> FactQuerySet:
         """Each with its chat, the digests above it and what replaced it, in one query."""
-        return self.select_related("entry__chat", "entry__parent__parent__parent", "superseded_by__entry__chat")
+        return self.select_related("entry__chat", f"entry__{ABOVE}", "superseded_by__entry__chat")
 
     def shareable(self, *, beneath: bool = False) -> FactQuerySet:
         """Visible facts whose chat is not private."""
@@ -159,7 +159,7 @@ class Fact(models.Model):
     weight = models.FloatField(default=0.5, help_text="Prior worth, 0 to 1.")
     # As packing counts it, with the share of a date and speaker that every fact costs.
     worth = models.GeneratedField(
-        expression=F("weight") / (F("tokens") + LABEL), output_field=models.FloatField(), db_persist=True
+        expression=F("weight") / (F("tokens") + LABEL_TOKENS), output_field=models.FloatField(), db_persist=True
     )
     tier = models.PositiveSmallIntegerField(
         null=True,

@@ -84,7 +84,7 @@ def _tree(bank: Bank) -> Iterator[Violation]:
         parent = entries.get(entry.parent_id)
         if parent is None:
             yield Violation("I2", f"entry {entry.pk}", "its parent belongs to another bank")
-        elif Granularity(parent.granularity).rank <= Granularity(entry.granularity).rank:
+        elif Granularity(parent.granularity).tier <= Granularity(entry.granularity).tier:
             yield Violation("I2", f"entry {entry.pk}", "its parent is not coarser")
         sums[entry.parent_id] += entry.output_count
     for entry in entries.values():
@@ -142,7 +142,7 @@ def _budget(bank: Bank) -> Iterator[Violation]:
     stored = StoredBlock.objects.current(bank.pk)
     blocks = {"fresh": rendering.render(bank).text}
     if stored:
-        blocks["stored"] = stored.shown_to("", bank.max_tokens).block.text
+        blocks["stored"] = stored.shown_to("", bank.max_tokens).text
     for name, text in blocks.items():
         size = tokens.count(text, conf.current().encoding)
         if size > bank.max_tokens:

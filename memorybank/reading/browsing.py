@@ -9,6 +9,7 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Fact, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading import recall
+from memorybank.reading.recall.visibility import VisibleSentence
 
 #: Facts that a search finds at most.
 MOST = 200
@@ -51,11 +52,11 @@ def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     return told
 
 
-def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], tuple[str, str]]:
+def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], VisibleSentence]:
     """Who says what at each of these places (an output, a place in it), as far as memory tells it now; two queries.
 
     What was erased, hidden or made private since is not among them.
     """
     lines = recall.visible(bank, {output for output, _ in places})
-    told = {(output, line.place): (line.speaker, line.text) for output, of in lines.items() for line in of}
-    return {place: told[place] for place in places if place in told}
+    sentences = {(output, line.place): line for output, of in lines.items() for line in of}
+    return {place: sentences[place] for place in places if place in sentences}

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.periods import period_key
 from memorybank.models import Bank, Entry, Event, Fact, Granularity, Output
 
 #: Rows read at once.
@@ -85,7 +84,7 @@ def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
         "type": "entry",
         "id": numbers.entries[entry.pk],
         "granularity": granularity.value,
-        "period": period_key(granularity, entry.period_start),
+        "period": granularity.rung.key(entry.period_start),
         "chat": entry.chat.key if entry.chat else None,
         "parent": numbers.entries.get(entry.parent_id or 0),
         **{name: getattr(entry, name) for name in ENTRY_FIELDS},

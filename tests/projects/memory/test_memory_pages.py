@@ -54,7 +54,7 @@ class NowTest(MemoryPageCase):
         self.assertContains(page, f"{block.tokens} of 2,000 tokens")
         self.assertContains(page, "exact")
         self.assertContains(page, block.text)
-        self.assertEqual([row.text for row in page.context["rows"]], [line.text for line in block.lines])
+        self.assertEqual([row.line.text for row in page.context["rows"]], [line.text for line in block.lines])
 
     def test_the_meter_adds_up_to_the_budget_and_says_so_in_words(self) -> None:
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
@@ -184,7 +184,7 @@ class DecidingTest(MemoryPageCase):
 
 class FactsTest(MemoryPageCase):
     def found(self, user: User | None = None, **query: Any) -> list[str]:
-        return [row.text for row in self.see(user or self.alice, "memory-facts", **query).context["rows"]]
+        return [row.line.text for row in self.see(user or self.alice, "memory-facts", **query).context["rows"]]
 
     def test_each_fact_is_there_once_latest_first_and_can_be_looked_for(self) -> None:
         self.remember(self.apollo, "tom", "We decided on Postgres 16 for billing.", "c2")

@@ -78,7 +78,7 @@ CASCADE, DO_NOTHING = django.db.models.deletion.CASCADE, django.db.models.deleti
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memorybank", "0044_changing_facts")]
+    dependencies = [("memorybank", "0048_drop_line_periods")]
 
     operations = [
         _table(
