@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
@@ -20,6 +20,9 @@ from .bank import Bank
 from .chat import Chat
 from .citation import FactSource, KeptFact
 from .output import Output, OutputQuerySet
+
+if TYPE_CHECKING:
+    from .fact import Fact
 
 #: The path of ``select_related`` from an entry to every digest above it.
 ABOVE = "__".join(["parent"] * len(Granularity.digests()))
@@ -127,7 +130,7 @@ class Entry(models.Model):
     provisional = models.BooleanField(default=False)
     updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last made anew.")
     stale = models.BooleanField(default=False, help_text="To be made anew from what is there now.")
-    kept = models.ManyToManyField(
+    kept: models.ManyToManyField[Fact, KeptFact] = models.ManyToManyField(
         "Fact", through=KeptFact, related_name="kept_in", help_text="Leaf facts that a digest stands for as they are."
     )
 
