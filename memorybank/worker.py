@@ -16,11 +16,11 @@ from memorybank.core.reports import Report
 from memorybank.erasure import retention
 from memorybank.exceptions import LLMError, LLMRejected, unexpected
 from memorybank.indexing import block_writer, document_writer, embedding
+from memorybank.model_calls import budget_cap
+from memorybank.model_calls import gate as slot
+from memorybank.model_calls.gate import Slot
 from memorybank.models import Bank, BankDay, Chat, Job, LLMCall, Sweep
 from memorybank.writing import jobs, rollup, summarising, work_queue
-from memorybank.writing.model_calls import budget_cap
-from memorybank.writing.model_calls import gate as slot
-from memorybank.writing.model_calls.gate import Slot
 
 logger = logging.getLogger(__name__)
 
@@ -66,10 +66,11 @@ def run(
 
     Without ``now`` it is a sweep like beat's, and noted as one.
     """
-    if now is None and bank is None:
-        Sweep.objects.note(timezone.now())
-        BankDay.objects.note_due(timezone.now())
-    now = now or timezone.now()
+    if now is None:
+        now = timezone.now()
+        if bank is None:
+            Sweep.objects.note(now)
+            BankDay.objects.note_due(now)
     started, ledger_from, report = time.monotonic(), _last_call(), Report()
     while _sweep(report, now, bank, progress) and until_idle:
         pass

@@ -38,6 +38,7 @@ from memorybank.monitoring.invariants import Violation, check
 from memorybank.monitoring.statistics import History, Recorded, Statistics, history, recorded, statistics
 from memorybank.monitoring.time_series import Curve
 from memorybank.new_output import MAX_TEXT, NewOutput
+from memorybank.prompts import text as prompt_text
 from memorybank.reading.browsing import Origin, browse, find, origins, sentences
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
@@ -86,13 +87,13 @@ if TYPE_CHECKING:
     from memorybank.erasure.erase import clear, forget, forget_asked
     from memorybank.erasure.requests import restore_asked
     from memorybank.indexing.document_writer import reindex
+    from memorybank.model_calls.budget_cap import spent, spent_since
+    from memorybank.model_calls.session import outage
     from memorybank.safety.quarantine import telling_words
     from memorybank.services.extraction import explain_line
     from memorybank.worker import run, run_due, summarise_now
     from memorybank.writing.fact_edits import add, edit, hide, keep_back, pin, release, restore, unpin
     from memorybank.writing.jobs import ask
-    from memorybank.writing.model_calls.budget_cap import spent, spent_since
-    from memorybank.writing.model_calls.session import outage
 
 #: Imported at the first call: the rules of whatever writes memory take a third of a second, and no prompt needs them.
 _LATE = {
@@ -109,8 +110,8 @@ _LATE = {
         "memorybank.worker": "run run_due summarise_now",
         "memorybank.writing.fact_edits": "add edit hide keep_back pin release restore unpin",
         "memorybank.writing.jobs": "ask",
-        "memorybank.writing.model_calls.budget_cap": "spent spent_since",
-        "memorybank.writing.model_calls.session": "outage",
+        "memorybank.model_calls.budget_cap": "spent spent_since",
+        "memorybank.model_calls.session": "outage",
     }.items()
     for name in names.split()
 }
@@ -222,6 +223,7 @@ __all__ = [
     "outputs_of",
     "pin",
     "prompt_memory",
+    "prompt_text",
     "recall",
     "record",
     "record_many",

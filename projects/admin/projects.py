@@ -118,9 +118,8 @@ class ProjectAdmin(TenantScoped):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a project: its memory bank, which Django would not look for on this side."""
-        return deletion(
-            gettext("project “%s”, with everything it remembers"), objs, Project.objects.filter(pk__in=objs)
-        )
+        own = Project.objects.filter(pk__in=[each.pk for each in objs])
+        return deletion(gettext("project “%s”, with everything it remembers"), objs, own)
 
 
 LISTS = {

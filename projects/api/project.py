@@ -118,7 +118,6 @@ def change(request: HttpRequest, body: SettingsChange) -> SettingsOut:
             services.enable(bank, actor=actor, disclosure_accepted=accepted, history=history)
         elif enabled is False:
             services.disable(bank, actor=actor)
-    bank.refresh_from_db()
     return SettingsOut.of(bank)
 
 

@@ -12,7 +12,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.llm import MESSAGE_TOKENS, Message
 from memorybank.services import PromptMemory, Text
 
-DEFAULT_SYSTEM = "You are a helpful assistant. Say so when you do not know something."
+DEFAULT_SYSTEM = services.prompt_text("chat.assistant")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
 """Plain functions that make banks, chats, outputs and entries. Time is passed in."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from django.db import transaction
 
 from memorybank import services
 from memorybank.language import tokens
@@ -119,6 +122,14 @@ def cover(*banks: Bank) -> None:
     chats = Chat.objects.filter(bank__in=banks, last_output_at__isnull=False).order_by("last_output_at", "pk")
     for chat in chats.select_related("bank"):
         services.summarise_now(chat.bank, chat_key=chat.key, now=chat.last_output_at)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Whatever is written within is undone at the end, so that the next case finds the same rows."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def sound(*banks: Bank) -> bool:

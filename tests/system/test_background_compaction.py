@@ -85,9 +85,9 @@ def opened(own_site: Site, reader: Script) -> str:
 
 
 def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_server(own_site: Site) -> None:
-    set_up = own_site.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+    set_up = own_site.call("shell", "--verbosity", "0", "-c", PEOPLE)
     assert set_up.code == 0, set_up.err
-    talked = own_site.manage("shell", "--verbosity", "0", "-c", TALK)
+    talked = own_site.call("shell", "--verbosity", "0", "-c", TALK)
     assert talked.code == 0, talked.err
     reader = Script(f"http://127.0.0.1:{free_port()}")
     reader.path = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
@@ -128,8 +128,8 @@ def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_serve
 
 
 def test_one_that_kills_its_process_is_resumed_once(own_site: Site) -> None:
-    set_up = own_site.manage("shell", "--verbosity", "0", "-c", PEOPLE)
-    talked = own_site.manage("shell", "--verbosity", "0", "-c", TALK)
+    set_up = own_site.call("shell", "--verbosity", "0", "-c", PEOPLE)
+    talked = own_site.call("shell", "--verbosity", "0", "-c", TALK)
     assert (set_up.code, talked.code) == (0, 0)
     reader = Script(f"http://127.0.0.1:{free_port()}")
     reader.path = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"

@@ -73,7 +73,7 @@ def grown(shown: list[str], data: dict[str, Any]) -> list[str]:
 @pytest.fixture(scope="module")
 def own_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with site(tmp_path_factory.mktemp("http"), LLM_MAX_RETRIES="0", SECRET_KEY="x" * 50, SWEEP_SECONDS="1") as made:
-        assert made.manage("shell", "--verbosity", "0", "-c", PEOPLE).code == 0
+        assert made.call("shell", "--verbosity", "0", "-c", PEOPLE).code == 0
         yield made
 
 

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorybank import services
-from memorybank.compaction.tool_transcript import MOST, lines
+from memorybank.compaction.tool_messages import MOST, lines
 from memorybank.language import tokens
 from tests.support.cast import NOON, Cast, scripted, with_chat_model
 

@@ -9,11 +9,10 @@ import pytest
 from memorybank import llm, services
 from memorybank.core.transcript import SourceItem
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
-from memorybank.llm import prompt_files
 from memorybank.llm.scripted import ScriptedLLM
+from memorybank.model_calls.session import BackingOff, Prompt, Purpose, session
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint
 from memorybank.models.ledger import backoff
-from memorybank.writing.model_calls.session import BackingOff, Prompt, Purpose, session
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, endpoint, make_bank, refusing, run, say, talk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
@@ -46,7 +45,7 @@ def scripted() -> ScriptedLLM:
 
 
 def test_a_prompt_names_its_caps_and_fences_the_data_with_a_fresh_nonce() -> None:
-    first, second = SUMMARISE.messages(ITEMS), SUMMARISE.messages(ITEMS)
+    first, second = SUMMARISE.messages({"data": ITEMS}), SUMMARISE.messages({"data": ITEMS})
     nonces = [re.findall(r"<<<data (\w{16})", message["content"]) for message in (*first, *second)]
     assert all(len(set(found)) == 1 for found in nonces)
     assert nonces[0] == nonces[1] != nonces[2]
@@ -55,14 +54,19 @@ def test_a_prompt_names_its_caps_and_fences_the_data_with_a_fresh_nonce() -> Non
 
 
 def test_the_focus_stands_under_its_own_header_and_is_not_escaped() -> None:
-    system = Prompt("digest", 4, 60, {"focus": "Prices & <terms>", "period": "2026-W10"}).messages(ITEMS)[0]["content"]
+    digest = Prompt("digest", 4, 60, {"focus": "Prices & <terms>", "period": "2026-W10"})
+    system = digest.messages({"data": ITEMS})[0]["content"]
     assert system.rstrip().endswith("What matters most in this project\nPrices & <terms>")
 
 
 def test_an_entry_says_which_model_and_which_prompt_made_it() -> None:
+    merge = Prompt("merge", 4, 60)
     with session(make_bank(), MONDAY) as opened:
-        assert opened and opened.method("summarise") == f"scripted {prompt_files.version('summarise')}"
-    assert re.fullmatch(r"merge@[0-9a-f]{8}", prompt_files.version("merge"))
+        assert opened
+        for prompt in (SUMMARISE, merge, SUMMARISE):
+            opened.ask(Purpose.SUMMARY, prompt, ITEMS)
+        assert opened.method() == f"scripted {SUMMARISE.version()} {merge.version()}"
+    assert re.fullmatch(r"merge@[0-9a-f]{8}", merge.version())
 
 
 def test_an_answer_longer_than_asked_for_is_cut_at_the_cap() -> None:

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
+from memorybank.model_calls import budget_cap
 from memorybank.models import CAPPED, Bank, Chat, Entry, Event, LLMCall, LLMEndpoint
-from memorybank.writing.model_calls import budget_cap
 from tests.support.factories import DAY, HOUR, MONDAY, chat_of, leaf, make_bank, note_taker, run, sound, talk
 
 pytestmark = pytest.mark.django_db
@@ -162,7 +162,7 @@ def test_without_a_cap_or_at_none_a_sweep_asks_no_more_of_anybody(model: Scripte
 def test_an_owner_s_cap_is_asked_for(model: ScriptedLLM, settings: Any) -> None:
     settings.MEMORYBANK = {
         **settings.MEMORYBANK,
-        "CAPPED_FOR_BANK": "tests.memorybank.writing.test_budget_cap.everybody",
+        "CAPPED_FOR_BANK": "tests.memorybank.model_calls.test_budget_cap.everybody",
     }
     remember(make_bank(), "c1", range(3), MONDAY)
     assert leaf().method == CAPPED

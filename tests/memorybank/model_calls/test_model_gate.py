@@ -3,7 +3,7 @@
 import pytest
 
 from memorybank.exceptions import LLMRejected, LLMUnavailable, Stale
-from memorybank.writing.model_calls.gate import Slot
+from memorybank.model_calls.gate import Slot
 
 
 def is_free(slot: Slot) -> bool:
