@@ -16,11 +16,11 @@ from memorybank.core.reports import Report
 from memorybank.erasure import retention
 from memorybank.exceptions import LLMError, LLMRejected, unexpected
 from memorybank.indexing import block_writer, document_writer, embedding
+from memorybank.model_calls import budget_cap
+from memorybank.model_calls import gate as slot
+from memorybank.model_calls.gate import Slot
 from memorybank.models import Bank, BankDay, Chat, Job, LLMCall, Sweep
 from memorybank.writing import jobs, rollup, summarising, work_queue
-from memorybank.writing.model_calls import budget_cap
-from memorybank.writing.model_calls import gate as slot
-from memorybank.writing.model_calls.gate import Slot
 
 logger = logging.getLogger(__name__)
 

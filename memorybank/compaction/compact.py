@@ -16,19 +16,20 @@ from django.utils.translation import gettext as _
 
 from memorybank import conf, llm
 from memorybank.clock import PRESENT, at_present
-from memorybank.compaction import extracts, tool_messages
-from memorybank.compaction.checkpoint_notes import Note, by_section, fitted
-from memorybank.compaction.lease import begin_compaction, kept
-from memorybank.compaction.note_taker import Shown, method, note_calls
+from memorybank.compaction import tool_messages
+from memorybank.compaction.checkpoint_notes import Note, by_section, current, extracted, fitted, goal
+from memorybank.compaction.lease import Progress, Reporter, Stage, begin_compaction, kept
+from memorybank.compaction.note_taker import NoteTaker, Shown
 from memorybank.compaction.planning import Budget, own_words, tail, thinned
-from memorybank.compaction.progress import Progress, Reporter, Stage
 from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
 from memorybank.exceptions import LLMError, LLMRejected, NotCompacted, NothingToCompact
 from memorybank.language import tokens
-from memorybank.llm import MESSAGE_TOKENS, prompt_files
+from memorybank.llm import MESSAGE_TOKENS
+from memorybank.model_calls.session import chat_session
 from memorybank.models import EXTRACTIVE, Bank, Chat, Checkpoint, Compaction, OptOut, Output
+from memorybank.prompts.templates import render
 from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
@@ -193,27 +194,27 @@ def _notes(
     model, encoding = llm.get("chat"), conf.current().encoding
     if model is None:
         report.reached(Stage.STRATEGY)
-        found = extracts.notes(turns, budget.notes, encoding)
+        found = extracted(turns, budget.notes, encoding)
         report.part(1, 1)
-        known = work.known or extracts.goal(turns)
-        return fitted(extracts.current([*known, *found]), budget.notes, encoding), EXTRACTIVE
+        return fitted(current([*(work.known or goal(turns)), *found]), budget.notes, encoding), EXTRACTIVE
     thin = thinned(turns, budget.read, encoding)
     data = transcript.items(thin, encoding=encoding)
     beside = Shown(work.known, _tail(work, budget))
     report.reached(Stage.STRATEGY)
-    with note_calls(work.bank, model, budget, focus, now) as calls:
+    with chat_session(work.bank, model, now) as session:
+        taker = NoteTaker(session, budget, focus)
         if sum(item.tokens for item in data) <= budget.read:
-            notes = calls.whole(data, beside)
+            notes = taker.whole(data, beside)
             report.part(1, 1)
         else:
-            notes = calls.joined(calls.in_parts(thin, data, report.part), beside)
-    return notes, method(model)
+            notes = taker.joined(taker.in_parts(thin, data, report.part), beside)
+    return notes, session.method()
 
 
 def _text(work: Work, turns: Sequence[Turn], notes: Sequence[Note], budget: Budget) -> str:
     """The checkpoint as a model is sent it: the notes, and the newest of people's own words."""
     words = own_words(chain(reversed(turns), _older(work)), budget.words, conf.current().encoding)
-    return prompt_files.render("checkpoint", {**by_section(notes), "words": words})
+    return render("checkpoint", {**by_section(notes), "words": words})
 
 
 def _tail(work: Work, budget: Budget) -> list[SourceItem]:

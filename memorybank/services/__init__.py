@@ -7,12 +7,14 @@ something is a verb. Classes of rows are here as types, for annotations and form
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
+from memorybank.core.packing.memory_line import MemoryLine, Text
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.i18n import give_to_translators
 from memorybank.models import (
     BY_HAND,
     Bank,
+    BlockLineVersion,
     Chat,
     Checkpoint,
     Compaction,
@@ -29,7 +31,6 @@ from memorybank.models import (
     Output,
     PromptCount,
     Sealed,
-    ToldLine,
 )
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 from memorybank.monitoring.dashboard import Board, board
@@ -38,12 +39,14 @@ from memorybank.monitoring.invariants import Violation, check
 from memorybank.monitoring.statistics import History, Recorded, Statistics, history, recorded, statistics
 from memorybank.monitoring.time_series import Curve
 from memorybank.new_output import MAX_TEXT, NewOutput
+from memorybank.prompts import text as prompt_text
 from memorybank.reading.browsing import Origin, browse, find, origins, sentences
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
 from memorybank.reading.prompting import PromptMemory, prompt_memory
 from memorybank.reading.recall import Hit, recall
-from memorybank.reading.rendering import Block, ShownLine, Text, render
+from memorybank.reading.recall.visibility import VisibleSentence
+from memorybank.reading.rendering import Block, render
 from memorybank.services.banks import all_banks, block_tokens, create_bank, delete_banks
 from memorybank.services.block_history import (
     block_changes,
@@ -86,13 +89,13 @@ if TYPE_CHECKING:
     from memorybank.erasure.erase import clear, forget, forget_asked
     from memorybank.erasure.requests import restore_asked
     from memorybank.indexing.document_writer import reindex
+    from memorybank.model_calls.budget_cap import spent, spent_since
+    from memorybank.model_calls.session import outage
     from memorybank.safety.quarantine import telling_words
     from memorybank.services.extraction import explain_line
     from memorybank.worker import run, run_due, summarise_now
     from memorybank.writing.fact_edits import add, edit, hide, keep_back, pin, release, restore, unpin
     from memorybank.writing.jobs import ask
-    from memorybank.writing.model_calls.budget_cap import spent, spent_since
-    from memorybank.writing.model_calls.session import outage
 
 #: Imported at the first call: the rules of whatever writes memory take a third of a second, and no prompt needs them.
 _LATE = {
@@ -109,8 +112,8 @@ _LATE = {
         "memorybank.worker": "run run_due summarise_now",
         "memorybank.writing.fact_edits": "add edit hide keep_back pin release restore unpin",
         "memorybank.writing.jobs": "ask",
-        "memorybank.writing.model_calls.budget_cap": "spent spent_since",
-        "memorybank.writing.model_calls.session": "outage",
+        "memorybank.model_calls.budget_cap": "spent spent_since",
+        "memorybank.model_calls.session": "outage",
     }.items()
     for name in names.split()
 }
@@ -126,6 +129,7 @@ __all__ = [
     "MIN_TOKENS",
     "Bank",
     "Block",
+    "BlockLineVersion",
     "Board",
     "Chat",
     "Checkpoint",
@@ -146,6 +150,7 @@ __all__ = [
     "Job",
     "LLMCall",
     "LLMEndpoint",
+    "MemoryLine",
     "NewOutput",
     "Origin",
     "Output",
@@ -155,11 +160,10 @@ __all__ = [
     "Recorded",
     "Report",
     "Sealed",
-    "ShownLine",
     "Statistics",
     "Text",
-    "ToldLine",
     "Violation",
+    "VisibleSentence",
     "Vitals",
     "add",
     "all_banks",
@@ -222,6 +226,7 @@ __all__ = [
     "outputs_of",
     "pin",
     "prompt_memory",
+    "prompt_text",
     "recall",
     "record",
     "record_many",

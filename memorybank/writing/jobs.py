@@ -15,9 +15,9 @@ from memorybank import conf
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import InvalidInput
+from memorybank.model_calls import budget_cap
 from memorybank.models import Bank, Chat, Event, Job
 from memorybank.models.job import JobQuerySet
-from memorybank.writing.model_calls import budget_cap
 
 Kind = Job.Kind
 

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from django.db.models import F, Max
 
 from memorybank import conf
+from memorybank.model_calls import session
 from memorybank.models import Bank, Chat
 from memorybank.models.chat import ChatQuerySet
-from memorybank.writing.model_calls import session
 
 
 def next_bank(now: datetime) -> int | None:

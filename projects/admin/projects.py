@@ -18,9 +18,9 @@ from django.utils.translation import gettext_lazy as _
 from memorybank import llm, services
 from memorybank.services import Bank
 from projects.tenancy import audit
-from projects.tenancy.forms import BANK_SETTINGS, ProjectForm
 
 from ..models import Project
+from .forms import BANK_SETTINGS, ProjectForm
 from .scoping import TenantScoped, deletion
 
 

@@ -12,9 +12,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from projects.tenancy import audit, permissions
-from projects.tenancy.forms import MembershipForm
 
 from ..models import Membership, Project, Role, Tenant, TenantEvent
+from .forms import MembershipForm
 from .scoping import LookedAt, TenantScoped, deletion
 
 

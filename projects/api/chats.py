@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
 from memorybank.services import Bank, Chat, Checkpoint
-from projects.chat import compact_command, compaction
+from projects.chat import compaction
 
 from .auth import bank_of, key_of
 from .schemas import CHAT, NUMBER, Body, ChatIn, Cursor, Limit, NumberOut, Page, Words, address, chat_key, paged
@@ -117,9 +117,9 @@ def compact(request: HttpRequest, chat: ChatIn, body: Compacting) -> CheckpointO
 )
 def how_far(request: HttpRequest, chat: ChatIn) -> HowFar:
     found = program_chat(bank_of(request), chat_key(chat))
-    told = compact_command.how_far(key_of(request).project, found)
+    progress = compaction.progress(key_of(request).project, found)
     standing = services.newest_checkpoint(found)
-    return HowFar(**told, checkpoint=CheckpointOut.of(standing) if standing else None)
+    return HowFar(**progress, checkpoint=CheckpointOut.of(standing) if standing else None)
 
 
 def program_chat(bank: Bank, key: str) -> Chat:

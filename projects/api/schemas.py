@@ -10,6 +10,7 @@ from ninja import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from projects.web.converters import ChatKey
+from projects.web.pagination import page_after
 from projects.web.public_ids import TurnNumber
 
 from .problems import Problem
@@ -94,15 +95,11 @@ def chat_key(name: str) -> str:
 
 
 def paged(rows: QuerySet[Row], cursor: str, limit: int, *, newest_first: bool = True) -> tuple[list[Row], str | None]:
-    """A page of ``rows`` by their numbers, and the cursor of the next; :class:`Problem` for a cursor that is none."""
-    if cursor:
-        try:
-            after = NUMBER.to_python(cursor)
-        except ValueError:
-            raise Problem(422, "cursor: is no `next` of a page.", "cursor") from None
-        rows = rows.filter(pk__lt=after) if newest_first else rows.filter(pk__gt=after)
-    found = list(rows.order_by("-pk" if newest_first else "pk")[: limit + 1])
-    return found[:limit], NUMBER.to_url(found[limit - 1].pk) if len(found) > limit else None
+    """A page of ``rows``, and the cursor of the next one; :class:`Problem` for a cursor that no page has given."""
+    try:
+        return page_after(rows, cursor, limit, newest_first=newest_first)
+    except ValueError:
+        raise Problem(422, "cursor: is no `next` of a page.", "cursor") from None
 
 
 def address(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""A chat's title: the first line of its first message that is answered, unless it was given one."""
+"""A chat's title: the first line of its first answered message, unless somebody named the chat."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -16,9 +16,9 @@ from django.views.decorators.http import require_POST
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank, Fact
-from projects.chat.views import MemberRequest
 from projects.tenancy import permissions
 from projects.web.public_ids import TurnNumber
+from projects.web.requests import MemberRequest
 
 #: Facts that one form may name: a page of them, and what each stands for.
 MOST = 500

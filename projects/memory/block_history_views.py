@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from projects.chat.views import MemberRequest
+from projects.web.requests import MemberRequest
 
 from . import block_history
 from .views import Opened

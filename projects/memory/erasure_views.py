@@ -16,8 +16,8 @@ from django.views.decorators.http import require_GET, require_POST
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank
-from projects.chat.views import MemberRequest
 from projects.web.public_ids import TurnNumber
+from projects.web.requests import MemberRequest
 
 from .actions import back, named, page_before
 from .views import Opened
@@ -76,7 +76,7 @@ def forget(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
         assert receipt.id is not None
         return redirect("memory-receipt", tenant, project, receipt.id)
     more = {"meant": meant, "before": page_before(request, tenant, project)}
-    return opened.shown("forget", {**more, **told(receipt.counts)})
+    return opened.shown("forget", {**more, **receipt_parts(receipt.counts)})
 
 
 @require_GET
@@ -86,7 +86,7 @@ def receipt_page(request: MemberRequest, tenant: str, project: str, receipt: int
     opened = Opened.by(request, "memory-receipt", tenant, project)
     row = get_object_or_404(services.erasures_of(opened.bank), pk=receipt)
     waiting = services.stale_entries(opened.bank)
-    return opened.shown("receipt", {"receipt": row, "stale": waiting, **told(row.counts)})
+    return opened.shown("receipt", {"receipt": row, "stale": waiting, **receipt_parts(row.counts)})
 
 
 def _meant(request: MemberRequest, bank: Bank) -> Meant | None:
@@ -127,7 +127,7 @@ def _chat(number: str, bank: Bank) -> Meant:
     raise Http404
 
 
-def told(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
+def receipt_parts(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
     """The counts of a receipt in words: what goes and what is made anew."""
     parts = {"gone": GONE, "anew": ANEW}
     return {

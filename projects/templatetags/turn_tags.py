@@ -4,8 +4,8 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from memorybank.services import Chat, Checkpoint, ShownLine, ToldLine
-from projects.chat import compaction, service
+from memorybank.services import BlockLineVersion, Chat, Checkpoint, MemoryLine
+from projects.chat import compaction, markdown
 from projects.memory import rows
 from projects.web.public_ids import TurnNumber
 
@@ -19,7 +19,7 @@ def named(chat: Chat) -> str:
 
 
 @register.filter
-def when(line: ShownLine | ToldLine) -> str:
+def when(line: MemoryLine | BlockLineVersion) -> str:
     """The period of a line, in the reader's words."""
     return rows.when(line)
 
@@ -33,7 +33,7 @@ def turn_number(pk: int) -> str:
 @register.filter
 def formatted(answer: str) -> SafeString:
     """An answer as it is shown."""
-    return service.formatted(answer)
+    return markdown.as_html(answer)
 
 
 @register.filter

@@ -32,13 +32,9 @@ NEEDED = {
     "project": Role.VIEWER,
     "chat": Role.MEMBER,  # one's own; nobody opens another's
     "new-chat": Role.MEMBER,
-    "messages": Role.MEMBER,
     "compaction": Role.MEMBER,
     "answer-stream": Role.MEMBER,
     "stop-answer": Role.MEMBER,
-    "retry-message": Role.MEMBER,
-    "edit-message": Role.MEMBER,
-    "regenerate-message": Role.MEMBER,
     "retry": Role.MEMBER,
     "remember": Role.MEMBER,
     "edit-turn": Role.MEMBER,

@@ -1,9 +1,12 @@
 """Plain functions that make banks, chats, outputs and entries. Time is passed in."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from django.db import transaction
 
 from memorybank import services
 from memorybank.language import tokens
@@ -88,7 +91,7 @@ def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact
     """A fact that cites all there is to cite in its leaf."""
     given = {"said_on": entry.last_at.date(), "citations": [entry.first_output], "speaker": "Priya", **more}
     fact = Fact.of(entry, text=text, position=position, tokens=tokens.count(text), **given)
-    fact.save()
+    Fact.objects.create_cited([fact])
     return fact
 
 
@@ -121,6 +124,14 @@ def cover(*banks: Bank) -> None:
         services.summarise_now(chat.bank, chat_key=chat.key, now=chat.last_output_at)
 
 
+@contextmanager
+def undone() -> Iterator[None]:
+    """Whatever is written within is undone at the end, so that the next case finds the same rows."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
 def sound(*banks: Bank) -> bool:
     """Whether I1 to I3 hold; the violations are in the assertion's message."""
     assert [violation for bank in banks for violation in services.check(Bank.objects.get(pk=bank.pk))] == []
@@ -137,6 +148,11 @@ def day_of_leaves(bank: Bank, day: int, *, chats: int = 4, facts: int = 4) -> li
 def digests(granularity: str = "day") -> list[Entry]:
     """The digests of a rung, oldest first."""
     return list(Entry.objects.filter(granularity=granularity).order_by("period_start"))
+
+
+def kept_by(digest: Entry) -> list[int]:
+    """The leaf facts that a digest stands for, in its order."""
+    return list(digest.kept_links.values_list("fact_id", flat=True))
 
 
 def leaf() -> Entry:

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 from django.contrib.auth.models import User
 from django.db import connection
@@ -11,6 +12,7 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Entry, Fact
+from projects.memory import timeline
 from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON, Cast, without_models
 
@@ -54,7 +56,7 @@ class NowTest(MemoryPageCase):
         self.assertContains(page, f"{block.tokens} of 2,000 tokens")
         self.assertContains(page, "exact")
         self.assertContains(page, block.text)
-        self.assertEqual([row.text for row in page.context["rows"]], [line.text for line in block.lines])
+        self.assertEqual([row.line.text for row in page.context["rows"]], [line.text for line in block.lines])
 
     def test_the_meter_adds_up_to_the_budget_and_says_so_in_words(self) -> None:
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
@@ -184,7 +186,7 @@ class DecidingTest(MemoryPageCase):
 
 class FactsTest(MemoryPageCase):
     def found(self, user: User | None = None, **query: Any) -> list[str]:
-        return [row.text for row in self.see(user or self.alice, "memory-facts", **query).context["rows"]]
+        return [row.line.text for row in self.see(user or self.alice, "memory-facts", **query).context["rows"]]
 
     def test_each_fact_is_there_once_latest_first_and_can_be_looked_for(self) -> None:
         self.remember(self.apollo, "tom", "We decided on Postgres 16 for billing.", "c2")
@@ -231,7 +233,7 @@ class FactsTest(MemoryPageCase):
         few = {name: self.queries(name) for name in ("memory", "memory-facts", "memory-review", "memory-activity")}
         searched = self.queries("memory-facts", q="zanzibar")
         leaf = self.crane.entry
-        Fact.objects.bulk_create(
+        Fact.objects.create_cited(
             Fact.of(leaf, position=n, text=f"Crate {n} is in hall {n % 7}.", said_on=leaf.period_start, tokens=9,
                     citations=self.crane.citations, speaker=f"p{n % 9}", quarantine="test" if n % 50 == 0 else "")
             for n in range(1, 5001)
@@ -300,8 +302,7 @@ class TimelineTest(MemoryPageCase):
         times = {"first_at": NOON, "last_at": NOON, "period_start": NOON.date(), "output_count": len(below)}
         digest = Entry.objects.create(bank=self.apollo.bank, granularity=granularity, method="test", **times)
         self.apollo.bank.entries.filter(pk__in=[entry.pk for entry in below]).absorb_into(digest)
-        digest.kept = list(Fact.objects.filter(entry__in=below).values_list("pk", flat=True))
-        digest.save()
+        digest.kept.set(Fact.objects.filter(entry__in=below))
         return digest
 
     def spans(self, user: User) -> dict[int, Any]:
@@ -329,8 +330,18 @@ class TimelineTest(MemoryPageCase):
         page = self.see(self.bob, "memory-timeline", open=TurnNumber().to_url(day.pk))
         self.assertContains(page, CRANE)
         for nonsense in ("x", "", TurnNumber().to_url(10**9)):
-            page = self.see(self.bob, "memory-timeline", open=nonsense, skip=nonsense)
+            page = self.see(self.bob, "memory-timeline", open=nonsense, page=nonsense)
             self.assertNotContains(page, CRANE)
+
+    def test_a_long_one_has_pages_that_hold_every_chat_once(self) -> None:
+        with patch.object(timeline, "MAX_LEAVES", 1):
+            newest, earlier = (self.see(self.bob, "memory-timeline", page=number) for number in (1, 2))
+        leaves = [span.entry.pk for page in (newest, earlier) for span in page.context["picture"].spans]
+        self.assertEqual(sorted(leaves), sorted(self.apollo.bank.entries.values_list("pk", flat=True)))
+        self.assertContains(newest, 'href="?page=2">Earlier chats')
+        self.assertContains(earlier, 'href="?">The newest')
+        self.assertContains(earlier, f'href="?page=2&amp;open={TurnNumber().to_url(leaves[1])}#under"')
+        self.assertNotContains(earlier, "Earlier chats")
 
     def test_decisions_and_replaced_values_are_marked_and_listed(self) -> None:
         self.remember(self.apollo, "bob", "We decided that the zanzibar crane is blue now instead of orange.", "c4")
