@@ -33,6 +33,9 @@ from memorybank.models import (
 )
 from memorybank.safety.redaction import Masker
 
+#: Facts deleted at once; databases bound the parameters of a query.
+AT_ONCE = 10_000
+
 
 @dataclass(slots=True)
 class Shown:
@@ -89,6 +92,9 @@ def unlearn(bank: Bank, touched: Mapping[int, Collection[int]], shown: Shown, co
     gone: set[int] = set()
     for leaf in leaves:
         gone |= _strip_leaf(bank, leaf, set(touched[leaf.chat_id or 0]), shown, counts)
+    ordered = sorted(gone)
+    for start in range(0, len(ordered), AT_ONCE):
+        Fact.objects.filter(pk__in=ordered[start : start + AT_ONCE]).delete()
     for chat in chats:
         _settle(bank, chat, counts)
     return gone | strip_digests(above, counts)
@@ -144,7 +150,7 @@ def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
 
 
 def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts: Counter[str]) -> set[int]:
-    """Its facts without those that cannot stand on what is left; a leaf of which nothing is left goes."""
+    """Those of its facts that cannot stand on what is left, to be deleted; a leaf of which nothing is left goes."""
     left = list(leaf.covered())
     told = {output.pk: output for output in OptOut.objects.tellable(bank, left)}
     facts = list(leaf.facts.prefetch_related("output_links"))
@@ -154,7 +160,6 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
         counts["summaries"] += 1
         leaf.delete()
         return {fact.pk for fact in going}
-    Fact.objects.filter(pk__in=[fact.pk for fact in going]).delete()
     leaf.facts.exclude(original="").update(original="", original_speaker="")  # what a model wrote there, once
     leaf.stale = leaf.stale or any(not told.keys().isdisjoint(fact.citations) for fact in going)
     leaf.tokens -= sum(fact.tokens for fact in going)
