@@ -56,7 +56,8 @@ class MemoryCommand(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         if not all(map(is_utf8, argv)):
-            self.create_parser(argv[0], argv[1]).error("an argument is not valid UTF-8")
+            self.stderr.write(f"manage.py {argv[1]}: an argument is not valid UTF-8. See --help.")
+            sys.exit(USAGE)
         super().run_from_argv(argv)
 
     def execute(self, *args: Any, **options: Any) -> Any:
