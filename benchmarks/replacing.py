@@ -60,7 +60,8 @@ def _bank(facts: int) -> Bank:
     for entry, text in bank.facts.order_by("pk").values_list("entry_id", "text"):
         said.setdefault(entry, []).append(text)
     outputs = Output.objects.bulk_create(
-        Output(chat_id=chat, author="priya", question="\n".join(said[leaf]), created_at=at) for leaf, chat, at in leaves
+        Output(chat_id=chat, sequence=n, author="priya", question="\n".join(said[leaf]), created_at=at)
+        for n, (leaf, chat, at) in enumerate(leaves, 1)
     )
     SearchDocument.objects.bulk_create((_document(bank, output) for output in outputs), batch_size=2_000)
     return bank
@@ -69,7 +70,13 @@ def _bank(facts: int) -> Bank:
 def _document(bank: Bank, output: Output) -> SearchDocument:
     found = terms(output.question)
     words = indexed(bank.pk, output.chat_id, found, date_words(output.created_at.date(), output.question))
-    of = {"output": output, "bank": bank, "chat_id": output.chat_id, "said_at": output.created_at}
+    of = {
+        "output": output,
+        "bank": bank,
+        "chat_id": output.chat_id,
+        "sequence": output.sequence,
+        "said_at": output.created_at,
+    }
     return SearchDocument(words=words, length=len(found), lines=[], **of)
 
 

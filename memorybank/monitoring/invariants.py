@@ -34,26 +34,26 @@ def _coverage(bank: Bank) -> Iterator[Violation]:
     for chat_id, first, last, count in bank.entries.leaves().order_by("first_output").values_list(*columns):
         leaves.setdefault(chat_id, []).append((first, last, count))
     for chat in bank.chats.all().iterator():
-        ids = list(chat.outputs.remembered().order_by("pk").values_list("pk", flat=True))
-        for what in _chat_coverage(chat, ids, leaves.get(chat.pk, [])):
+        places = list(chat.outputs.remembered().values_list("sequence", flat=True))
+        for what in _chat_coverage(chat, places, leaves.get(chat.pk, [])):
             yield Violation("I1", f"chat {chat.pk}", what)
 
 
-def _chat_coverage(chat: Chat, ids: list[int], leaves: list[tuple[int, int, int]]) -> Iterator[str]:
-    waiting = [pk for pk in ids if pk > chat.summarised_through]
+def _chat_coverage(chat: Chat, places: list[int], leaves: list[tuple[int, int, int]]) -> Iterator[str]:
+    waiting = [place for place in places if place > chat.summarised_through]
     if len(waiting) != chat.pending_outputs:
         yield f"{len(waiting)} turns wait, {chat.pending_outputs} are counted"
     covered: Counter[int] = Counter()
     for first, last, count in leaves:
-        inside = [pk for pk in ids if first <= pk <= last]
+        inside = [place for place in places if first <= place <= last]
         covered.update(inside)
         if len(inside) != count:
             yield f"the leaf from output {first} counts {count} turns and covers {len(inside)}"
         if last > chat.summarised_through:
             yield f"the leaf from output {first} reaches beyond the watermark"
-    for pk in ids:
-        if covered[pk] != (pk <= chat.summarised_through):
-            yield f"output {pk} is covered by {covered[pk]} leaves"
+    for place in places:
+        if covered[place] != (place <= chat.summarised_through):
+            yield f"output {place} is covered by {covered[place]} leaves"
     if _is_forgotten_by_the_sweep(chat):
         yield "its turns wait, but no sweep will ever look at it"
 

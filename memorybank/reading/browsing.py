@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from operator import attrgetter
 
 from memorybank.models import Bank, Entry, Fact, Granularity, Output
 from memorybank.models.fact import FactQuerySet
@@ -19,6 +20,7 @@ class Origin:
     """A turn that a fact rests on, without its words: whose it is, of when, and in which chat."""
 
     output: int
+    sequence: int
     chat: int
     chat_key: str
     author: str
@@ -62,7 +64,7 @@ def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     known = _known(bank, set(chain.from_iterable(turns.values())))
     told: dict[int, list[Origin]] = defaultdict(list)
     for pk, outputs in turns.items():
-        told[pk] = [known[output] for output in sorted(outputs) if output in known]
+        told[pk] = sorted((known[output] for output in outputs if output in known), key=attrgetter("sequence"))
     return told
 
 
@@ -78,5 +80,5 @@ def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int
 
 def _known(bank: Bank, outputs: Iterable[int]) -> dict[int, Origin]:
     rows = Output.objects.filter(chat__bank=bank, chat__private=False, pk__in=list(outputs))
-    columns = ("pk", "chat_id", "chat__key", "author", "created_at")
+    columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at")
     return {row[0]: Origin(*row) for row in rows.values_list(*columns)}

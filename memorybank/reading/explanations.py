@@ -30,7 +30,7 @@ def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime) -> Explanati
     if fact.entry.granularity != Granularity.CONVERSATION:
         leaf_facts = list(Fact.objects.filter(entry__bank=bank, pk__in=fact.citations).select_related("entry"))
     cited = {output for each in (leaf_facts or [fact]) for output in each.citations}
-    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("pk")
+    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("sequence")
     detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs if not output.chat.private]}
     log(bank, actor, Event.Action.READ, now, **detail)
     return Explanation(fact, leaf_facts, _masked(list(outputs), MaskedValue.objects.masker(bank)))

@@ -93,16 +93,17 @@ def chat_key(name: str) -> str:
     raise Http404
 
 
-def paged(rows: QuerySet[Row], cursor: str, limit: int, *, newest_first: bool = True) -> tuple[list[Row], str | None]:
-    """A page of ``rows`` by their numbers, and the cursor of the next; :class:`Problem` for a cursor that is none."""
+def paged(rows: QuerySet[Row], cursor: str, limit: int, *, order: str = "-pk") -> tuple[list[Row], str | None]:
+    """A page of ``rows`` in this order, and the cursor of the next; :class:`Problem` for a cursor that is none."""
+    name = order.removeprefix("-")
     if cursor:
         try:
             after = NUMBER.to_python(cursor)
         except ValueError:
             raise Problem(422, "cursor: is no `next` of a page.", "cursor") from None
-        rows = rows.filter(pk__lt=after) if newest_first else rows.filter(pk__gt=after)
-    found = list(rows.order_by("-pk" if newest_first else "pk")[: limit + 1])
-    return found[:limit], NUMBER.to_url(found[limit - 1].pk) if len(found) > limit else None
+        rows = rows.filter(**{f"{name}__gt" if name == order else f"{name}__lt": after})
+    found = list(rows.order_by(order)[: limit + 1])
+    return found[:limit], NUMBER.to_url(getattr(found[limit - 1], name)) if len(found) > limit else None
 
 
 def address(*parts: str) -> str:

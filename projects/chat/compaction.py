@@ -75,4 +75,4 @@ def as_json(made: Checkpoint | None) -> dict[str, str] | None:
     if made is None:
         return None
     number = TurnNumber().to_url
-    return {"number": number(made.pk), "after": number(made.through), "label": label(made), "text": made.text}
+    return {"number": number(made.pk), "after": number(made.last_output), "label": label(made), "text": made.text}

@@ -122,7 +122,7 @@ def _answered(request: HttpRequest, asked: service.Asked) -> JsonResponse:
     if "respond-async" not in request.headers.get("Prefer", ""):
         return _given_in_json(request, asked.project, service.answer(asked))
     generation.begin(asked)
-    turns = list(asked.chat.outputs.with_keys([asked.output.key]).select_related("given_with"))  # its id changes
+    turns = list(asked.chat.outputs.filter(pk=asked.output.pk).select_related("given_with"))
     html = turn_context.as_html(request, asked.project, asked.chat, turns)
     made = {"turn": html, "title": asked.output.chat.title, "output": TurnNumber().to_url(asked.output.pk)}
     return JsonResponse(made, status=202)

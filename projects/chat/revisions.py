@@ -21,7 +21,7 @@ def own(chat: Chat, user: User) -> QuerySet[Output]:
 
 def from_on(output: Output) -> QuerySet[Output]:
     """A turn and all that came after it: what an edited message takes the place of."""
-    return Output.objects.filter(chat=output.chat_id, pk__gte=output.pk)
+    return Output.objects.filter(chat=output.chat_id, sequence__gte=output.sequence)
 
 
 def others(outputs: QuerySet[Output], user: User) -> str:

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, blurred
 from memorybank.models import Bank, Chat, Checkpoint, Output
-from projects.models import Conversation, GivenWith, Project
+from projects.models import Conversation, Draft, GivenWith, Project
 
 from . import compaction, model_call
 from .model_call import Hear, Stopped, unheard
@@ -81,7 +81,7 @@ def ask(
         author=author,
         question=message,
         status=Output.Status.PENDING if model else Output.Status.OK,
-        key=uuid4().hex if taken or not key else key,
+        key="" if taken else key,
         title="" if model else title_of(message),
         replaces=sorted(replaces),
     )
@@ -161,7 +161,9 @@ def prompt_for(
     ``without`` these turns, and without any checkpoint that stands for one of them.
     """
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, keep=keep)
-    checkpoint = Checkpoint.objects.newest(chat.pk, min([*without, *([before.pk] if before else [])], default=None))
+    places = list(chat.outputs.filter(pk__in=without).values_list("sequence", flat=True)) if without else []
+    first = min([*places, *([before.sequence] if before else [])], default=None)
+    checkpoint = Checkpoint.objects.newest(chat.pk, first)
     return assemble(
         system=project.system_prompt,
         memory=memory,
@@ -174,10 +176,10 @@ def prompt_for(
 
 def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[Exchange]:
     """Answered turns after a checkpoint, newest first, read lazily: a long chat is not loaded to drop most of it."""
-    outputs = Output.objects.filter(chat=chat, status=Output.Status.OK, pk__gt=after).order_by("-pk")
+    outputs = Output.objects.filter(chat=chat, status=Output.Status.OK, sequence__gt=after)
     if before is not None:
-        outputs = outputs.filter(pk__lt=before.pk)
-    told = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")
+        outputs = outputs.filter(sequence__lt=before.sequence)
+    told = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages").order_by("-sequence")
     for output in told.iterator(chunk_size=50):
         yield Exchange(output.question, output.answer, services.tools_said(output.messages))
 
@@ -224,6 +226,7 @@ def _completed(
     answer = completion.text if completion else ""
     with transaction.atomic():
         output = services.complete(bank, asked, answer=answer, title=title_of(asked.question))
+        Draft.objects.filter(output=output).delete()  # another attempt that still writes finds none, and stops
         # A retry that was answered first has this row already.
         GivenWith.objects.get_or_create(
             output=output,

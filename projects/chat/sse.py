@@ -30,17 +30,17 @@ PACE, PACE_EACH = 0.15, 0.01
 
 
 @require_GET
-async def answer_stream(request: HttpRequest, tenant: str, project: str, key: str, sent: str) -> StreamingHttpResponse:
+async def answer_stream(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> StreamingHttpResponse:
     """Events ``text`` (from which element on the page is to be replaced, by what), then one ``end`` with the turn.
 
     An event's id is how many characters had been written: ``Last-Event-ID`` is asked for no more of them.
     """
     await request.auser()
-    found, output = await sync_to_async(_opened)(request, f"{tenant}/{project}", key, sent)
+    found, output = await sync_to_async(_opened)(request, f"{tenant}/{project}", key, turn)
     last = request.headers.get("Last-Event-ID", "")
 
     def ended() -> dict[str, Any]:
-        return _ended(request, found, output.chat, sent)
+        return _ended(request, found, output)
 
     events = _events(output, int(last) if last.isdecimal() and len(last) < 10 else 0, ended)
     # A proxy that collects an answer would send it in one piece (nginx's header).
@@ -48,27 +48,28 @@ async def answer_stream(request: HttpRequest, tenant: str, project: str, key: st
 
 
 @require_POST
-def stop(request: HttpRequest, tenant: str, project: str, key: str, sent: str) -> HttpResponse:
+def stop(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
     """Stop the answer to a message of one's own; what has come is the answer."""
-    _, output = _opened(request, f"{tenant}/{project}", key, sent)
+    _, output = _opened(request, f"{tenant}/{project}", key, turn)
     generation.stop(output)
     return redirect(reverse("chat", args=[tenant, project, key]))
 
 
-def _opened(request: HttpRequest, path: str, key: str, sent: str) -> tuple[Project, Output]:
-    """A message of one's own by its key, which it keeps when it is answered."""
+def _opened(request: HttpRequest, path: str, key: str, turn: int) -> tuple[Project, Output]:
+    """A turn of one of the reader's own chats."""
     found, conversation = permissions.conversation_for(request.user, path, key, Role.MEMBER)
-    output = conversation.chat.outputs.with_keys([sent]).select_related("chat").first()
+    output = conversation.chat.outputs.filter(pk=turn).select_related("chat").first()
     if output is None:
         raise Http404
     return found, output
 
 
-def _ended(request: HttpRequest, project: Project, chat: Chat, sent: str) -> dict[str, Any]:
+def _ended(request: HttpRequest, project: Project, output: Output) -> dict[str, Any]:
     """What is to stand on the page in the end; no turn if it was erased meanwhile."""
+    chat = output.chat
     try:
         chat.refresh_from_db()
-        turns = list(chat.outputs.with_keys([sent]).select_related("given_with"))
+        turns = list(chat.outputs.filter(pk=output.pk).select_related("given_with"))
         html = turn_context.as_html(request, project, chat, turns) if turns else ""
         return {"turn": html, "title": chat.title}
     except Chat.DoesNotExist:

@@ -47,9 +47,9 @@ def _asked(turns: list[Output]) -> set[int]:
 
 
 def _checkpoints(chat: Chat, turns: list[Output]) -> dict[int, Checkpoint]:
-    """Each by the last turn that it stands for, and whether a later one has taken its place, on whatever page."""
+    """Each by the sequence of the last turn it stands for, and whether a later one has taken its place, on any page."""
     later = chat.checkpoints.filter(through__gt=OuterRef("through"))
-    found = chat.checkpoints.filter(through__in=[turn.pk for turn in turns]).annotate(is_over=Exists(later))
+    found = chat.checkpoints.filter(through__in=[turn.sequence for turn in turns]).annotate(is_over=Exists(later))
     return {made.through: made for made in found}
 
 

@@ -166,9 +166,9 @@ def _show(
 
 def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     """One page of turns, oldest first, and where the page before it ends (None: there is none)."""
-    outputs = chat.outputs.select_related("given_with").order_by("-pk")
+    outputs = chat.outputs.select_related("given_with").order_by("-sequence")
     with suppress(ValueError):
-        outputs = outputs.filter(pk__lt=TurnNumber().to_python(before))
+        outputs = outputs.filter(sequence__lt=TurnNumber().to_python(before))
     newest = list(outputs[: TURNS_ON_A_PAGE + 1])
     shown = newest[:TURNS_ON_A_PAGE][::-1]
-    return shown, TurnNumber().to_url(shown[0].pk) if len(newest) > TURNS_ON_A_PAGE else None
+    return shown, TurnNumber().to_url(shown[0].sequence) if len(newest) > TURNS_ON_A_PAGE else None

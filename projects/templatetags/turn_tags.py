@@ -38,9 +38,9 @@ def formatted(answer: str) -> SafeString:
 
 
 @register.filter
-def standing_after(checkpoints: dict[int, Checkpoint], pk: int) -> Checkpoint | None:
+def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpoint | None:
     """The checkpoint that stands for the turns up to an output."""
-    return checkpoints.get(pk)
+    return checkpoints.get(sequence)
 
 
 @register.filter

@@ -197,7 +197,7 @@ class NumbersTest(AdminCase):
     def test_the_pages_and_the_answers_do_not_show_them(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
         Output.objects.create(
-            pk=987_654_321, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
+            pk=987_654_321, sequence=0, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
         )
         with connection.cursor() as cursor:  # the next number is as long, or it is found within a time or a token
             for sql in connection.ops.sequence_reset_sql(no_style(), [Output]):
