@@ -1,4 +1,4 @@
-# Memory Bank in an image: the web server, or, with another command, worker, beat and manage.py. It holds no secret.
+# Memory Bank image: runs the web server, or with another command worker, beat or manage.py. It contains no secrets.
 FROM python:3.12-slim AS packages
 COPY requirements.txt .
 RUN python -m venv /venv \
@@ -11,10 +11,10 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin memo
 WORKDIR /app
 COPY --from=packages /venv /venv
 COPY . .
-# The key is for this one command; a server without one of its own does not start.
+# This key is used only by this command; a server without SECRET_KEY does not start.
 RUN SECRET_KEY=of-no-use python manage.py collectstatic --no-input --verbosity 0
 USER memorybank
-# The rules for secrets, compiled once here rather than by each worker that starts.
+# Compile the rules for secrets once here, so that workers do not compile them at each start.
 RUN python -m memorybank.safety.redaction
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s CMD ["python", "deploy/healthy.py"]

@@ -33,7 +33,7 @@ $(VENV)-llm/ready: requirements-llm.txt
 	@touch $@
 
 test-llm: $(VENV)/dev $(VENV)-llm/ready ## opt-in: chat with a real small model, on pages and through the gateway
-	TEST_SMALL_MODEL=$(VENV)-llm/bin/python $(BIN)/python -m pytest -q tests/test_small_model.py
+	TEST_SMALL_MODEL=$(VENV)-llm/bin/python $(BIN)/python -m pytest -q tests/system/test_small_model.py
 
 lint: $(VENV)/dev ## style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

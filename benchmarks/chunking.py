@@ -15,7 +15,7 @@ from statistics import median
 
 from memorybank import services
 from memorybank.models import LLMCall
-from tests.openai_server import OpenAIServer
+from tests.support.openai_server import OpenAIServer
 
 from . import scratch, seeding
 from .measuring import Measurement, seconds, show

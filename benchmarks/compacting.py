@@ -13,8 +13,8 @@ from typing import Any
 from memorybank import services
 from memorybank.compaction.progress import Progress
 from memorybank.models import Checkpoint
-from tests import long_chats
-from tests.openai_server import OpenAIServer
+from tests.support import long_chats
+from tests.support.openai_server import OpenAIServer
 
 from . import scratch, seeding
 from .measuring import Measurement, seconds, show

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import httpx2
 
-from tests.gateway_site import Gateway, gateway
+from tests.support.gateway_site import Gateway, gateway
 
 from .measuring import Measurement, show
 
@@ -107,7 +107,12 @@ def percentile(values: list[float], part: int) -> float:
 def upstream(*, delay: float = 0.0, pace: float, words: int = 0) -> Iterator[str]:
     """In a process of its own; without ``words`` it says again what it was asked."""
     told = {"--delay": delay, "--pace": pace, "--words": words}
-    command = [sys.executable, "-m", "tests.upstream", *(str(each) for option in told.items() for each in option)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.upstream",
+        *(str(each) for option in told.items() for each in option),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -14,7 +14,7 @@ from memorybank.models import Bank, Entry, Granularity, StoredBlock
 from memorybank.services import NewOutput
 from projects.importing.jsonl import ImportLine
 from projects.importing.replay import replay
-from tests.openai_server import OpenAIServer
+from tests.support.openai_server import OpenAIServer
 
 from . import scratch, seeding
 from .measuring import Measurement, show

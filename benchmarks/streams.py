@@ -20,9 +20,9 @@ from uuid import uuid4
 
 import httpx2
 
-from tests.gateway_site import free_port
-from tests.own_site import site, wait_until
-from tests.projects.test_lost_answers import PEOPLE, Browser
+from tests.projects.chat.test_lost_answers import PEOPLE, Browser
+from tests.support.gateway_site import free_port
+from tests.support.own_site import site, wait_until
 
 from .gateway import megabytes, percentile, upstream
 from .measuring import Measurement, show

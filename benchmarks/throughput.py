@@ -20,9 +20,9 @@ from django.utils import timezone
 from kombu import Connection
 
 from memorybank import services
-from tests.openai_server import OpenAIServer
-from tests.own_site import Site, site
-from tests.requirements import LOCAL
+from tests.support.openai_server import OpenAIServer
+from tests.support.own_site import Site, site
+from tests.support.requirements import LOCAL
 
 from . import seeding
 from .measuring import Measurement, show

@@ -23,7 +23,7 @@ Rows = np.ndarray
 #: Those who are called so in the corpora wrote the attacks.
 AUTHORS = "mallory bob dana"
 AGAINST = frozenset(["once", "us", "me", "did", "bot", "lesson", "inquires", "cited"])
-CORPUS = Path("tests/memorybank/corpus")
+CORPUS = Path("tests/memorybank/safety/corpus")
 PAIRS = list(combinations(range(len(TOPICS)), 2))
 NAMES = [*TOPICS, *(f"{TOPICS[one]} {TOPICS[other]}" for one, other in PAIRS)]
 ADDS = np.array([AGAINST.isdisjoint(name.split()) for name in NAMES])

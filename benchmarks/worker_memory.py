@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 from memorybank import services
-from tests.openai_server import OpenAIServer
+from tests.support.openai_server import OpenAIServer
 
 from . import scratch, seeding
 from .measuring import Measurement, show

@@ -1,4 +1,4 @@
-"""Whether the web server of this container answers, at port 8000 or the one named: exit code 0, or 1."""
+"""Container health check: exit code 0 if the web server answers on port 8000 or the given port, otherwise 1."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import urllib.request
 
 
 def host() -> str:
-    """A name that the site answers to: of ALLOWED_HOSTS the first that is one and no pattern."""
+    """A host name the site answers to: the first entry of ALLOWED_HOSTS that is not a pattern."""
     named = os.environ.get("ALLOWED_HOSTS", "").split(",")
     return next((name for name in named if name and name[0] not in "*."), "localhost")
 

@@ -19,7 +19,8 @@ from django.test import SimpleTestCase
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 
-from . import prepared
+from .support import prepared
+from .support.scripted_model import model, no_model, tuned  # noqa: F401 - fixtures of all tests
 
 # How long an example takes, or is sought, says how busy the machine is.
 UNHURRIED = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])

@@ -1,9 +1,9 @@
 """Lines that tell a model what to do are held back for review, not injected.
 
 Three looks, all linear: at the marks of prompts and protocols, at phrases that each language has for it (in its pack),
-and at what a sentence speaks of (``directions``). Tuned on ``tests/memorybank/corpus``: every attack there is caught
-and no sentence from ordinary work is. This is one fence of several, not the wall: memory is also quoted as data,
-cited, and shown to people.
+and at what a sentence speaks of (``injection_rules``). Tuned on ``tests/memorybank/safety/corpus``: every attack
+there is caught and no sentence from ordinary work is. This is one fence of several, not the wall: memory is also
+quoted as data, cited, and shown to people.
 """
 
 import re

@@ -1,0 +1,204 @@
+"""A chat in a real browser: messages edited and answered anew, memory used, the list of chats; also on a phone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.projects.chat.test_lost_answers import Browser as Reader
+from tests.projects.chat.test_lost_answers import free_port, serve
+from tests.support import long_chats
+from tests.support.commands import PATIENCE
+from tests.support.own_site import Site, site
+from tests.system.test_background_compaction import Held
+
+from .test_pages import LOOKS, browser, hindrances, log_in, tab_to
+
+pytestmark = pytest.mark.own_servers
+
+#: A project with memory of what Ann said, and two chats of Bob's: one of three turns, and one in Hebrew.
+TOLD = """
+from django.contrib.auth.models import User
+from memorybank import services
+from memorybank.models import Chat
+from projects.models import Conversation, Membership, Project, Tenant
+from tests import long_chats
+tenant = Tenant.objects.create(slug="acme", name="Acme")
+bob = User.objects.create_user("bob", password="demo")
+Membership.objects.create(tenant=tenant, user=bob)
+bank = Project.objects.open(tenant, "apollo", "Apollo").bank
+services.enable(bank, actor="bob", disclosure_accepted=True)
+said = [
+    ("hers", "ann", "The harbour crane will be painted signal orange before spring.", ""),
+    ("ropes", "bob", "Which ropes does the crane need?", "The harbour ropes"),
+    ("ropes", "bob", "And how many of them?", ""),
+    ("ropes", "bob", "Who pays for all that?", ""),
+    ("hebrew", "bob", "הפגישה הבאה ביום שלישי!", "הפגישה הבאה ביום שלישי!"),
+]
+for key, author, question, title in said:
+    services.record(bank, chat_key=key, author=author, question=question, answer="Noted.", title=title)
+    if author == "bob":
+        Conversation.objects.get_or_create(chat=Chat.objects.get(key=key), owner=bob)
+services.summarise_now(bank, chat_key="hers")
+services.record_many(bank, long_chats.turns(6_000, chat="long", author="bob"))
+Conversation.objects.create(chat=Chat.objects.get(key="long"), owner=bob)
+"""
+ROPES = "/p/acme/apollo/chats/ropes/"
+HEBREW = "/p/acme/apollo/chats/hebrew/"
+LONG = "/p/acme/apollo/chats/long/"
+
+
+@dataclass
+class Served:
+    """A site that answers."""
+
+    base: str
+    model: Held
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The data, made once."""
+    with site(tmp_path_factory.mktemp("chat"), DEBUG="true", LLM_MAX_RETRIES="0", LLM_MODEL="harbour") as made:
+        done = made.manage("shell", "--verbosity", "0", "-c", TOLD)
+        assert done.code == 0, done.err
+        yield made
+
+
+@pytest.fixture(scope="module")
+def served(told: Site) -> Iterator[Served]:
+    """With a model."""
+    with Held() as model:
+        address = f"http://127.0.0.1:{free_port()}"
+        serve(told, Reader(address), model)
+        yield Served(address, model)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE * 1000)  # a busy machine may take longer than five seconds for an answer
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def _at_once(served: Served) -> None:
+    """The model says how often it was asked."""
+    served.model.gate.set()
+    served.model.answer = lambda messages: f"Answer number {served.model.calls}: **hall 9**."
+
+
+def opened(chromium: Browser, served: Served, path: str, look: str = "desk", *, script: bool = True) -> Page:
+    """A page that Bob looks at."""
+    page = log_in(chromium.new_context(base_url=served.base, java_script_enabled=script, **LOOKS[look]), "bob")
+    page.goto(path)
+    return page
+
+
+def questions(page: Page) -> list[str]:
+    return page.locator("#turns .mine .text").all_inner_texts()
+
+
+def test_a_message_is_edited_where_it_stands_by_keyboard_alone(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, ROPES)
+    before = questions(page)
+    tab_to(page, ".turn:nth-of-type(2) a.edit")
+    page.keyboard.press("Enter")
+    box = page.get_by_role("textbox", name="It says from now on")
+    expect(box).to_be_focused()
+    expect(page.get_by_text("This replaces the message, its answer, and 1 later turn.")).to_be_visible()
+    assert hindrances(page) == []
+    page.keyboard.press("Escape")
+    expect(page.locator(".turn:nth-of-type(2) a.edit")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(box).to_be_focused()
+    box.press("Control+A")
+    page.keyboard.type("And how long are they?")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#turns .theirs").last).to_contain_text("hall 9")
+    expect(page.locator("#turns .mine .text")).to_have_text([before[0], "And how long are they?"])
+    page.context.close()
+
+
+def test_another_answer_takes_the_place_of_the_one_before(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, ROPES)
+    before, said = questions(page), page.locator("#turns .theirs").last.inner_text()
+    page.get_by_role("button", name="Regenerate").click()
+    expect(page.locator("#turns .theirs").last).not_to_have_text(said)
+    expect(page.locator("#turns .theirs").last).to_contain_text("Answer number")
+    expect(page.locator("#turns .mine .text")).to_have_text(before)
+    page.context.close()
+
+
+def test_the_memory_of_an_answer_is_shown_where_it_stands(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, HEBREW)
+    page.get_by_role("textbox", name="Message").fill("Which colour has the crane?")
+    page.get_by_role("button", name="Send", exact=True).click()
+    link = page.get_by_role("link", name="Memory used").last  # it comes with the answer, without the page being loaded
+    link.click()
+    used = page.get_by_role("region", name="Memory used")
+    expect(used).to_contain_text("signal orange")
+    assert hindrances(page) == []
+    link.click()
+    expect(used).to_have_count(0)
+    page.context.close()
+
+
+def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, HEBREW, "phone, dark", script=False)
+    chats = page.get_by_role("navigation", name="Your chats")
+    expect(chats).to_be_hidden()
+    page.get_by_role("button", name="Chats", exact=True).click()
+    expect(chats.locator("[aria-current]")).to_contain_text("הפגישה")
+    chats.get_by_role("searchbox").fill("harbour")
+    chats.get_by_role("button", name="Search").click()
+    page.get_by_role("button", name="Chats", exact=True).click()
+    expect(chats.get_by_role("listitem")).to_have_count(1)
+    chats.get_by_role("link", name="The harbour ropes").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("The harbour ropes")
+    page.get_by_role("link", name="Edit").first.click()
+    expect(page.get_by_role("textbox", name="It says from now on")).to_have_value("Which ropes does the crane need?")
+    page.context.close()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_it_hinders_nobody_from_right_to_left_either(chromium: Browser, served: Served, look: str) -> None:
+    page = opened(chromium, served, HEBREW, look)
+    assert hindrances(page) == []
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    assert hindrances(page) == []
+    page.get_by_role("link", name="Edit").first.click()
+    box = page.get_by_role("textbox", name="It says from now on")
+    expect(box).to_be_focused()
+    assert box.evaluate("box => getComputedStyle(box).direction") == "rtl"
+    page.context.close()
+
+
+def test_a_long_chat_is_compacted_while_the_page_says_how_far_it_is(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, LONG)
+    box, model = page.get_by_role("textbox", name="Message"), served.model
+    turns = page.locator("#turns .turn").count()
+    model.gate.clear()
+    model.answer = lambda messages: "Sorry, no."
+    box.fill("/compact the ports")
+    box.press("Enter")
+    expect(page.locator("#stage")).to_have_text("10 %, planning")
+    expect(page.get_by_role("progressbar", name="Compacting this chat:")).to_have_js_property("value", 10)
+    expect(box).to_be_focused()
+    assert hindrances(page) == []
+    model.gate.set()
+    expect(page.get_by_text("This chat could not be compacted just now. The model gave no answer")).to_be_visible()
+    expect(page.locator("#compacting")).to_be_hidden()
+    model.answer = long_chats.model
+    box.fill("/compact the ports")
+    box.press("Enter")
+    made = page.locator("details.checkpoint")
+    expect(made.locator("summary")).to_contain_text("Compacted: ")
+    made.locator("summary").click()
+    expect(made).to_contain_text("ERR_SLOT_4711")
+    expect(page.locator("#compacting, #not-compacted")).to_have_count(2)
+    expect(page.locator("#compacting:visible, #not-compacted:visible")).to_have_count(0)
+    expect(page.locator("#turns .turn")).to_have_count(turns)
+    page.context.close()

@@ -1,0 +1,49 @@
+"""The whole way of a member in German, in a real browser: the language is switched once and stays."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from tests.site.test_translations import english_in
+from tests.support.commands import PATIENCE
+from tests.support.own_site import Site
+
+from .test_pages import PROJECT, browser, demo
+
+__all__ = ["demo"]  # a fixture, found by its name
+
+pytestmark = pytest.mark.own_servers
+WAY = ("/", PROJECT, f"{PROJECT}chats/bm-001/", f"{PROJECT}memory/", f"{PROJECT}memory/timeline", "/admin/")
+
+
+def visited(context: BrowserContext) -> Iterator[tuple[str, str]]:
+    """Each page on the way, from the login on."""
+    context.set_default_timeout(PATIENCE * 1000)
+    page = context.new_page()
+    page.goto("/login/")
+    page.get_by_role("button", name="Deutsch").click()
+    expect(page.get_by_role("heading", name="Anmelden")).to_be_visible()
+    yield "/login/", page.content()
+    page.fill("#id_username", "priya")
+    page.fill("#id_password", "demo")
+    page.click("main button")
+    page.wait_for_url("/")
+    for path in WAY:
+        page.goto(path)
+        expect(page.locator("html")).to_have_attribute("lang", "de")
+        yield path, page.content()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without"])
+def test_who_switches_to_german_is_told_everything_in_german(
+    demo: Site,
+    subtests: pytest.Subtests,
+    script: bool,
+) -> None:
+    with browser() as chromium:
+        context = chromium.new_context(base_url=demo.env["ADDRESS"], locale="en-GB", java_script_enabled=script)
+        for path, page in visited(context):
+            with subtests.test(path=path):
+                assert english_in(page) == []
+        context.close()

@@ -1,0 +1,247 @@
+"""Answers that come piece by piece, in a real browser: edited, stopped, reloaded, in two tabs, cut off, scriptless."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
+from tests.projects.chat.test_lost_answers import Browser as Reader
+from tests.support.commands import PATIENCE
+from tests.support.dictated_model import ALL, WORDS, Dictated
+from tests.support.own_site import Site, kill, site
+from tests.support.requirements import needs_chromium
+
+from .test_pages import browser
+
+pytestmark = pytest.mark.own_servers
+
+QUESTION = "What comes first?"
+
+
+@pytest.fixture(scope="module")
+def own_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """With Bob, served at ``env["BASE"]``."""
+    needs_chromium()
+    base = f"http://127.0.0.1:{free_port()}"
+    with site(tmp_path_factory.mktemp("streams"), LLM_MAX_RETRIES="0", DEBUG="true", BASE=base) as made:
+        people = made.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+        assert people.code == 0, people.err
+        yield made
+
+
+@pytest.fixture(scope="module")
+def dictated(own_site: Site) -> Iterator[Dictated]:
+    with Dictated() as made:
+        serve(own_site, Reader(own_site.env["BASE"]), made)
+        yield made
+
+
+@pytest.fixture
+def model(dictated: Dictated) -> Dictated:
+    """It waits to be told."""
+    dictated.begin()
+    return dictated
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture
+def page(own_site: Site, model: Dictated, chromium: Browser) -> Iterator[Page]:
+    """A new chat of Bob's."""
+    made = opened(own_site, chromium)
+    yield made
+    made.context.close()
+
+
+def opened(own_site: Site, chromium: Browser, *, script: bool = True) -> Page:
+    context = chromium.new_context(base_url=own_site.env["BASE"], java_script_enabled=script)
+    context.set_default_timeout(PATIENCE * 1000)
+    expect.set_options(timeout=PATIENCE * 1000)
+    made = context.new_page()
+    made.goto("/login/")
+    made.fill("#id_username", "bob")
+    made.fill("#id_password", "a pass phrase")
+    made.click("main button")
+    made.wait_for_url("/")
+    made.goto("/p/acme/apollo/")
+    made.get_by_role("button", name="New chat").click()
+    made.wait_for_url("**/chats/**")
+    return made
+
+
+def stored(own_site: Site, page: Page, what: str) -> list[tuple[str, ...]]:
+    """Of each turn of the chat."""
+    key = page.url.partition("/chats/")[2].partition("/")[0]
+    return own_site.ask(
+        f"SELECT {what} FROM memorybank_output o JOIN memorybank_chat c ON c.id = o.chat_id WHERE c.key = '{key}'"
+        " ORDER BY o.id"
+    )
+
+
+def ask(page: Page) -> None:
+    """As people do: write, Enter."""
+    page.get_by_role("textbox", name="Message").fill(QUESTION)
+    page.keyboard.press("Enter")
+
+
+def shows(page: Page, *words: str, over: bool = False) -> None:
+    """That the last answer is just this, and still being written or not."""
+    answer = page.locator("#turns .theirs .text:visible").last
+    said = "".join(words).replace("#", "").replace("*", "").split()
+    expect(answer).to_have_text(re.compile(r"^\s*" + r"\s*".join(map(re.escape, said)) + r"\s*$"))
+    expect(page.locator(".writing")).to_have_count(0 if over else 1)
+
+
+def test_an_answer_grows_in_every_tab_and_a_reload_neither_loses_nor_repeats(page: Page, model: Dictated) -> None:
+    calls = model.calls
+    ask(page)
+    model.say(4)
+    shows(page, *WORDS[:2])
+    expect(page.locator("#turns .theirs .heading")).to_have_text("Plan")
+    other = page.context.new_page()
+    other.goto(page.url)
+    shows(other, *WORDS[:2])
+    model.say(1)
+    page.reload()
+    for each in (page, other):
+        shows(each, *WORDS[:3])
+    expect(page.locator("#turns .theirs strong")).to_have_text("second")
+    model.say(4)
+    for each in (page, other):
+        shows(each, *WORDS, over=True)
+        expect(each.locator("#turns .turn")).to_have_count(1)
+        expect(each).to_have_title(f"{QUESTION} · Apollo")
+        expect(each.locator("#chats [aria-current] bdi")).to_have_text(QUESTION)
+    assert model.calls == calls + 1
+
+
+def test_what_came_before_it_was_stopped_is_the_answer(page: Page, model: Dictated, own_site: Site) -> None:
+    ask(page)
+    model.say(4)
+    shows(page, *WORDS[:2])
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#turns").get_by_text("You stopped this answer.")).to_be_visible()
+    shows(page, *WORDS[:2], "…", over=True)
+    assert stored(own_site, page, "status, answer") == [("ok", "# Plan\n\nFirst …")]
+    assert own_site.ask("SELECT count(*) FROM projects_draft") == [(0,)]
+
+
+def test_what_is_stopped_before_it_begins_may_be_asked_again(page: Page, model: Dictated) -> None:
+    ask(page)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#turns").get_by_text("Stopped before it was answered.")).to_be_visible()
+    model.say(ALL)
+    page.get_by_role("button", name="Try again").click()
+    shows(page, *WORDS, over=True)
+    expect(page.locator("#turns .turn")).to_have_count(1)
+
+
+def test_a_model_that_fails_in_mid_answer_leaves_the_message(page: Page, model: Dictated) -> None:
+    model.mode = "break-off"
+    model.say(ALL)
+    ask(page)
+    expect(page.locator("#turns").get_by_text("Your message is kept")).to_be_visible()
+    expect(page.locator("#turns .theirs")).to_have_count(0)
+    model.mode = "ok"
+    page.get_by_role("button", name="Try again").click()
+    shows(page, *WORDS, over=True)
+
+
+def answered_twice(page: Page, model: Dictated) -> None:
+    """A chat of two turns."""
+    model.say(2 * ALL)
+    for turns in (1, 2):
+        ask(page)
+        expect(page.locator("#turns .turn")).to_have_count(turns)
+        shows(page, *WORDS, over=True)
+    expect(page.get_by_role("button", name="Ask again at the end")).to_have_count(1)  # no link is renewed under a click
+    model.begin()
+
+
+def edit(page: Page, message: str) -> None:
+    """The first message."""
+    page.get_by_role("link", name="Edit").first.click()
+    page.get_by_role("textbox", name="It says from now on").fill(message)
+    page.locator("form.editing").get_by_role("button", name="Send").click()
+
+
+def test_an_edited_message_is_answered_piece_by_piece_in_the_place_of_what_followed(
+    page: Page, model: Dictated, own_site: Site
+) -> None:
+    answered_twice(page, model)
+    turns = page.locator("#turns .turn:visible .mine .text")
+    edit(page, "What comes last?")
+    model.say(4)
+    shows(page, *WORDS[:2])
+    expect(turns).to_have_text(["What comes last?"])
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    assert len(stored(own_site, page, "o.id")) == 3  # what gives way is there until there is something in its place
+    page.reload()
+    shows(page, *WORDS[:2])
+    expect(turns).to_have_text(["What comes last?"])
+    model.say(ALL)
+    shows(page, *WORDS, over=True)
+    assert stored(own_site, page, "question, status") == [("What comes last?", "ok")]
+    model.begin()
+    page.get_by_role("button", name="Regenerate").click()
+    model.say(3)
+    shows(page, *WORDS[:1])
+    model.say(ALL)
+    shows(page, *WORDS, over=True)
+    expect(page.locator("#turns .turn")).to_have_count(1)
+
+
+def test_nothing_gives_way_to_an_answer_that_fails_or_is_stopped(page: Page, model: Dictated, own_site: Site) -> None:
+    answered_twice(page, model)
+    turns = page.locator("#turns .turn:visible")
+    model.mode = "mid-error"
+    edit(page, "What comes last?")
+    expect(turns).to_have_count(1)
+    model.say(ALL)
+    expect(turns).to_have_count(3)
+    expect(turns.last).to_contain_text("Your message is kept")
+    expect(turns.last).to_contain_text("As soon as it is answered, it takes the place of 2 turns above.")
+    model.begin()
+    page.get_by_role("button", name="Try again").click()
+    model.say(4)
+    shows(page, *WORDS[:2])
+    expect(turns).to_have_count(1)
+    page.get_by_role("button", name="Stop").click()
+    expect(turns).to_have_count(3)
+    expect(turns.last).to_contain_text("Stopped before it was answered.")
+    expect(page.get_by_role("button", name="Try again")).to_be_focused()
+    assert stored(own_site, page, "status") == [("ok",), ("ok",), ("stopped",)]
+
+
+def test_kill_9_in_mid_answer_leaves_the_message_and_what_it_was_to_replace(
+    page: Page, model: Dictated, own_site: Site
+) -> None:
+    answered_twice(page, model)
+    edit(page, "What comes last?")
+    model.say(4)
+    shows(page, *WORDS[:2])
+    kill(own_site.processes[-1])
+    own_site.tell("UPDATE projects_draft SET saved_at = '2026-01-01 00:00:00'")  # as time does
+    model.begin()
+    serve(own_site, Reader(own_site.env["BASE"]), model)
+    expect(page.locator("#turns").get_by_text("No answer arrived.")).to_be_visible()  # nobody reloaded
+    expect(page.locator("#turns .turn:visible")).to_have_count(3)
+    model.say(ALL)
+    page.get_by_role("button", name="Try again").click()
+    shows(page, *WORDS, over=True)
+    expect(page.locator("#turns .turn")).to_have_count(1)
+    assert stored(own_site, page, "question, status") == [("What comes last?", "ok")]
+
+
+def test_without_a_script_the_page_comes_with_the_answer(own_site: Site, model: Dictated, chromium: Browser) -> None:
+    page = opened(own_site, chromium, script=False)
+    model.say(ALL)
+    page.get_by_role("textbox", name="Message").fill(QUESTION)
+    page.get_by_role("button", name="Send").click()
+    shows(page, *WORDS, over=True)

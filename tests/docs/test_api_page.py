@@ -1,0 +1,77 @@
+"""docs/api.md is true: its examples, run by a shell in their order against a served site with worker and beat."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.projects.chat.test_lost_answers import Browser, free_port
+from tests.support.commands import PATIENCE, ROOT
+from tests.support.own_site import Site, site, wait_until
+
+PAGE = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+pytestmark = pytest.mark.own_servers
+
+SET_UP = """
+from projects.models import Project, Tenant
+Project.objects.open(Tenant.objects.create(slug="acme", name="Acme"), "apollo", "Apollo")
+"""
+#: What stands before the answer of each call, so that they can be told apart.
+LINE = "--- next ---"
+
+
+@pytest.fixture
+def own_site(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path, SWEEP_SECONDS="1") as made:
+        yield made
+
+
+def script(address: str) -> str:
+    """All examples of the page, at ``address``."""
+    examples = "\n".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, re.S | re.M))
+    ours = examples.replace("http://127.0.0.1:8000", address).replace("python ", f"{sys.executable} ")
+    return f"set -eu\n{re.sub('^curl ', f'echo; echo {LINE!r}; curl ', ours, flags=re.M)}"
+
+
+def answers(own_site: Site, address: str) -> list[str]:
+    """What each call was answered."""
+    done = subprocess.run(
+        ["bash", "-c", script(address)],
+        cwd=ROOT,
+        env=own_site._environment({}),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stderr}{own_site.output()[-3000:]}"
+    return [each.strip() for each in done.stdout.split(LINE)[1:]]
+
+
+def test_every_example_does_what_the_page_says(own_site: Site) -> None:
+    assert own_site.manage("shell", "--verbosity", "0", "-c", SET_UP).code == 0
+    browser = Browser(f"http://127.0.0.1:{free_port()}")
+    own_site.start("manage.py", "serve", "--address", browser.base.removeprefix("http://"))
+    wait_until(browser.is_up, "up", own_site)
+    said = answers(own_site, browser.base)
+    events = next(each for each in said if each.startswith("event: "))
+    told: list[Any] = [json.loads(each) for each in said if each != events]
+    assert not [each for each in told if each.get("type") == "about:blank"], told
+    key, switched, one, batch, job = told[:5]
+    assert key["project"] == "acme/apollo"
+    assert switched["enabled"]
+    assert [one["recorded"], *(each["recorded"] for each in batch["outputs"])] == [True] * 3
+    assert job["kind"] == "summarise"
+    assert events.rpartition("event: ")[2].startswith("done\n")
+    memory, block = told[5:7]
+    assert "Postgres 16" in memory["block"]["text"]
+    assert memory["block"] == block["block"]
+    assert told[7]["hits"]
+    receipt = told[-2]
+    assert receipt["counts"]["turns"] == 1
+    assert told[-1]["items"] == [receipt]

@@ -1,0 +1,109 @@
+"""What blocks have said: each line with its times, and nothing of what was erased, made private or masked since."""
+
+import pytest
+
+from memorybank import services
+from memorybank.models import Bank, Fact, ToldLine
+from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, make_bank, run, say, sentence, tag
+from tests.support.word_search import places
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
+
+
+def texts(bank: Bank, moment: object) -> list[str]:
+    return [line.text for line in ToldLine.objects.at(bank, moment)]  # type: ignore[arg-type]
+
+
+def told(bank: Bank, number: int, *, at: object = MONDAY, **more: object) -> None:
+    """One chat becomes memory, an hour later."""
+    say(bank, f"c{number}", sentence(number), at=at, **more)  # type: ignore[arg-type]
+    run(at + HOUR)  # type: ignore[operator]
+
+
+def test_it_says_what_the_block_said_at_every_moment() -> None:
+    bank = make_bank()
+    told(bank, 0)
+    told(bank, 1, at=MONDAY + DAY)
+    fact = Fact.objects.get(text__contains=tag(0))
+    services.hide(bank, fact_ids=[fact.pk], actor="alice", now=MONDAY + 2 * DAY)
+    assert texts(bank, MONDAY) == []
+    assert texts(bank, MONDAY + 2 * HOUR) == [sentence(0)]
+    assert texts(bank, MONDAY + DAY + 2 * HOUR) == [sentence(0), sentence(1)]
+    assert texts(bank, MONDAY + 2 * DAY) == [sentence(1)]
+    assert texts(bank, MONDAY + 2 * DAY - MINUTE) == [sentence(0), sentence(1)]
+    newest = [line.text for line in services.prompt_memory(bank, now=MONDAY + 2 * DAY).block.lines]
+    assert texts(bank, MONDAY + 3 * DAY) == newest
+
+
+def test_a_line_that_stays_is_one_row_however_often_the_block_is_stored() -> None:
+    bank = make_bank()
+    for number in range(3):
+        told(bank, number, at=MONDAY + number * DAY)
+    assert ToldLine.objects.count() == 3
+    assert set(ToldLine.objects.values_list("until", flat=True)) == {None}
+
+
+def test_what_was_edited_is_kept_in_its_old_words_until_it_is_erased() -> None:
+    bank = make_bank()
+    told(bank, 0)
+    fact = Fact.objects.get()
+    services.edit(bank, fact_ids=[fact.pk], text="It was sold.", actor="alice", now=MONDAY + DAY)
+    assert texts(bank, MONDAY + DAY - MINUTE) == [sentence(0)]
+    assert texts(bank, MONDAY + DAY) == ["It was sold."]
+    services.forget(bank, chat="c0", actor="alice", now=MONDAY + 2 * DAY)
+    assert places(tag(0)) == places("sold") == []
+    assert not ToldLine.objects.exists()
+
+
+@pytest.mark.parametrize("way", ["author", "private", "left out", "deleted", "retention"])
+def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
+    bank = make_bank()
+    told(bank, 0, author="Zelda")
+    told(bank, 1, at=MONDAY + 100 * DAY)
+    hidden = Fact.objects.get(text__contains=tag(0))
+    services.hide(bank, fact_ids=[hidden.pk], actor="alice", now=MONDAY + 100 * DAY)  # it has left the block before
+    now = MONDAY + 101 * DAY
+    if way == "author":
+        services.forget(bank, author="Zelda", actor="alice", now=now)
+    elif way == "private":
+        services.set_private(bank, chat_key="c0", private=True, actor="Zelda", now=now)
+    elif way == "left out":
+        services.opt_out(bank, author="Zelda", actor="alice", now=now)
+    elif way == "deleted":
+        bank.chats.filter(key="c0").delete()
+    else:
+        services.configure(bank, actor="alice", keep_memory_days=30, now=now)
+        run(now)
+    assert [line.text for line in ToldLine.objects.all()] == [sentence(1)]
+
+
+def test_a_digests_past_lines_go_with_any_erasure_since_who_wrote_them_had_read_more() -> None:
+    bank = make_bank()
+    told(bank, 0)
+    told(bank, 1, at=MONDAY + DAY)
+    ToldLine.objects.filter(text=sentence(1)).update(digest=True, until=MONDAY + 2 * DAY)
+    services.forget(bank, chat="c0", actor="alice", now=MONDAY + 3 * DAY)
+    assert sentence(1) not in texts(bank, MONDAY + DAY + 2 * HOUR)
+    assert sentence(1) in texts(bank, MONDAY + 3 * DAY)
+
+
+def test_what_is_masked_later_is_masked_in_what_was_told_and_ends_nothing() -> None:
+    bank = make_bank(redact_personal=False)
+    add_leaf(bank, "c0", ["Write to zelda.mertens@example.com about the crane."], at=MONDAY)
+    run(MONDAY + HOUR)
+    assert places("zelda.mertens")
+    services.configure(bank, actor="alice", redact_personal=True, now=MONDAY + DAY)
+    assert [line.until for line in ToldLine.objects.all() if "crane" in line.text] == [None]
+    assert "memorybank.ToldLine.text" not in places("zelda.mertens")
+
+
+def test_lines_that_left_the_block_are_kept_for_some_days() -> None:
+    bank = make_bank()
+    told(bank, 0)
+    services.hide(bank, fact_ids=[Fact.objects.get().pk], actor="alice", now=MONDAY + DAY)
+    for day, left in ((90, 1), (92, 0)):
+        told(bank, day, at=MONDAY + day * DAY)
+        newest = Fact.objects.order_by("-pk")[0]
+        services.hide(bank, fact_ids=[newest.pk], actor="alice", now=MONDAY + day * DAY + 2 * HOUR)
+        assert ToldLine.objects.filter(text=sentence(0)).count() == left
+    assert ToldLine.objects.kept_since(bank, MONDAY + 92 * DAY) == MONDAY + 90 * DAY + HOUR

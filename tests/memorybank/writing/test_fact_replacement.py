@@ -1,0 +1,156 @@
+"""What is over gives way whichever chat is summarised first, and at the same cost however long the history."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memorybank import services
+from memorybank.indexing import document_writer
+from memorybank.models import Bank, Chat, Fact, SearchDocument
+from memorybank.writing.fact_replacement import supersede
+from tests.support.factories import DAY, HOUR, MONDAY, add_leaf, cover, make_bank, say, sentence
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
+
+OLD, NEW = "The launch of the portal is on 3 May.", "The launch of the portal is moved from 3 May to 17 May."
+
+
+def fact_of(bank: Bank, chat: str, text: str, **more: Any) -> Fact:
+    """The one fact of a chat that is summarised and indexed."""
+    fact = add_leaf(bank, chat, [text], at=more.pop("at", MONDAY), **more).facts.get()
+    document_writer.catch_up(bank)
+    return fact
+
+
+def replaced(*facts: Fact) -> list[int | None]:
+    """What each of them is replaced by now."""
+    return [Fact.objects.get(pk=fact.pk).superseded_by_id for fact in facts]
+
+
+def test_an_older_fact_of_another_chat_gives_way() -> None:
+    bank, elsewhere = make_bank(), make_bank()
+    old, other, theirs = fact_of(bank, "a", OLD), fact_of(bank, "b", sentence(1)), fact_of(elsewhere, "a", OLD)
+    new = fact_of(bank, "c", NEW, at=MONDAY + HOUR)
+    supersede(bank, [new])
+    assert replaced(old, other, theirs) == [new.pk, None, None]
+
+
+def test_a_state_gives_way_to_what_ended_it_and_both_stay_traceable() -> None:
+    bank, elsewhere = make_bank(), make_bank()
+    texts = "Leo still has access to the vault.", "Leo's access to the vault was revoked."
+    old, theirs = fact_of(bank, "a", texts[0]), fact_of(elsewhere, "a", texts[0])
+    ended = fact_of(bank, "b", texts[1], at=MONDAY + HOUR)
+    later = fact_of(bank, "c", texts[0], at=MONDAY + DAY)
+    supersede(bank, [ended])
+    assert replaced(old, theirs, later) == [ended.pk, None, None]
+    assert list(bank.facts.visible()) == [ended, later]
+    notes = services.render(bank, budget=0, recall_budget=300, question="Who has access to the vault?").recalled.text
+    assert (notes.count("still has access"), notes.count("revoked")) == (1, 1)
+
+
+def test_a_value_for_now_gives_way_to_another_by_what_its_turn_is_about() -> None:
+    bank = make_bank()
+    say(bank, "a", "When does Maple launch?", answer="The current answer is July 10.", at=MONDAY)
+    leaf = add_leaf(bank, "a", ["The current answer is July 10."], at=MONDAY + HOUR)
+    turn = bank.chats.get(key="a").outputs.earliest("pk")
+    leaf.facts.update(citations=[turn.pk])
+    new = fact_of(bank, "b", "Maple moves from July 10 to July 31, 2026.", at=MONDAY + DAY)
+    supersede(bank, [new])
+    assert replaced(leaf.facts.get()) == [new.pk]
+
+
+def test_one_of_a_chat_that_is_not_indexed_yet_does_too() -> None:
+    bank = make_bank()
+    old = fact_of(bank, "a", OLD)
+    SearchDocument.objects.all().delete()
+    Chat.objects.update(indexed_through=0, index_due=True)
+    new = fact_of(bank, "c", NEW, at=MONDAY + HOUR)
+    supersede(bank, [new])
+    assert replaced(old) == [new.pk]
+
+
+def test_one_of_the_same_chat_does_too_but_nothing_newer() -> None:
+    bank = make_bank()
+    facts = add_leaf(bank, "a", [OLD, NEW, OLD], at=MONDAY).facts.order_by("position")
+    supersede(bank, [facts[1]])
+    assert replaced(*facts) == [facts[1].pk, None, None]
+
+
+def test_one_that_is_written_down_after_what_replaced_it_gives_way_too() -> None:
+    bank, elsewhere = make_bank(), make_bank()
+    fact_of(elsewhere, "a", NEW, at=MONDAY + HOUR)
+    new, theirs = fact_of(bank, "a", NEW, at=MONDAY + HOUR), fact_of(elsewhere, "b", sentence(1), at=MONDAY)
+    late = fact_of(bank, "b", OLD, at=MONDAY - DAY)
+    since = fact_of(bank, "c", OLD, at=MONDAY + DAY)
+    for fact in (late, since, theirs):
+        supersede(fact.bank, [fact])
+    assert replaced(late, since, theirs) == [new.pk, None, None]
+
+
+def test_a_state_does_too() -> None:
+    bank = make_bank()
+    ended = fact_of(bank, "a", "Leo's access to the vault was revoked.", at=MONDAY + HOUR)
+    late = fact_of(bank, "b", "Leo still has access to the vault.", at=MONDAY - DAY)
+    supersede(bank, [late])
+    assert replaced(late) == [ended.pk]
+
+
+def test_it_gives_way_to_the_first_that_is_neither_held_back_nor_hidden() -> None:
+    bank = make_bank()
+    newer = [fact_of(bank, key, NEW, at=MONDAY + HOUR) for key in "abcd"]
+    Fact.objects.filter(pk=newer[0].pk).update(quarantine="reads like an instruction")
+    Fact.objects.filter(pk=newer[1].pk).update(hidden=True)
+    late = fact_of(bank, "e", OLD, at=MONDAY - DAY)
+    supersede(bank, [late])
+    assert replaced(late) == [newer[2].pk]
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_chat_that_is_read_anew_brings_back_nothing_that_was_over() -> None:
+    bank = make_bank()
+    say(bank, "a", OLD, answer="")
+    say(bank, "b", NEW, answer="", at=MONDAY + DAY)
+    cover(bank)
+    before = services.render(bank).text
+    for private in (True, False):
+        services.set_private(bank, chat_key="a", private=private, actor="alice", now=MONDAY + 2 * DAY)
+    cover(bank)
+    assert list(bank.facts.visible().values_list("text", flat=True)) == [NEW]
+    assert services.render(bank).text == before
+
+
+@pytest.mark.parametrize("settled", [{"pinned": True}, {"edited_by": "alice"}])
+def test_what_a_person_settled_stands(settled: dict[str, Any]) -> None:
+    bank = make_bank()
+    old, new = fact_of(bank, "a", OLD, **settled), fact_of(bank, "b", NEW)
+    supersede(bank, [new])
+    assert replaced(old) == [None]
+
+
+def test_a_fact_that_is_held_back_leaves_what_it_replaces_to_the_next() -> None:
+    bank = make_bank()
+    old = fact_of(bank, "a", OLD)
+    held, new = (fact_of(bank, key, NEW, at=MONDAY + HOUR) for key in "bc")
+    Fact.objects.filter(pk=held.pk).update(quarantine="reads like an instruction")
+    held.refresh_from_db()
+    supersede(bank, [held, new])
+    assert replaced(old) == [new.pk]
+
+
+def test_the_values_of_one_commit_are_looked_for_together_however_long_the_history() -> None:
+    bank = make_bank()
+    other = "We write invoices with PostgreSQL 16 instead of MySQL 8."
+
+    def queries(*facts: Fact) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            supersede(bank, list(facts))
+        return len(captured)
+
+    first = queries(fact_of(bank, "a", NEW))
+    for number in range(30):
+        fact_of(bank, f"c{number}", sentence(number), at=MONDAY + number * DAY)
+    facts = fact_of(bank, "b", NEW), fact_of(bank, "d", other)
+    assert queries(*facts) - len(facts) <= first <= 6
+    assert queries(fact_of(bank, "e", sentence(99), at=MONDAY + 99 * DAY)) == 1

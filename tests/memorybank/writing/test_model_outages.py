@@ -1,0 +1,249 @@
+"""The model is down: nothing is lost, little is asked, and everything is made up for when it is back."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memorybank import llm, services
+from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.llm.scripted import ScriptedLLM
+from memorybank.models import Bank, Chat, Entry, LLMCall, Output
+from tests.support.commands import PATIENCE
+from tests.support.factories import (
+    DAY,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    block_of,
+    chat_of,
+    endpoint,
+    make_bank,
+    note_taker,
+    prompt_of,
+    run,
+    say,
+    sound,
+    talk,
+)
+from tests.support.openai_server import OpenAIServer
+from tests.support.upstream import wait_until
+
+pytestmark = pytest.mark.django_db
+
+FAILURES: dict[str, Any] = {
+    "500": LLMUnavailable("HTTP 500: The server had an error"),
+    "429": LLMUnavailable("HTTP 429: Rate limit reached", retry_after=30),
+    "hang": LLMUnavailable("No answer within 60 s"),
+    "empty": LLMRejected("The model answered nothing (finish reason: stop)"),
+    "garbage": "I would rather talk about the weather today.",
+    "401": LLMMisconfigured("HTTP 401: Incorrect API key provided"),
+}
+
+
+def a_day(bank: Bank, day: int) -> None:
+    """Two chats that alone are nearly the budget."""
+    for number in range(2):
+        first = (day * 2 + number) * 4
+        talk(bank, f"d{day} c{number}", range(first, first + 4), at=MONDAY + day * DAY + number * HOUR)
+
+
+def beat(start: Any, *, days: int, every: timedelta) -> None:
+    """Sweeps as time passes."""
+    for tick in range(int(days * DAY / every)):
+        services.run(now=start + tick * every)
+
+
+@pytest.mark.parametrize("how", ["500", "429", "hang", "empty", "garbage"])
+def test_three_days_of_outage_over_budget_lose_nothing_and_are_made_up_for(model: ScriptedLLM, how: str) -> None:
+    """Entries stay, calls are bounded by back-off, and all is covered after recovery."""
+    bank = make_bank(max_tokens=200)
+    for day in range(3):
+        a_day(bank, day)
+        run(MONDAY + day * DAY + 6 * HOUR)
+    before = set(Entry.objects.values_list("pk", flat=True))
+    calls = len(model.history)
+    model.answer = FAILURES[how]
+    for day in range(3, 6):
+        a_day(bank, day)
+        beat(MONDAY + day * DAY, days=1, every=HOUR)
+        assert sound(bank)
+    assert before <= set(Entry.objects.values_list("pk", flat=True))
+    assert 0 < block_of(Bank.objects.get())[1] <= 200
+    assert len(model.history) - calls <= bound(how)
+
+    model.answer = note_taker
+    run(MONDAY + 6 * DAY + 6 * HOUR)
+    run(MONDAY + 6 * DAY + 8 * HOUR)
+    assert not Chat.objects.filter(pending_outputs__gt=0).exists()
+    assert sum(Entry.objects.leaves().values_list("output_count", flat=True)) == Output.objects.count()
+    assert not Chat.objects.parked().exists()
+    assert sound(bank)
+
+
+def bound(how: str) -> int:
+    """One probe an hour; a bank whose digests are useless is asked for them at a pace of its own."""
+    return 3 * 24 * (2 if how in ("empty", "garbage") else 1)
+
+
+def test_a_day_long_outage_costs_one_probe_an_hour_however_much_waits(model: ScriptedLLM) -> None:
+    for number in range(10):
+        talk(make_bank(), "c", [number])
+    model.answer = LLMUnavailable("HTTP 503")
+    beat(MONDAY + HOUR, days=1, every=10 * MINUTE)
+    assert 20 <= len(model.history) <= 60
+    assert not Entry.objects.exists()
+
+
+def test_a_server_that_is_only_slow_to_recover_is_not_flooded(model: ScriptedLLM) -> None:
+    """The first good answer opens the way, and everybody who waited is served in that very run."""
+    for number in range(10):
+        talk(make_bank(), "c", [number])
+    model.enqueue(LLMUnavailable("HTTP 503"), LLMUnavailable("HTTP 503"))
+    assert [run(MONDAY + HOUR + n * 10 * MINUTE).summarised for n in range(3)] == [0, 0, 10]
+
+
+# --- who may not stop everybody ----------------------------------------------------------------------
+
+
+def poisoned(how: Any) -> Callable[[Any], str]:
+    """A model that one content always makes fail in this way."""
+
+    def answer(messages: Any) -> str:
+        if "POISON" not in prompt_of(messages):
+            return note_taker(messages)
+        if isinstance(how, Exception):
+            raise how
+        return str(how)
+
+    return answer
+
+
+@pytest.mark.parametrize("how", ["500", "garbage", "401"])
+def test_chats_that_always_fail_never_starve_the_others(model: ScriptedLLM, how: str) -> None:
+    """Even if the failure looks like an outage: probes take turns, so a healthy chat gets through."""
+    model.answer = poisoned(FAILURES[how])
+    bad = [make_bank() for _ in range(4)]
+    for bank in bad:
+        say(bank, "bad", "The POISON is in this very sentence.")
+    healthy = make_bank()
+    talk(healthy, "good", [1], at=MONDAY + HOUR)
+    beat(MONDAY + 2 * HOUR, days=1, every=HOUR)
+    assert chat_of(healthy, "good").pending_outputs == 0
+    talk(healthy, "later", [2], at=MONDAY + 2 * DAY)
+    beat(MONDAY + 2 * DAY + HOUR, days=1, every=HOUR)
+    assert chat_of(healthy, "later").pending_outputs == 0
+    assert len(model.history) <= 2 + 2 * 4 * 24
+    assert sound(healthy, *bad)
+
+
+@pytest.mark.parametrize("how", ["empty", "garbage"])
+def test_chats_with_useless_answers_make_no_other_project_wait(model: ScriptedLLM, how: str) -> None:
+    model.answer = poisoned(FAILURES[how])
+    bad, healthy = make_bank(), make_bank()
+    for number in range(12):
+        say(bad, f"bad {number}", "The POISON is in this very sentence.")
+    run(MONDAY + HOUR)
+    talk(healthy, "good", [1], at=MONDAY + HOUR)
+    for tick in range(12):
+        run(MONDAY + HOUR + tick * MINUTE)
+    assert chat_of(healthy, "good").pending_outputs == 0
+    assert endpoint().retry_at is None
+
+
+# --- the real thing ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server(settings: Any) -> Any:
+    """A real OpenAI-compatible server on this machine, and the settings that point at it."""
+    with OpenAIServer() as running:
+        options = {
+            "BACKEND": "memorybank.llm.openai_compatible.OpenAICompatibleLLM",
+            "BASE_URL": running.base_url,
+            "MODEL": "test",
+            "TIMEOUT": PATIENCE,
+            "MAX_RETRIES": 0,
+        }
+        settings.MEMORYBANK = {"LLMS": {"summary": options}}
+        llm.reset()
+        yield running
+        llm.reset()
+
+
+@pytest.mark.parametrize(
+    ("mode", "outcome", "says"),
+    [
+        ("500", "unavailable", "HTTP 500: The server had an error"),
+        ("429", "unavailable", "HTTP 429: Rate limit reached"),
+        ("hang", "unavailable", "No answer within 0.2 s"),
+        ("empty", "rejected", "The model answered nothing"),
+        ("garbage", "unusable", "No usable line"),
+        ("badjson", "unavailable", "Unreadable answer"),
+        ("400", "rejected", "HTTP 400: This model's maximum context length"),
+    ],
+)
+def test_a_real_server_that_fails_loses_nothing_and_is_made_up_for(
+    server: OpenAIServer, settings: Any, mode: str, outcome: str, says: str
+) -> None:
+    if mode == "hang":
+        settings.MEMORYBANK["LLMS"]["summary"]["TIMEOUT"] = 0.2
+    bank = make_bank()
+    talk(bank, "c", [1, 2])
+    server.mode = mode
+    report = run(MONDAY + HOUR)
+    wait_until(lambda: server.calls, "asked")  # who hangs may count the call after it was given up
+    assert (report.failed, server.calls, Entry.objects.count()) == (1, 1, 0)
+    call = LLMCall.objects.get()
+    assert call.outcome == outcome
+    assert says in call.error and says in chat_of(bank, "c").last_error
+    assert sound(bank)
+    server.mode = "ok"
+    run(MONDAY + 2 * HOUR)
+    assert (Entry.objects.get().output_count, chat_of(bank, "c").last_error) == (2, "")
+    assert sound(bank)
+
+
+def test_a_real_server_s_wish_to_be_left_alone_is_granted(server: OpenAIServer) -> None:
+    talk(make_bank(), "c", [1])
+    server.mode, server.retry_after = "429", "7200"
+    run(MONDAY + HOUR)
+    assert endpoint().retry_at == MONDAY + 3 * HOUR
+
+
+def test_a_wrong_key_is_not_tried_again_and_again(server: OpenAIServer, settings: Any) -> None:
+    """A 401 is not retried like a time-out; it waits for an operator, or an hour."""
+    settings.MEMORYBANK["LLMS"]["summary"]["MAX_RETRIES"] = 3
+    for number in range(3):
+        talk(make_bank(), "c", [number])
+    server.mode = "401"
+    beat(MONDAY + HOUR, days=1, every=HOUR / 2)
+    assert 20 <= server.calls <= 25
+    assert set(LLMCall.objects.values_list("outcome", flat=True)) == {"misconfigured"}
+    assert not Chat.objects.parked().exists()
+
+
+def test_a_provider_that_repeats_what_it_was_sent_brings_no_chat_text_into_log_ledger_or_admin(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bank = make_bank()
+    with OpenAIServer(mode="echo") as server:
+        backend = "memorybank.llm.openai_compatible.OpenAICompatibleLLM"
+        options = {
+            "BACKEND": backend,
+            "BASE_URL": server.base_url,
+            "MODEL": "test",
+            "TIMEOUT": PATIENCE,
+            "MAX_RETRIES": 0,
+        }
+        settings.MEMORYBANK = {"LLMS": {"summary": options}}
+        llm.reset()
+        say(bank, "c1", "Marguerite keeps the Lisbon warehouse keys in her bicycle basket.")
+        run(MONDAY + HOUR)
+        llm.reset()
+        assert "Marguerite" in str(server.requests[0])
+    kept = f"{caplog.text} {chat_of(bank, 'c1').last_error} {list(LLMCall.objects.values_list('error', flat=True))}"
+    assert "HTTP 400: Invalid request" in kept
+    for word in ("Marguerite", "Lisbon", "warehouse", "bicycle", "basket"):
+        assert word.casefold() not in kept.casefold()

@@ -1,0 +1,116 @@
+"""Every address of the API and every method: which key opens it, and that none opens another project's."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.urls import URLPattern
+from django.urls.resolvers import RoutePattern
+
+from memorybank import services
+from memorybank.models import Chat, Entry, Erasure, Event, Fact, Job, Output
+from projects.models import Scope
+from projects.tenancy import permissions
+from projects.web.public_ids import TurnNumber
+from tests.projects.tenancy.test_strangers import NAMES, of_programs
+from tests.support.api_client import ProgramCase
+from tests.support.cast import NOON
+
+NUMBER = TurnNumber()
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+ADDRESSES = {str(each.name): each for each in of_programs() if each.name in permissions.SCOPES}
+#: A body for each; nothing is done by them that would take another's place away.
+BODIES: dict[str, Any] = {
+    "api-outputs": {"chat": "c-1", "author": "ann", "question": "?"},
+    "api-batch": {"outputs": [{"chat": "c-1", "author": "ann", "question": "?"}]},
+    "api-memory": {"question": "Grimsvale?"},
+    "api-recall": {"question": "Grimsvale?"},
+    "api-facts": {"text": "Written by hand."},
+    "api-forget": {"chat": "told", "dry_run": True},
+}
+
+
+def deeds() -> Iterator[tuple[str, str, Scope]]:
+    """Every address of the API with every method that it has."""
+    for name in ADDRESSES:
+        for method, scope in permissions.SCOPES[name].items():
+            yield name, method, scope
+
+
+class APIWalkTest(ProgramCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Grimsvale.")
+        bank = self.apollo.bank
+        erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
+        receipt = Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
+        job = services.ask(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
+        rows = {"fact": Fact.objects.latest("pk"), "entry": Entry.objects.latest("pk"), "job": job, "receipt": receipt}
+        self.values = {"chat": "told", **{name: NUMBER.to_url(row.pk) for name, row in rows.items()}}
+
+    def address(self, pattern: URLPattern) -> str:
+        """Of what is really there, in Acme."""
+        assert isinstance(pattern.pattern, RoutePattern)
+        route = pattern.pattern._route
+        for name in pattern.pattern.converters:
+            route = route.replace(f"<{name}>", self.values[name])
+        return f"/api/v1/{route}"
+
+    def answer(self, name: str, method: str, key: str, body: Any = None) -> Any:
+        given = BODIES.get(name, {}) if body is None else body
+        return self.call(method, self.address(ADDRESSES[name]), None if method == "GET" else given, key=key)
+
+    def test_an_address_has_the_methods_that_access_names_and_no_other(self) -> None:
+        for name, pattern in ADDRESSES.items():
+            allowed = set(permissions.SCOPES[name])
+            for method in METHODS:
+                answer = self.call(method, self.address(pattern), None if method in ("GET", "HEAD") else {})
+                with self.subTest(address=name, method=method):
+                    self.assertEqual(answer.status_code == 405, method not in allowed)
+                    if method not in allowed:
+                        self.assertEqual(set(answer["Allow"].split(", ")), allowed)
+
+    def test_a_key_opens_what_its_scopes_name_and_nothing_else(self) -> None:
+        own = {scope: self.issue(self.apollo, [scope], name=scope.value) for scope in Scope}
+        for name, method, needed in deeds():
+            for scope, key in own.items():
+                with self.subTest(address=name, method=method, scope=scope):
+                    status = self.answer(name, method, key).status_code
+                    if scope == needed:
+                        self.assertIn(status, (200, 201, 202, 409, 422))
+                    else:
+                        self.assertEqual(status, 403)
+
+    def test_without_a_key_nothing_opens_whoever_is_signed_in(self) -> None:
+        for user in (self.alice, self.root, None):
+            self.client.force_login(user) if user else self.client.logout()
+            for name, method, _ in deeds():
+                with self.subTest(address=name, method=method, user=user and user.username):
+                    answer = self.client.generic(method, self.address(ADDRESSES[name]))
+                    self.assertEqual((answer.status_code, answer["WWW-Authenticate"]), (401, "Bearer"))
+
+    def test_the_key_of_another_tenant_finds_nothing_anywhere_and_changes_nothing(self) -> None:
+        before = self.everything_of_acme()
+        for name, method, _ in deeds():
+            with self.subTest(address=name, method=method):
+                answer = self.answer(name, method, self.other_key)
+                if ADDRESSES[name].pattern.converters:
+                    self.assertEqual(answer.status_code, 404)
+                shown = answer.content.decode()
+                self.assertEqual([each for each in NAMES if each in shown], [])
+        self.assertEqual(self.everything_of_acme(), before)
+
+    def test_numbers_of_another_tenants_rows_are_no_rows_in_bodies_and_queries_either(self) -> None:
+        fact, output = self.values["fact"], NUMBER.to_url(Output.objects.get().pk)
+        for body in ({"facts": [fact]}, {"output": output}, {"chat": "told"}, {"author": "bob"}):
+            for dry_run in (True, False):
+                answer = self.answer("api-forget", "POST", self.other_key, {**body, "dry_run": dry_run})
+                self.assertEqual(answer.status_code, 422, body)
+        for query in (f"facts?entry={self.values['entry']}", f"chats?cursor={output}", "facts?about=Grimsvale"):
+            self.assertEqual(self.call("GET", query, key=self.other_key).json()["items"], [])
+        self.assertEqual(self.answer("api-summarise", "POST", self.other_key, {"chat": "told"}).status_code, 404)
+
+    def everything_of_acme(self) -> Any:
+        bank = self.apollo.bank
+        rows = (Chat.objects.filter(bank=bank), Output.objects.filter(chat__bank=bank), bank.facts.all())
+        return [list(each.values()) for each in (*rows, bank.jobs.all(), Event.objects.filter(bank=bank))]

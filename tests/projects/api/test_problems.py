@@ -1,0 +1,117 @@
+"""What the API refuses: each a problem document that names the field, repeats nothing, and says what to do."""
+
+import json
+from typing import Any
+
+from django.test import override_settings
+
+from memorybank.models import Output
+from tests.support.api_client import ProgramCase
+
+SECRET = "Grimsvale"
+
+
+class ProblemTest(ProgramCase):
+    def assert_problem(self, answer: Any, status: int, field: str = "", **headers: str) -> None:
+        self.assertEqual((answer.status_code, answer["Content-Type"]), (status, "application/problem+json"))
+        said = answer.json()
+        self.assertEqual(said["status"], status)
+        self.assertNotIn(SECRET, answer.content.decode())
+        self.assertTrue(answer["X-Request-ID"])
+        if field:
+            self.assertIn(field, [each.get("pointer", each.get("parameter")) for each in said["errors"]])
+        for name, value in headers.items():
+            self.assertEqual(answer[name.replace("_", "-")], value)
+
+    def test_a_field_that_is_wrong_is_named(self) -> None:
+        for field, change in {
+            "/chat": {"chat": ""},
+            "/author": {"author": "a" * 201},
+            "/question": {"question": None},
+            "/status": {"status": SECRET},
+            "/created_at": {"created_at": "2026-03-02T12:00:00"},
+            "/messages/0/content": {"messages": [{"role": "user", "content": 1}]},
+            "/id": {"id": "\x00"},
+            "/answer": {"answer": "a" * 1_000_001},
+            f"/{'x' * 9}": {"x" * 9: SECRET},
+        }.items():
+            with self.subTest(field=field):
+                self.assert_problem(self.call("POST", "outputs", {**self.output(SECRET), **change}), 422, field)
+        self.assertFalse(Output.objects.exists())
+
+    def test_a_time_in_the_future_is_named_by_the_service(self) -> None:
+        self.assert_problem(
+            self.call("POST", "outputs", self.output(created_at="2999-01-01T00:00:00Z")), 422, "/created_at"
+        )
+
+    def test_a_parameter_that_is_wrong_is_named(self) -> None:
+        for name, value in {"limit": 0, "private": "maybe", "cursor": "x"}.items():
+            self.assert_problem(self.call("GET", f"chats?{name}={value}"), 422, name)
+        self.assert_problem(self.call("GET", "facts?from=yesterday"), 422, "from")
+        self.assert_problem(self.call("GET", "facts?about=%00"), 422, "about")
+
+    def test_a_body_that_is_no_json_is_told_from_one_that_is_of_another_kind(self) -> None:
+        for body in (b"{", b"\xff", b'{"a": NaN}', b"[" * 100_000, b"1" * 5_000):
+            with self.subTest(body=body[:9]):
+                self.assert_problem(self.call("POST", "outputs", body), 400)
+        for body in (b"", b"[]", b"null", b'"x"'):
+            self.assert_problem(self.call("POST", "outputs", body), 422)
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+            self.assert_problem(self.call("POST", "outputs", b"{}", content_type=kind), 415)
+
+    def test_text_that_no_database_holds_is_refused_or_mended(self) -> None:
+        self.assert_problem(self.call("POST", "outputs", self.output(chat="\ud800")), 422, "/chat")
+        self.assert_problem(self.call("POST", "outputs", self.output(question="\ud800")), 422, "/question")
+        self.assertEqual(self.call("GET", "chats/~AA").status_code, 404)
+
+    @override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=1_000)
+    def test_a_body_has_a_size(self) -> None:
+        self.assert_problem(self.call("POST", "outputs", self.output("a" * 1_000)), 413)
+
+    def test_a_batch_has_a_length(self) -> None:
+        for many in (0, 501):
+            self.assert_problem(
+                self.call("POST", "outputs/batch", {"outputs": [self.output()] * many}), 422, "/outputs"
+            )
+
+    def test_what_is_not_there_and_what_cannot_be_done_there(self) -> None:
+        for path in ("", "nothing", "chats/", "chats/none", "facts/x", "facts/aaaaaaaaaaaaa", "jobs/%00", "chats/a~b"):
+            self.assert_problem(self.call("GET", path), 404)
+        self.assert_problem(self.call("DELETE", "chats"), 405, Allow="GET")
+
+    def test_a_key_that_is_none_and_one_that_asks_too_often(self) -> None:
+        self.assert_problem(self.call("GET", "chats", key="mb_none"), 401, WWW_Authenticate="Bearer")
+        with override_settings(API_REQUESTS_PER_MINUTE=1):
+            said = [self.call("GET", "chats", key=self.issue(self.apollo)) for _ in range(2)]
+            self.assertEqual([each.status_code for each in said], [200, 200])
+            key = self.issue(self.apollo)
+            refused = [each for _ in range(3) if (each := self.call("GET", "chats", key=key)).status_code == 429]
+            self.assert_problem(refused[0], 429)  # of three in a row at least two fall into one minute
+            self.assertLessEqual(1, int(refused[0]["Retry-After"]))
+
+    def test_the_key_is_taken_from_the_header_of_anthropics_clients_too(self) -> None:
+        answer = self.client.get("/api/v1/key", headers={"x-api-key": self.key})
+        self.assertEqual(answer.json()["project"], "acme/apollo")
+
+    def test_a_fault_of_ours_tells_nothing_but_where_the_log_has_it(self) -> None:
+        with override_settings(LLM_CONTEXT_TOKENS=SECRET), self.assertLogs("projects.api", "ERROR") as logged:
+            self.ask("POST", "outputs", self.output(SECRET), status=201)
+            self.assert_problem(self.call("POST", "chats/c-1/compaction", {}), 500)
+        self.assertNotIn("Postgres", str(logged.output))
+
+    def test_it_is_said_in_english_whatever_a_browser_prefers(self) -> None:
+        said = [
+            self.call("PATCH", "settings", {"monthly_cap": -1}, headers={"Accept-Language": language}).json()["detail"]
+            for language in ("de", "en")
+        ]
+        self.assertEqual(said[0], said[1])
+
+    def test_the_description_is_open_and_says_what_every_address_needs(self) -> None:
+        answer = self.client.get("/api/v1/openapi.json")
+        document = answer.json()
+        self.assertEqual((answer.status_code, document["openapi"][:4]), (200, "3.1."))
+        for methods in document["paths"].values():
+            for operation in methods.values():
+                self.assertIn("Scope: `", operation["description"])
+                self.assertIn("401", operation["responses"])
+        self.assertNotIn("mb_live", json.dumps(document))

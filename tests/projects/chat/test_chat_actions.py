@@ -1,0 +1,152 @@
+"""A member and her own chats: private from the start, named by hand, deleted with all that memory had of them."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from memorybank import services
+from memorybank.models import Chat, Erasure, Event, Fact, Output
+from projects.chat.views import CHATS_ON_A_PAGE
+from projects.models import Conversation, Project
+from tests.support.cast import NOON, Cast, without_models
+from tests.support.word_search import places
+
+CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
+FERRY = "The night ferry to Lisbon leaves at 19:30."
+
+
+@without_models
+class OwnChatsTest(Cast):
+    def setUp(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", CRANE)
+        self.remember(self.apollo, "tom", FERRY, chat_key="other")
+        self.chat = Chat.objects.get(key="told")
+        Conversation.objects.create(chat=self.chat, owner=self.bob)
+
+    def post(self, user: User, name: str, **form: Any) -> Any:
+        self.client.force_login(user)
+        return self.client.post(self.chat_url(self.chat, name), form, follow=True)
+
+    def test_deleting_is_looked_at_first_then_done_and_leaves_nothing(self) -> None:
+        page = self.post(self.bob, "delete-chat")
+        self.assertContains(page, "Nothing is deleted yet")
+        self.assertContains(page, "<b>1</b> turn</li>")
+        self.assertNotContains(page, "others wrote")
+        self.assertTrue(places("zanzibar"))
+        self.assertFalse(Erasure.objects.exists())
+        page = self.post(self.bob, "delete-chat", sure="yes")
+        self.assertRedirects(page, reverse("project", args=["acme", "apollo"]))
+        self.assertContains(page, "Deleted, with all that memory had of it: 1 chat, 1 turn")
+        self.assertEqual(places("zanzibar"), [])
+        self.assertEqual(Erasure.objects.get().asked_by, "bob")
+        self.assertFalse(Conversation.objects.exists())
+        self.assertTrue(Fact.objects.filter(text=FERRY).exists())
+        self.assertEqual(self.post(self.bob, "delete-chat", sure="yes").status_code, 404)
+
+    def test_it_says_how_much_of_it_others_said_and_deletes_one_that_nobody_wrote_in(self) -> None:
+        Output.objects.update(author="tom")
+        self.assertContains(self.post(self.bob, "delete-chat"), "Turns that others wrote go as well: tom (1).")
+        self.chat = self.begin_chat(self.bob, self.apollo)
+        self.assertEqual(self.post(self.bob, "delete-chat", sure="yes").status_code, 200)
+        self.assertFalse(Chat.objects.filter(pk=self.chat.pk).exists())
+
+    def test_nobody_else_renames_or_deletes_it_and_no_viewer(self) -> None:
+        for name in ("rename-chat", "delete-chat"):
+            form = {"title": "Mine", "sure": "yes"}
+            answers = [self.post(user, name, **form).status_code for user in (self.alice, self.charlie, self.root)]
+            self.assertEqual(answers, [404, 404, 404])
+            self.assertEqual(self.post(self.vera, name, **form).status_code, 403)
+        self.assertEqual(Chat.objects.get(key="told").title, "")
+
+    def test_it_is_renamed_in_place_and_erasure_takes_a_title_by_hand_too(self) -> None:
+        self.assertContains(
+            self.post(self.bob, "rename-chat", title=" The zanzibar <crane> "), "zanzibar &lt;crane&gt;"
+        )
+        for wrong, said in ((" ", "A title needs a word."), ("x" * 201, "at most 200 characters")):
+            self.assertContains(self.post(self.bob, "rename-chat", title=wrong), said)
+        self.assertEqual(Chat.objects.get(key="told").title, "The zanzibar <crane>")
+        self.say(self.bob, self.chat, "And who paints it?")
+        self.assertEqual(Chat.objects.get(key="told").title, "The zanzibar <crane>")
+        services.forget(self.apollo.bank, output=Output.objects.earliest("pk").pk, actor="bob")
+        self.assertEqual(Chat.objects.get(key="told").title, "")
+        self.assertContains(self.client.get(self.chat_url(self.chat)), '<h1 id="title">Untitled chat</h1>')
+
+    def test_a_chat_begun_as_private_never_reaches_memory(self) -> None:
+        self.client.force_login(self.bob)
+        page = self.client.post(reverse("new-chat", args=["acme", "apollo"]), {"private": "on"}, follow=True)
+        chat = page.context["chat"]
+        self.assertContains(page, "this chat is private")
+        self.say(self.bob, chat, "The quokka contract was signed on 3 March 2026.")
+        services.run(bank=self.apollo.bank)
+        services.reindex(self.apollo.bank)
+        self.assertEqual({place.split(".")[1] for place in places("quokka")}, {"Output", "Chat"})
+        self.assertNotIn("quokka", services.prompt_memory(self.apollo.bank, question="quokka contract").recalled.text)
+        self.assertEqual(Event.objects.filter(action=Event.Action.PUBLIC).count(), 0)
+
+    def test_a_private_chat_and_a_shared_one_that_are_unused_are_not_taken_for_each_other(self) -> None:
+        self.client.force_login(self.bob)
+        begun = [
+            self.client.post(reverse("new-chat", args=["acme", "apollo"]), form)["Location"]
+            for form in ({}, {"private": "on"}, {}, {"private": "on"})
+        ]
+        self.assertEqual((begun[0], begun[1]), (begun[2], begun[3]))
+        self.assertNotEqual(begun[0], begun[1])
+        self.assertEqual(
+            sorted(Chat.objects.filter(last_output_at=None).values_list("private", flat=True)), [False, True]
+        )
+
+
+class SearchTest(Cast):
+    def setUp(self) -> None:
+        self.tell(self.bob, "ropes", "Änderung: the zanzibar ropes cost 40 euros.", "Noted, 100 % sure.")
+        self.tell(self.bob, "crane", "The crane is orange.", "So it is, in Zanzibar too.")
+        self.tell(self.alice, "hers", "The zanzibar ropes are hers.", "Yes.")
+        Chat.objects.filter(key="crane").update(title="What the harbour needs")
+
+    def tell(self, user: User, key: str, question: str, answer: str, project: Project | None = None) -> None:
+        bank = (project or self.apollo).bank
+        chat = services.record(
+            bank, chat_key=key, author=user.username, question=question, answer=answer, now=NOON
+        ).chat
+        Conversation.objects.create(chat=chat, owner=user)
+
+    def found(self, words: str, **more: Any) -> list[str]:
+        self.client.force_login(self.bob)
+        page = self.client.get(reverse("project", args=["acme", "apollo"]), {"q": words, **more})
+        return sorted(conversation.chat.key for conversation in page.context["conversations"])
+
+    def test_it_finds_words_of_titles_questions_and_answers_in_ones_own_chats(self) -> None:
+        asked = {
+            "harbour": ["crane"],
+            "zanzibar": ["crane", "ropes"],
+            "ZANZIBAR cost": ["ropes"],
+            "änderung": ["ropes"],
+        }
+        asked |= {
+            "100 %": ["ropes"],
+            "%%": [],
+            "hers": [],
+            "quokka": [],
+            "\x00": ["crane", "ropes"],
+            " ": ["crane", "ropes"],
+        }
+        for words, chats in asked.items():
+            with self.subTest(words):
+                self.assertEqual(self.found(words), chats)
+
+    def test_it_finds_nothing_of_another_project(self) -> None:
+        self.tell(self.bob, "secret", "The quokka is in hermes.", "Yes.", self.project(self.acme, "hermes"))
+        self.assertEqual(self.found("quokka"), [])
+
+    def test_what_is_sought_stays_on_every_page(self) -> None:
+        for number in range(CHATS_ON_A_PAGE):
+            self.tell(self.bob, f"more{number}", "A zanzibar & more.", "Yes.")
+        self.assertEqual(len(self.found("zanzibar &")), CHATS_ON_A_PAGE)
+        self.assertEqual(len(self.found("zanzibar", page=2)), 2)
+        page = self.client.get(reverse("project", args=["acme", "apollo"]), {"q": "zanzibar &"})
+        self.assertNotContains(page, "Earlier chats")
+        self.assertContains(page, 'value="zanzibar &amp;"')
+        page = self.client.get(reverse("project", args=["acme", "apollo"]), {"q": "a"})
+        self.assertContains(page, "?q=a&amp;page=2#chats")

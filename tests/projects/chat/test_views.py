@@ -1,0 +1,648 @@
+"""The chat pages and their JSON endpoint, as members, viewers and strangers meet them."""
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.staticfiles import finders
+from django.templatetags.static import static
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import escape
+
+from memorybank import services
+from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
+from memorybank.models import Chat, LLMCall, Output
+from projects.models import GivenWith
+from projects.tenancy.forms import MAX_MESSAGE_CHARS
+from projects.web.public_ids import TurnNumber
+from tests.support.cast import NOON, Cast, scripted, with_chat_model, without_models
+from tests.support.factories import block_of
+
+
+def number_of(output: Output) -> str:
+    """What the pages and the endpoint call it."""
+    return TurnNumber().to_url(output.pk)
+
+
+@without_models
+class PagesTest(Cast):
+    def test_every_page_asks_to_sign_in_first(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        for url in (reverse("home"), reverse("project", args=["acme", "apollo"]), self.chat_url(chat)):
+            self.assertRedirects(self.client.get(url), f"{reverse('login')}?next={url}")
+
+    def test_home_lists_the_member_s_projects_and_no_others(self) -> None:
+        self.client.force_login(self.bob)
+        page = self.client.get(reverse("home"))
+
+        self.assertContains(page, "Apollo")
+        self.assertNotContains(page, "Zeus")
+
+    def test_members_see_their_own_chats_only(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "The salary list is in drawer three.")
+        self.client.force_login(self.alice)
+
+        self.assertNotContains(self.client.get(reverse("project", args=["acme", "apollo"])), "salary")
+        self.assertEqual(self.client.get(self.chat_url(chat)).status_code, 404)
+
+    def test_a_new_chat_gets_a_key_of_the_server_s(self) -> None:
+        self.client.force_login(self.bob)
+        response = self.client.post(reverse("new-chat", args=["acme", "apollo"]))
+
+        key = Chat.objects.get().key
+        self.assertEqual(len(key), 32)
+        self.assertRedirects(response, reverse("chat", args=["acme", "apollo", key]))
+
+    def test_an_unused_chat_is_taken_up_again(self) -> None:
+        first = self.begin_chat(self.bob, self.apollo)
+
+        self.assertEqual(self.begin_chat(self.bob, self.apollo), first)
+        self.assertNotEqual(self.begin_chat(self.alice, self.apollo), first)
+
+    def test_the_page_says_that_the_project_shares_memory(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        self.assertNotContains(self.client.get(self.chat_url(chat)), "This project shares memory.")
+
+        self.switch_on(self.apollo)
+        page = self.client.get(self.chat_url(chat))
+        self.assertContains(page, "This project shares memory.")
+        for words in ("idle for 10 minutes", "may quote it", "switch it to private", "each such look is logged"):
+            self.assertContains(page, words)
+
+    def test_a_chat_user_can_make_a_chat_private_and_share_it_again(self) -> None:
+        self.switch_on(self.apollo)
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "Our launch is on 17 May 2026 in Lisbon.")
+        for choice, private in (("on", True), ("off", False)):
+            response = self.client.post(self.chat_url(chat, "private"), {"private": choice})
+            self.assertRedirects(response, self.chat_url(chat))
+            chat.refresh_from_db()
+            self.assertIs(chat.private, private)
+
+    def test_a_long_chat_is_shown_in_pages(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        for number in range(60):
+            question = f"question-{number}."
+            services.record(self.apollo.bank, chat_key=chat.key, author="bob", question=question, answer="Yes.")
+        self.client.force_login(self.bob)
+        page = self.client.get(self.chat_url(chat))
+        older = self.client.get(f"{self.chat_url(chat)}?before={page.context['older']}")
+
+        self.assertNotContains(page, "question-9.")
+        self.assertContains(page, "question-59.")
+        self.assertContains(older, "question-9.")
+        self.assertNotContains(older, "question-10.")
+
+    def test_a_nonsense_page_number_shows_the_newest_turns(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "newest")
+
+        for nonsense in ("x", "-1", "9" * 40, "²"):
+            self.assertContains(self.client.get(self.chat_url(chat), {"before": nonsense}), "newest")
+
+    def test_what_people_write_is_shown_as_text(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, chat, "<script>alert(1)</script>")
+
+        self.assertNotContains(self.client.get(self.chat_url(chat)), "<script>alert")
+
+    def test_everybody_finds_the_icon(self) -> None:
+        named = static("projects/icon.svg")
+        self.assertRedirects(self.client.get("/favicon.ico"), named, fetch_redirect_response=False)
+        self.assertContains(self.client.get(reverse("login")), f'<link rel="icon" href="{named}" type="image/svg+xml">')
+        self.assertIsNotNone(finders.find("projects/icon.svg"))
+
+    def test_pages_run_no_script_and_style_of_their_own(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        for url in (reverse("home"), self.chat_url(chat)):
+            page = self.client.get(url).content.decode()
+            for inline in ("<style", "style=", "onclick=", "onsubmit=", "<script>"):
+                self.assertNotIn(inline, page)
+
+
+@without_models
+class RefusalTest(Cast):
+    def test_a_stranger_gets_404_everywhere(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.charlie)
+        for url in (reverse("project", args=["acme", "apollo"]), self.chat_url(chat)):
+            self.assertEqual(self.client.get(url).status_code, 404)
+        for url in (reverse("new-chat", args=["acme", "apollo"]), self.chat_url(chat), self.chat_url(chat, "private")):
+            self.assertEqual(self.client.post(url, {"message": "x"}).status_code, 404)
+        self.assertEqual(self.say(self.charlie, chat, "x").status_code, 404)
+        self.assertFalse(Output.objects.exists())
+
+    def test_a_stranger_s_404_is_the_same_whether_the_project_exists_or_not(self) -> None:
+        self.client.force_login(self.charlie)
+        pages = [self.client.get(reverse("project", args=["acme", slug])) for slug in ("apollo", "nothing")]
+        own = rb'name="(csrfmiddlewaretoken|next)" value="[^"]+"'  # random; what was asked, to come back to
+        real, none = (re.sub(own, b"", page.content) for page in pages)
+
+        self.assertEqual(real, none)
+
+    def test_the_endpoint_does_not_exist_for_who_is_not_signed_in(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        response = self.client.post(self.chat_url(chat, "messages"), {"message": "x"}, "application/json")
+
+        self.assertEqual(response.status_code, 404)
+
+    def test_a_viewer_may_read_and_is_told_she_may_not_write(self) -> None:
+        chat = self.begin_chat(self.vera, self.apollo)
+        self.client.force_login(self.vera)
+
+        self.assertContains(
+            self.client.get(reverse("project", args=["acme", "apollo"])), "You may read in this project"
+        )
+        self.assertEqual(self.client.get(self.chat_url(chat)).status_code, 403)
+        self.assertContains(self.client.post(self.chat_url(chat), {"message": "x"}), "“Member”", status_code=403)
+        refused = self.say(self.vera, chat, "x")
+        self.assertEqual((refused.status_code, "Member" in refused.json()["error"]), (403, True))
+        self.assertFalse(Output.objects.exists())
+
+    def test_a_request_without_its_token_is_refused(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(self.bob)
+        response = client.post(self.chat_url(chat, "messages"), {"message": "x"}, "application/json")
+
+        self.assertEqual(response.status_code, 403)
+
+    def post(self, body: str | bytes) -> Any:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        return self.client.post(self.chat_url(chat, "messages"), body, "application/json")
+
+    def test_a_body_that_is_no_message_gets_one_clear_line(self) -> None:
+        for body in ("", "{", "[]", '"x"', "{}", '{"message": 3}', b"\xff\xfe", "[" * 100_000):
+            with self.subTest(body=body[:20]):
+                response = self.post(body)
+                self.assertEqual(response.status_code, 400)
+                self.assertRegex(response.json()["error"], r"\A(This is not JSON: .+\.|Send \{.+)\Z")
+
+    def test_an_empty_message_is_refused(self) -> None:
+        for text in ("", " \n\t"):
+            response = self.post(json.dumps({"message": text}))
+            self.assertEqual((response.status_code, response.json()["error"]), (400, "message: write something first."))
+
+    def test_an_over_long_message_is_refused_with_the_limit(self) -> None:
+        response = self.post(json.dumps({"message": "x" * (MAX_MESSAGE_CHARS + 1)}))
+
+        self.assertEqual(response.status_code, 413)
+        self.assertEqual(response.json()["error"], "message: 100001 characters; at most 100000 are accepted.")
+        self.assertFalse(Output.objects.exists())
+
+    def test_ten_megabytes_are_refused_before_they_are_read(self) -> None:
+        response = self.post(b"x" * 10_000_000)
+
+        self.assertEqual((response.status_code, "100,000" in response.json()["error"]), (413, True))
+
+    @override_settings(LLM_CONTEXT_TOKENS=1000)
+    def test_a_message_larger_than_the_model_s_window_is_refused_with_the_limit(self) -> None:
+        response = self.post(json.dumps({"message": "word " * 2000}))
+
+        self.assertEqual(response.status_code, 400)
+        self.assertRegex(response.json()["error"], r"message: 2,00\d tokens; at most \d+ fit")
+        self.assertFalse(Output.objects.exists())
+
+    def test_text_no_database_can_hold_is_refused_or_mended(self) -> None:
+        self.assertEqual(self.post('{"message": "a\\u0000b"}').status_code, 400)
+        self.assertEqual(self.post('{"message": "a\\ud800b"}').status_code, 200)
+        self.assertEqual(Output.objects.get().question, "a?b")
+
+    def test_the_form_without_script_keeps_a_refused_message(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        page = self.client.post(self.chat_url(chat), {"message": "y" * (MAX_MESSAGE_CHARS + 1)})
+
+        self.assertContains(page, "at most 100000 are accepted", status_code=413)
+        self.assertContains(page, "yyyy", status_code=413)
+
+
+class AnswerTest(Cast):
+    @with_chat_model()
+    def test_a_message_is_answered_recorded_and_put_in_the_ledger(self) -> None:
+        scripted().enqueue("At noon.")
+        chat = self.begin_chat(self.bob, self.apollo)
+        reply = self.say(self.bob, chat, "When is lunch?").json()
+
+        output = Output.objects.get()
+        self.assertEqual((reply["answer"], reply["output"]), ("At noon.", number_of(output)))
+        self.assertEqual((output.author, output.question, output.answer), ("bob", "When is lunch?", "At noon."))
+        self.assertEqual(reply["prompt"], scripted().history[0])
+        self.assertEqual(LLMCall.objects.get().purpose, "chat")
+        chat.refresh_from_db()
+        self.assertEqual(chat.title, "When is lunch?")
+
+    @with_chat_model()
+    def test_the_next_prompt_carries_the_turns_before_it(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        scripted().enqueue("At noon.", "Soup.")
+        self.say(self.bob, chat, "When is lunch?")
+        self.say(self.bob, chat, "What is it?")
+
+        said = [m["content"] for m in scripted().history[1][1:]]
+        self.assertEqual(said, ["When is lunch?", "At noon.", "What is it?"])
+
+    @with_chat_model()
+    def test_a_failing_model_is_quoted_to_who_can_act_and_the_message_is_kept(self) -> None:
+        chat = self.begin_chat(self.alice, self.apollo)
+        scripted().enqueue(LLMUnavailable("HTTP 503: overloaded, come back later"))
+        response = self.say(self.alice, chat, "When is lunch?")
+
+        self.assertEqual(response.status_code, 502)
+        self.assertEqual(response.json()["error"], "HTTP 503: overloaded, come back later")
+        self.assertEqual(response.json()["message"], "When is lunch?")
+        output = Output.objects.get()
+        self.assertEqual((output.question, output.status), ("When is lunch?", "error"))
+        self.assertEqual(LLMCall.objects.get().outcome, "unavailable")
+
+    @with_chat_model()
+    def test_a_failed_message_is_not_part_of_the_next_prompt(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        scripted().enqueue(LLMUnavailable("down"), "Hi.")
+        self.say(self.bob, chat, "Lost?")
+        self.say(self.bob, chat, "Hello?")
+
+        self.assertEqual([m["content"] for m in scripted().history[1][1:]], ["Hello?"])
+
+    @with_chat_model()
+    def test_an_answer_is_shown_with_the_memory_it_was_given_with(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "alice", "We decided that Lisbon hosts the launch on 17 May 2026.")
+        scripted().enqueue("Lisbon.")
+        chat = self.begin_chat(self.bob, self.apollo)
+        reply = self.say(self.bob, chat, "Where is the launch?").json()
+
+        page = self.client.get(self.chat_url(chat))
+        self.assertGreater(reply["memory_tokens"], 0)
+        self.assertContains(page, self.used(chat))
+        given = GivenWith.objects.get()
+        self.assertEqual(given.memory_tokens, reply["memory_tokens"])
+        self.assertEqual(given.recalled_tokens, reply["recalled_tokens"])
+
+    def used(self, chat: Chat) -> str:
+        """The page of the memory that the first answer of a chat was given with."""
+        return reverse("used", args=["acme", "apollo", chat.key, chat.outputs.earliest("pk").pk])
+
+    def tell_of_ferries(self) -> None:
+        """More than the block can hold."""
+        services.configure(self.apollo.bank, actor="alice", max_tokens=200)
+        for number in range(30):
+            told = f"The ferry {number} sails to pier {number} on Monday."
+            self.remember(self.apollo, "alice", told, chat_key=str(number))
+
+    @with_chat_model()
+    def test_the_page_shows_exactly_what_was_sent_block_and_notes(self) -> None:
+        self.switch_on(self.apollo)
+        self.tell_of_ferries()
+        chat = self.begin_chat(self.bob, self.apollo)
+        scripted().enqueue("At a pier.", "Bye.")
+        block = services.prompt_memory(self.apollo.bank).block.text
+        unseen = next(number for number in range(30) if f"pier {number} on" not in block)
+        reply = self.say(self.bob, chat, f"Where does ferry {unseen} sail?").json()
+
+        sent = [call["content"] for call in scripted().history[-1]]
+        system, message = sent[0], sent[-1]
+        block, recalled = reply["memory"], reply["recalled"]
+        self.assertEqual((system[-len(block) :], message[-len(recalled) :]), (block, recalled))
+        self.assertIn(f"pier {unseen}", recalled)
+        page = self.client.get(self.used(chat))
+        for part, text in (("told", block), ("recalled", recalled)):
+            self.assertTrue(page.context[part])
+            for line in page.context[part]:
+                self.assertIn(line.text.rstrip("."), text)
+                self.assertContains(page, escape(line.text))
+        self.assertEqual(page.context["gone"], 0)
+
+        self.say(self.bob, chat, "Hello")
+        again = [call["content"] for call in scripted().history[-1]]
+        self.assertEqual(again[:2], [system, f"Where does ferry {unseen} sail?"])
+
+    def test_a_message_can_be_tried_to_see_that_the_block_stays_the_same(self) -> None:
+        self.switch_on(self.apollo)
+        self.tell_of_ferries()
+        chat = self.begin_chat(self.bob, self.apollo)
+        blocks = set()
+        self.client.force_login(self.bob)
+        for ask in ("Where does ferry 3 sail?", "Hello", "渡轮在哪里"):
+            page = self.client.get(self.chat_url(chat), {"ask": ask})
+            blocks.add(page.context["memory"].block.text)
+            self.assertContains(page, escape(ask))
+        self.assertEqual(len(blocks), 1)
+        self.assertContains(page, "Nothing in memory answers")
+        self.assertFalse(chat.outputs.exists())
+
+    @without_models
+    def test_without_a_model_the_exact_prompt_is_shown_and_the_message_recorded(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        reply = self.say(self.bob, chat, "When is lunch?").json()
+        page = self.client.get(self.chat_url(chat))
+
+        self.assertIsNone(reply["answer"])
+        self.assertEqual(reply["prompt"][-1], {"role": "user", "content": "When is lunch?"})
+        self.assertEqual(page.context["unsent"].messages, reply["prompt"])
+        output = Output.objects.get()
+        self.assertEqual((output.question, output.answer, output.status), ("When is lunch?", "", "ok"))
+
+
+class UnansweredTest(Cast):
+    """A message is in the chat before the model is asked, and stays there until it is answered."""
+
+    QUESTION = "When is lunch?"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+
+    def pending(self, minutes_ago: int, question: str = QUESTION) -> Output:
+        """A message whose process died, or is still waiting for the model."""
+        asked_at = timezone.now() - timedelta(minutes=minutes_ago)
+        return services.record(
+            self.apollo.bank,
+            chat_key=self.chat.key,
+            author="bob",
+            question=question,
+            status="pending",
+            created_at=asked_at,
+        )
+
+    def retry(self, output: Output, name: str = "retry-message", project: str = "apollo", **more: Any) -> Any:
+        return self.client.post(reverse(name, args=["acme", project, self.chat.key, output.pk]), **more)
+
+    @with_chat_model()
+    def test_a_message_is_recorded_before_the_model_is_asked(self) -> None:
+        seen: list[tuple[str, str]] = []
+        scripted().enqueue(lambda _: seen.extend(Output.objects.values_list("question", "status")) or "At noon.")
+        self.say(self.bob, self.chat, self.QUESTION)
+
+        self.assertEqual(seen, [(self.QUESTION, "pending")])
+        self.assertEqual(Output.objects.get().status, "ok")
+
+    @with_chat_model()
+    def test_what_is_awaited_and_what_was_lost_are_told_apart_and_both_can_be_asked_again(self) -> None:
+        fresh, lost = self.pending(0), self.pending(60)
+        page = self.client.get(self.chat_url(self.chat))
+
+        self.assertContains(page, "Waiting for the answer…", count=1)
+        self.assertContains(page, "No answer arrived.", count=1)
+        for output in (fresh, lost):
+            self.assertContains(page, reverse("retry", args=["acme", "apollo", self.chat.key, output.pk]))
+
+    @with_chat_model()
+    def test_a_failure_is_shown_in_the_provider_s_words_to_who_can_act_and_with_a_way_to_try_again(self) -> None:
+        for user, said in ((self.alice, "HTTP 401: wrong key"), (self.bob, "The operator has been told.")):
+            chat = self.begin_chat(user, self.apollo)
+            scripted().enqueue(LLMMisconfigured("HTTP 401: wrong key"))
+            self.client.force_login(user)
+            page = self.client.post(self.chat_url(chat), {"message": self.QUESTION}, follow=True)
+            self.assertEqual(page.redirect_chain[0][1], 302)
+            self.assertContains(page, said)
+            shown = page.content.decode()
+            self.assertEqual({words in shown for words in ("HTTP 401", "wrong key")}, {user == self.alice})
+            asked = Output.objects.get(chat=chat)
+            self.assertContains(page, reverse("retry", args=["acme", "apollo", chat.key, asked.pk]))
+            self.assertRegex(page.content.decode(), r"<textarea[^>]+>\s*</textarea>")
+            self.assertEqual(LLMCall.objects.latest("pk").error, "HTTP 401: wrong key")
+
+    @with_chat_model()
+    def test_asking_again_replaces_the_message_and_answers_it(self) -> None:
+        scripted().enqueue(LLMUnavailable("HTTP 503: overloaded"), "At noon.")
+        failed = self.say(self.bob, self.chat, self.QUESTION).json()
+        reply = self.retry(Output.objects.get(pk=TurnNumber().to_python(failed["output"]))).json()
+
+        output = Output.objects.get()
+        self.assertEqual(
+            (reply["answer"], reply["output"], reply["title"]), ("At noon.", number_of(output), self.QUESTION)
+        )
+        self.assertEqual((output.question, output.answer, output.status), (self.QUESTION, "At noon.", "ok"))
+        self.assertEqual(reply["prompt"], scripted().history[1])
+        self.assertEqual(GivenWith.objects.get().output, output)
+        self.assertEqual(list(LLMCall.objects.order_by("pk").values_list("outcome", flat=True)), ["unavailable", "ok"])
+
+    @with_chat_model()
+    def test_it_can_be_asked_again_without_script(self) -> None:
+        scripted().enqueue("At noon.")
+        response = self.retry(self.pending(60), "retry")
+
+        output = Output.objects.get()
+        self.assertRedirects(response, f"{self.chat_url(self.chat)}#turn-{number_of(output)}")
+        self.assertEqual(output.answer, "At noon.")
+
+    @with_chat_model()
+    def test_asking_again_may_fail_again(self) -> None:
+        scripted().enqueue(LLMUnavailable("HTTP 503: still overloaded"))
+        lost = self.pending(60)
+        response = self.retry(lost)
+
+        self.assertEqual(response.status_code, 502)
+        failed = {
+            "error": "The model is not available. The operator has been told.",
+            "message": self.QUESTION,
+            "output": number_of(lost),
+        }
+        self.assertEqual(response.json(), failed)
+
+    @with_chat_model()
+    def test_a_message_asked_again_is_asked_after_what_was_answered_meanwhile_and_stands_there(self) -> None:
+        lost = self.pending(60)
+        self.pending(60, "Lost, too.")
+        scripted().enqueue("Soup.", "At noon.")
+        self.say(self.bob, self.chat, "What is it?")
+        self.retry(lost)
+
+        said = [message["content"] for message in scripted().history[1][1:]]
+        self.assertEqual(said, ["What is it?", "Soup.", self.QUESTION])
+        self.assertEqual(Output.objects.last().question, self.QUESTION)  # type: ignore[union-attr]
+
+    @with_chat_model()
+    def test_a_second_click_shows_the_answer_and_asks_nobody(self) -> None:
+        scripted().enqueue("At noon.")
+        lost = self.pending(60)
+        self.retry(lost)
+
+        self.assertRedirects(self.retry(lost, "retry"), self.chat_url(self.chat))
+        self.assertEqual(self.retry(lost).status_code, 404)
+        self.assertEqual(self.retry(Output.objects.get()).status_code, 404)
+        self.assertEqual(len(scripted().history), 1)
+
+    @with_chat_model()
+    def test_of_two_answers_the_first_is_kept_and_both_are_in_the_ledger(self) -> None:
+        lost = self.pending(0)
+        second = lambda _: self.retry(lost).json()["answer"] and "Late."  # noqa: E731  (a click while the model thinks)
+        scripted().enqueue(second, "At noon.")
+        reply = self.retry(lost).json()
+
+        self.assertEqual((reply["answer"], Output.objects.get().answer), ("At noon.", "At noon."))
+        self.assertEqual(LLMCall.objects.count(), 2)
+
+    @with_chat_model()
+    def test_the_title_is_the_first_message_that_was_answered(self) -> None:
+        scripted().enqueue(LLMUnavailable("down"), "Soup.", "At noon.")
+        self.say(self.bob, self.chat, self.QUESTION)
+        self.assertEqual(Chat.objects.get().title, "")
+        self.say(self.bob, self.chat, "What is it?")
+        self.retry(Output.objects.unanswered().get())
+
+        self.assertEqual(Chat.objects.get().title, "What is it?")
+
+    @with_chat_model()
+    def test_the_same_message_sent_twice_is_one_message(self) -> None:
+        """As when a form is sent twice, or the connection breaks before the answer comes."""
+        scripted().enqueue(LLMUnavailable("down"), "At noon.", "Also noon.")
+        sent = {"message": self.QUESTION, "key": "a" * 32}
+        bodies = [self.client.post(self.chat_url(self.chat, "messages"), sent, "application/json") for _ in range(3)]
+        self.client.post(self.chat_url(self.chat), sent)
+
+        self.assertEqual([body.status_code for body in bodies], [502, 200, 200])
+        self.assertEqual(bodies[1].json()["output"], bodies[2].json()["output"])
+        self.assertEqual((Output.objects.get().answer, len(scripted().history)), ("At noon.", 2))
+
+    @with_chat_model()
+    def test_another_message_with_the_key_of_one_is_another_message(self) -> None:
+        for question in (self.QUESTION, "And dinner?"):
+            self.client.post(self.chat_url(self.chat), {"message": question, "key": "a" * 32})
+
+        self.assertEqual(list(Output.objects.values_list("question", flat=True)), [self.QUESTION, "And dinner?"])
+
+    @with_chat_model()
+    def test_a_key_that_is_none_is_refused(self) -> None:
+        sent = {"message": self.QUESTION, "key": "mine"}
+        response = self.client.post(self.chat_url(self.chat, "messages"), sent, "application/json")
+
+        self.assertEqual((response.status_code, "hexadecimal" in response.json()["error"]), (400, True))
+
+    @with_chat_model()
+    def test_a_server_that_is_stopped_or_breaks_leaves_the_message_to_be_asked_again(self) -> None:
+        for error, status in ((SystemExit(1), "stopped"), (ValueError("a bug"), "error")):
+            scripted().enqueue(error)
+            with self.assertRaises(type(error)):
+                self.say(self.bob, self.chat, self.QUESTION)
+            self.assertEqual(Output.objects.last().status, status)  # type: ignore[union-attr]
+        page = self.client.get(self.chat_url(self.chat))
+
+        self.assertContains(page, "Stopped before it was answered.")
+        self.assertContains(page, "The model is not available.")
+        self.assertNotContains(page, "a bug")
+
+    @with_chat_model()
+    def test_a_chat_deleted_while_the_model_answers_stays_deleted(self) -> None:
+        for answer in ("At noon.", LLMUnavailable("down")):
+            chat = self.begin_chat(self.bob, self.apollo)
+
+            def delete_and_answer(_: Any, chat: Chat = chat, answer: Any = answer) -> str:
+                chat.delete()
+                if isinstance(answer, Exception):
+                    raise answer
+                return str(answer)
+
+            scripted().enqueue(delete_and_answer)
+            response = self.say(self.bob, Chat.objects.get(pk=chat.pk), self.QUESTION)
+            self.assertEqual((response.status_code, "erased" in response.json()["error"]), (400, True))
+            self.assertFalse(Output.objects.exists())
+
+    @without_models
+    def test_without_a_model_a_lost_message_can_still_be_recorded(self) -> None:
+        lost = self.pending(0)
+        self.assertContains(self.client.get(self.chat_url(self.chat)), "No answer arrived.")
+
+        self.assertIsNone(self.retry(lost).json()["answer"])
+        self.assertEqual(Output.objects.get().status, "ok")
+
+    @with_chat_model()
+    def test_only_who_may_write_in_the_chat_asks_again(self) -> None:
+        lost = self.pending(60)
+        for name in ("retry", "retry-message"):
+            for user, status in ((self.alice, 404), (self.charlie, 404), (self.vera, 403)):
+                self.client.force_login(user)
+                self.assertEqual(self.retry(lost, name).status_code, status)
+            self.client.force_login(self.bob)
+            self.assertEqual(self.retry(lost, name, project="nothing").status_code, 404)
+            self.assertEqual(
+                self.client.get(self.retry(lost, name, project="nothing").request["PATH_INFO"]).status_code, 405
+            )
+        self.assertEqual(scripted().history, [])
+
+    @with_chat_model()
+    def test_a_message_of_another_chat_is_not_asked_again_through_this_one(self) -> None:
+        theirs = services.record(self.zeus.bank, chat_key="c", author="charlie", question="Secret?", status="error")
+
+        self.assertEqual(self.retry(theirs).status_code, 404)
+        self.assertRedirects(self.retry(theirs, "retry"), self.chat_url(self.chat))
+        self.assertEqual(Output.objects.get().status, "error")
+
+
+@without_models
+class SharedMemoryTest(Cast):
+    SECRET = "We decided that Lisbon hosts the launch on 17 May 2026."
+
+    def prompt_of(self, user: Any, project: Any = None) -> str:
+        chat = self.begin_chat(user, project or self.apollo)
+        return str(self.say(user, chat, "Where is the launch?", project).json()["prompt"][0]["content"])
+
+    def test_one_member_s_chat_becomes_memory_in_another_member_s_prompt(self) -> None:
+        self.switch_on(self.apollo)
+        told = self.begin_chat(self.alice, self.apollo)
+        self.say(self.alice, told, self.SECRET)
+        told.refresh_from_db()
+        assert told.last_output_at
+        self.assertNotIn("Lisbon", self.prompt_of(self.bob))
+
+        services.run(bank=self.apollo.bank, now=told.last_output_at + timedelta(minutes=11))
+        self.assertIn("Lisbon", self.prompt_of(self.bob))
+
+    def test_another_tenant_s_prompt_carries_none_of_it(self) -> None:
+        self.switch_on(self.apollo)
+        self.switch_on(self.zeus)
+        self.remember(self.apollo, "alice", self.SECRET)
+
+        self.assertNotIn("Lisbon", self.prompt_of(self.charlie, self.zeus))
+
+    def test_nothing_is_carried_while_memory_is_off(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "alice", self.SECRET)
+        services.disable(self.apollo.bank, actor="alice", now=NOON)
+
+        self.assertNotIn("Lisbon", self.prompt_of(self.bob))
+
+    def test_a_chat_made_private_leaves_every_prompt_at_once_and_comes_back_when_shared(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", "The retro is every second Thursday at 15:00.", chat_key="other")
+        self.remember(self.apollo, "alice", self.SECRET, chat_key="told")
+        services.set_private(self.apollo.bank, chat_key="told", private=True, actor="alice", now=NOON)
+        prompt = self.prompt_of(self.bob)
+        self.assertNotIn("Lisbon", prompt)
+        self.assertIn("Thursday", prompt)
+
+        services.set_private(self.apollo.bank, chat_key="told", private=False, actor="alice", now=NOON)
+        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=1))
+        self.assertIn("Lisbon", self.prompt_of(self.bob))
+
+    def test_who_asks_to_forget_is_told_so_and_takes_it_back_with_one_click(self) -> None:
+        self.switch_on(self.apollo)
+        chat = self.begin_chat(self.alice, self.apollo)
+        for message in (self.SECRET, "Please forget that."):
+            self.say(self.alice, chat, message)
+        page = self.client.get(self.chat_url(chat)).content.decode()
+        self.assertIn("out of memory", page)
+        asked = Output.objects.get(question="Please forget that.")
+        address = reverse("remember", args=["acme", "apollo", chat.key, asked.pk])
+        self.assertIn(address, page)
+        self.client.force_login(self.bob)
+        self.assertEqual(self.client.post(address).status_code, 404)
+        self.client.force_login(self.alice)
+        self.client.post(address)
+        self.assertFalse(Output.objects.filter(withheld=True).exists())
+        self.assertNotIn("out of memory", self.client.get(self.chat_url(chat)).content.decode())
+
+    def test_the_chat_path_reads_memory_in_two_queries(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "alice", self.SECRET)
+        with self.assertNumQueries(2):
+            block_of(self.apollo.bank, chat_key="another")

@@ -1,0 +1,85 @@
+"""The demo: a stranger's first minute, in processes of its own."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.support import prepared
+from tests.support.commands import shell
+
+
+def contents(data: Path) -> list[str]:
+    """Everything the demo's database holds, as SQL."""
+    connection = sqlite3.connect(data / "memorybank.sqlite3")
+    try:
+        return list(connection.iterdump())
+    finally:
+        connection.close()
+
+
+def shown(out: str) -> str:
+    """What it prints after the replay."""
+    return out[out.index("What every new chat") :]
+
+
+#: Decisions of the sample that were changed: how the old one was told, and how the newest is.
+CHANGED = {
+    "northwind-clinics/billing-migration": (
+        ("Go-live is planned for 12 May", "go-live moves again, from 26 May to 9 June"),
+        ("go-live moves from 12 May to 26 May", "instead of 26 May"),
+        ("will use MySQL 8", "replacing the earlier choice of MySQL 8"),
+        ("0.19 euro per transaction", "0.14 euro per transaction with a minimum of 40,000 a month (before: 0.19)"),
+        ("7 years for invoices", "invoices 10 years (replacing 7)"),
+    ),
+    "northwind-clinics/patient-app": (
+        ("Closed beta starts 20 April", "closed beta on 5 May instead of 20 April"),
+        ("iOS 15 and Android 8 as minimum", "raise minimum ios from 15 to 16"),
+        ("Dokumente 30 Tage auf dem Gerät", "14 statt 30 Tage"),
+    ),
+    "harbor-robotics/gripper-v2": (
+        ("payload 3 kg", "payload is 2.5 kg instead of 3 kg"),
+        ("design freeze 17 April", "design freeze moves from 17 April to 8 May"),
+        ("Kitahama Seiki KS-22B at €84.00", "before: Kitahama's KS-22B at €84.00"),
+        ("stay with CANopen", "EtherCAT instead of CANopen"),
+        ("Series start stays on 1 September", "from 1 September to 15 September"),
+    ),
+    "harbor-robotics/trade-fair": (
+        ("booth B4-112 with", "B6-031, not B4-112"),
+        ("Budget 38,000", "from 38,000 to 44,500"),
+    ),
+}
+
+
+# One test, because the replay takes seconds and tests run in parallel.
+@pytest.mark.long
+def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    first = prepared.demo(tmp_path)
+    for words in (
+        "What every new chat of northwind-clinics/billing-migration is told, whatever is asked:",
+        "And beside the message “Who is our contact at Paywright?”, for that message only:",
+        "Oliver Stannard, account manager",
+        "Project memory: notes from earlier chats.",
+        "174 turns in 63 chats",
+        "0 model calls",
+        "http://127.0.0.1:8000/admin/",
+        "password “demo”",
+    ):
+        assert words in first, words
+    for planted in ("AKIA", "wJalr", "SYSTEM POLICY", "30 November", "Deirdre Molloy"):
+        assert planted not in first, planted
+
+    checked = shell("check_memory", data=tmp_path)
+    assert (checked.code, checked.out) == (0, "4 projects checked: coverage, tree, budget and audit trail hold.\n")
+
+    for project, changes in CHANGED.items():
+        told = shell("show_memory", project, "--budget", "32000", data=tmp_path).out
+        for old, newest in changes:
+            assert old not in told and newest in told, (old, newest)
+
+    before = contents(tmp_path)
+    second = shell("demo", "--no-serve", data=tmp_path)
+    assert (second.code, second.err) == (0, "")
+    assert "The sample is loaded already." in second.out
+    assert shown(second.out) == shown(first)
+    assert contents(tmp_path) == before

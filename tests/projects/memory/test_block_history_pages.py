@@ -1,0 +1,93 @@
+"""What the block said at a moment, what changed between two, and what a decision changed in it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from memorybank import services
+from memorybank.models import ToldLine
+from tests.support.cast import NOON
+
+from .test_memory_pages import FERRY, LIMIT, MemoryPageCase
+
+TOLD = NOON + timedelta(hours=1)
+LATER = NOON + timedelta(days=1)
+#: As the block has it, beside its date.
+CRANE = "The zanzibar crane is orange since Friday 6 March."
+
+
+class PastTest(MemoryPageCase):
+    def setUp(self) -> None:
+        super().setUp()
+        # The cast speaks at a fixed time; what is kept is counted from today.
+        self.enterContext(self.settings(MEMORYBANK={"HISTORY_DAYS": 20_000}))
+
+    def then(self, user: User, **moments: datetime) -> Any:
+        return self.see(user, "memory-past", **{name: at.isoformat() for name, at in moments.items()})
+
+    def hide(self) -> None:
+        services.hide(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice", now=LATER)
+
+    def test_it_says_what_the_block_said_and_what_changed_until_another_moment(self) -> None:
+        self.hide()
+        self.assertContains(self.then(self.alice, at=TOLD), CRANE)
+        self.assertNotContains(self.then(self.alice, at=LATER), CRANE)
+        page = self.then(self.alice, at=TOLD, to=LATER)
+        self.assertContains(page, f"<del><b>bob</b> {CRANE}</del>")
+        self.assertNotContains(page, FERRY)
+        self.assertContains(self.then(self.alice, at=LATER, to=LATER), "It says the same.")
+
+    def test_what_was_hidden_or_put_right_since_is_for_who_decides(self) -> None:
+        self.hide()
+        for moments in ({"at": TOLD}, {"change": LATER}, {"at": TOLD, "to": LATER}):
+            self.assertNotContains(self.then(self.bob, **moments), CRANE)
+            self.assertContains(self.then(self.alice, **moments), CRANE)
+        ferry = self.apollo.bank.facts.get(text=FERRY)
+        services.edit(self.apollo.bank, fact_ids=[ferry.pk], text="It sails.", actor="alice", now=LATER)
+        self.assertNotContains(self.then(self.bob, at=TOLD), FERRY)
+        page = self.then(self.alice, change=LATER)
+        self.assertContains(page, f"<del><b>bob</b> {FERRY}</del>")
+        self.assertContains(page, "<ins><b>alice, correcting bob</b> It sails.</ins>")
+
+    def test_activity_says_what_a_change_did_to_the_block(self) -> None:
+        self.hide()
+        page = self.see(self.alice, "memory-activity")
+        self.assertContains(page, "in the block: 1 went")
+        self.assertNotContains(page, CRANE)
+        self.assertNotContains(self.see(self.bob, "memory-activity"), "in the block,")
+        self.assertContains(self.see(self.alice, "memory-past"), "1 went")
+
+    def test_what_is_not_kept_and_when_memory_was_off_is_said(self) -> None:
+        self.assertContains(self.then(self.alice, at=NOON - timedelta(days=1)), "not kept")
+        services.disable(self.apollo.bank, actor="alice", now=LATER)
+        self.assertNotContains(self.then(self.alice, at=TOLD), "Memory was off then")
+        self.assertContains(self.then(self.alice, at=LATER), "Memory was off then")
+        services.forget(self.apollo.bank, chat="c0", actor="alice", now=LATER)
+        page = self.then(self.alice, at=TOLD)
+        self.assertContains(page, "some may be missing")
+        self.assertNotContains(page, "zanzibar")
+        self.assertContains(page, FERRY)
+        ToldLine.objects.all().delete()
+        self.assertContains(self.see(self.bob, "memory-past"), "Nothing is kept yet")
+
+    def test_of_what_is_to_come_nothing_is_said(self) -> None:
+        page = self.then(self.bob, at=LATER.replace(year=9000))
+        self.assertContains(page, FERRY)
+        self.assertNotContains(page, "Mar 9000")
+
+    def test_nonsense_is_refused_in_words(self) -> None:
+        page = self.see(self.bob, "memory-past", at="yesterday", change="x")
+        self.assertContains(page, "Enter a valid date/time.")
+
+    def test_it_costs_the_same_with_many_lines(self) -> None:
+        asked = {"at": TOLD.isoformat(), "to": LATER.isoformat()}
+        few = [self.queries("memory-past"), self.queries("memory-past", **asked)]
+        line = {"bank": self.apollo.bank, "speaker": "bob", "label": "2 March 2026", "period": "x", "tier": 3}
+        line |= {"pinned": False, "digest": False, "said_at": NOON, "chats": ["c0"], "facts": [self.crane.pk]}
+        ToldLine.objects.bulk_create(
+            ToldLine(text=f"Crate {n}.", since=NOON + timedelta(minutes=n), until=LATER + timedelta(minutes=n), **line)
+            for n in range(1000)
+        )
+        self.assertEqual([self.queries("memory-past"), self.queries("memory-past", **asked)], few)
+        self.assertLessEqual(max(few), LIMIT)

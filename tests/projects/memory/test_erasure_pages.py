@@ -1,0 +1,91 @@
+"""Forgetting on the memory page: looked at first, then done for good, with a receipt that quotes nothing."""
+
+import re
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from memorybank import services
+from memorybank.core.reports import COUNTED
+from memorybank.models import Erasure, Fact, Output
+from projects.memory.erasure_views import ANEW, GONE
+from projects.web.public_ids import TurnNumber
+from tests.support.cast import NOON
+from tests.support.word_search import places
+
+from .test_memory_pages import CRANE, FERRY, MemoryPageCase
+
+
+def number(pk: int) -> str:
+    return TurnNumber().to_url(pk)
+
+
+class ForgettingTest(MemoryPageCase):
+    def ask(self, user: User, **form: Any) -> Any:
+        self.client.force_login(user)
+        return self.client.post(self.url("memory-forget"), form, follow=True)
+
+    def again(self, page: Any) -> Any:
+        """The form of the page that says what would go, sent as a browser without JavaScript sends it."""
+        form = page.content.decode().split("<h2>Forget")[1]
+        fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+        return self.client.post(self.url("memory-forget"), fields, follow=True)
+
+    def test_it_is_looked_at_first_then_done_and_the_receipt_quotes_nothing(self) -> None:
+        chat = Output.objects.get(question=CRANE).chat_id
+        ways = ({"what": "line", "fact": number(self.crane.pk)}, {"what": "chat", "chat": number(chat)})
+        for form in (*ways, {"what": "person", "person": "bob"}):
+            with self.subTest(form["what"]):
+                page = self.ask(self.alice, **form)
+                self.assertContains(page, "Nothing is erased yet")
+                self.assertContains(page, "turn</li>" if form["what"] != "person" else "turns</li>")
+                self.assertTrue(places("zanzibar"))
+        self.assertFalse(Erasure.objects.exists())
+        page = self.again(self.ask(self.alice, **ways[0]))
+        receipt = Erasure.objects.get(kind="line")
+        self.assertRedirects(page, self.url("memory-receipt", receipt.pk))
+        self.assertContains(page, "<b>1</b> turn</li>")
+        self.assertNotContains(page, "zanzibar")
+        self.assertEqual(places("zanzibar"), [])
+        self.assertTrue(Fact.objects.filter(text=FERRY).exists())
+        self.assertContains(self.see(self.alice, "memory-activity"), self.url("memory-receipt", receipt.pk))
+        self.assertNotContains(self.see(self.bob, "memory-activity"), "receipts/")
+
+    def test_what_was_erased_with_a_line_is_refused_when_it_is_sent_again(self) -> None:
+        said = {"chat_key": "keyed", "author": "bob", "question": "The zanzibar ropes cost 40 euros.", "key": "k1"}
+        services.record(self.apollo.bank, **said, answer="Noted.", created_at=NOON, now=NOON)
+        services.summarise_now(self.apollo.bank, chat_key="keyed", now=NOON)
+        ropes = Fact.objects.get(text__contains="ropes")
+        services.forget(self.apollo.bank, facts=[ropes.pk, self.crane.pk], actor="alice")
+        new = services.NewOutput("keyed", "bob", said["question"], NOON, "Noted.", (), "ok", "k1")
+        self.assertEqual(services.record_many(self.apollo.bank, [new]), [None])
+        self.assertEqual(places("zanzibar"), [])
+
+    def test_all_that_a_person_said_goes_and_what_others_said_stays(self) -> None:
+        self.remember(self.apollo, "tom", "We decided on Postgres 16 for billing.", "c2")
+        self.again(self.ask(self.alice, what="person", person="bob"))
+        self.assertEqual(set(Output.objects.values_list("author", flat=True)), {"tom"})
+        self.assertContains(self.see(self.bob), "Postgres 16")
+
+    def test_nothing_is_erased_by_nonsense_and_nobody_else_may(self) -> None:
+        self.assertContains(self.ask(self.alice, what="line"), "Nothing was chosen")
+        self.assertContains(self.ask(self.alice), "Nothing was chosen")
+        self.assertContains(self.ask(self.alice, what="person", person="eve", sure="yes"), "Nothing is erased.")
+        self.assertEqual(self.ask(self.alice, what="chat", chat="x").status_code, 404)
+        form = {"what": "line", "fact": number(self.crane.pk), "sure": "yes"}
+        self.assertEqual([self.ask(user, **form).status_code for user in (self.bob, self.charlie)], [403, 404])
+        self.assertEqual(self.ask(self.root, **form).status_code, 200)
+        self.assertEqual(places("zanzibar"), [])
+
+    def test_every_count_of_a_receipt_has_words(self) -> None:
+        self.assertEqual({*GONE, *ANEW}, set(COUNTED))
+
+    def test_a_chat_that_is_private_is_not_to_be_found(self) -> None:
+        services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")
+        chat = Output.objects.get(question=CRANE).chat_id
+        self.assertEqual(self.ask(self.alice, what="chat", chat=number(chat)).status_code, 404)
+
+    def test_the_way_back_leads_nowhere_else(self) -> None:
+        for page in ("javascript:alert(1)", "//evil.example/"):
+            shown = self.ask(self.alice, what="person", person="bob", next=page)
+            self.assertNotContains(shown, page)

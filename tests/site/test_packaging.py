@@ -1,0 +1,145 @@
+"""Wheel, sdist and editable install: each holds both packages whole, and another site finds every template."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.support.commands import ROOT
+
+PACKAGES = ("memorybank", "projects")
+PAGE = (ROOT / "docs/embedding.md").read_text(encoding="utf-8")
+# Nothing is fetched: the tool that builds it is installed, and so is all that it needs.
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+OFFLINE = ["--quiet", "--no-index", "--no-deps"]
+#: Somebody else's site with both apps: it renders a page of ours and the admin, and loads every template.
+OTHER_SITE = """
+import os, sys
+from pathlib import Path
+import django
+from django.conf import settings
+
+settings.configure(
+    SECRET_KEY="x", ALLOWED_HOSTS=["*"], LANGUAGES=[("en", "English")], USE_TZ=True,
+    ROOT_URLCONF=__name__, STATIC_URL="static/", LOGIN_URL="login",
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    INSTALLED_APPS=["memorybank", "projects", "django.contrib.humanize", "django.contrib.admin", "django.contrib.auth",
+        "django.contrib.contenttypes", "django.contrib.sessions", "django.contrib.messages",
+        "django.contrib.staticfiles"],
+    MIDDLEWARE=["django.contrib.sessions.middleware.SessionMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.messages.middleware.MessageMiddleware"],
+    TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True, "OPTIONS": {
+        "context_processors": ["django.template.context_processors.request",
+        "django.contrib.auth.context_processors.auth", "django.contrib.messages.context_processors.messages"]}}],
+)
+django.setup()
+
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.template.loader import get_template
+from django.test import Client
+from django.urls import include, path
+
+admin.autodiscover()
+urlpatterns = [path("admin/", admin.site.urls), path("", include("projects.urls"))]
+call_command("migrate", verbosity=0)
+client = Client()
+client.force_login(User.objects.create_superuser("ann", "ann@example.com", "x"))
+for address in ("/", "/admin/"):
+    assert client.get(address).status_code == 200, address
+for name in sys.argv[1].split():
+    get_template(name)
+import projects
+print(Path(projects.__file__).parent)
+"""
+
+pytestmark = pytest.mark.long
+
+
+def run(command: list[str], cwd: Path, **environment: str) -> str:
+    """What the command prints; it must succeed."""
+    done = subprocess.run(
+        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """All files below a folder, links to the folder ``templates`` followed."""
+    for parent, _, names in os.walk(folder, followlinks=True):
+        if "__pycache__" not in parent:
+            yield from (Path(parent, name) for name in names)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, because building leaves folders behind, and takes in what an older one left."""
+    source = tmp_path_factory.mktemp("source")
+    for folder in (*PACKAGES, "templates"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, source / folder, symlinks=True, ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+        shutil.copy(ROOT / name, source)
+    return source
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path) -> Path:
+    run([*PIP, "wheel", *OFFLINE, "--no-build-isolation", "--wheel-dir", "built", "."], source)
+    return next((source / "built").glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def sdist(source: Path) -> Path:
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('built'))"
+    return source / "built" / run([sys.executable, "-c", build], source).split()[-1]
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel alone. What it depends on is where this test found it."""
+    target = tmp_path_factory.mktemp("installed")
+    run([*PIP, "install", *OFFLINE, "--target", str(target), str(wheel)], target)
+    return target
+
+
+def test_it_holds_every_file_of_the_packages(wheel: Path) -> None:
+    ours = {path.relative_to(ROOT).as_posix() for package in PACKAGES for path in files(ROOT / package)}
+    with ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    # The folder of all templates is linked into projects whole; those of memorybank are shipped with memorybank alone.
+    assert held == {name for name in ours if not name.startswith("projects/templates/memorybank/")}
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist", "editable"])
+def test_another_site_finds_every_template(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    built: Path = request.getfixturevalue("source" if kind == "editable" else kind)
+    install = [*PIP, "install", *OFFLINE, "--no-build-isolation", "--target", str(tmp_path / "site")]
+    run([*install, *(["--editable"] if kind == "editable" else []), str(built)], tmp_path)
+    names = sorted(path.relative_to(ROOT / "templates").as_posix() for path in files(ROOT / "templates"))
+    (tmp_path / "other_site.py").write_text(OTHER_SITE, encoding="utf-8")
+    # An editable install is a .pth file, which only a folder for packages has read.
+    reads_pth = f"import site, sys; site.addsitedir({str(tmp_path / 'site')!r}); sys.path.insert(0, sys.path.pop()); "
+    program = reads_pth + "exec(compile(open('other_site.py').read(), 'other_site.py', 'exec'))"
+    where = run([sys.executable, "-c", program, " ".join(names)], tmp_path, PYTHONPATH="")
+    assert Path(where.strip()).is_relative_to(built if kind == "editable" else tmp_path), "not this checkout's"
+
+
+def test_the_page_on_embedding_works_as_it_stands(installed: Path, tmp_path: Path) -> None:
+    for name, text in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.S):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    commands, printed = re.search(r"```sh\n(.*?)```.*?~~~text\n(.*?)~~~", PAGE, re.S).groups()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {"PATH": path, "PYTHONPATH": os.pathsep.join([str(installed), str(tmp_path)])}
+    where = run(["python", "-c", "import memorybank; print(memorybank.__file__)"], tmp_path, **environment)
+    assert Path(where).is_relative_to(installed), "it is ours from the wheel, not from this checkout"
+    assert run(["sh", "-ec", commands], tmp_path, **environment).endswith(printed)

@@ -1,0 +1,176 @@
+"""Plain functions that make banks, chats, outputs and entries. Time is passed in."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from memorybank import services
+from memorybank.language import tokens
+from memorybank.llm.base import Message
+from memorybank.llm.scripted import ScriptedLLM
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, LLMEndpoint, Output
+from tests.support import openai_server
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+SUBJECTS = ("harbour crane", "invoice importer", "winter roster", "customs form", "night ferry", "oak warehouse")
+VERBS = ("replaced by the northern office", "painted in signal orange", "handed over to the planning team")
+
+
+def make_bank(*, now: datetime = MONDAY, enabled: bool = True, **settings: Any) -> Bank:
+    """A bank, switched on unless told otherwise."""
+    bank = Bank.objects.create(**settings)
+    if enabled:
+        services.enable(bank, actor="alice", disclosure_accepted=True, now=now)
+    return bank
+
+
+def say(bank: Bank, chat: str, question: str, *, at: datetime = MONDAY, **more: Any) -> Output:
+    """Record one turn at the moment it was said."""
+    given = {"author": "Priya", "answer": "Noted.", "now": at, **more}
+    return services.record(bank, chat_key=chat, question=question, created_at=at, **given)
+
+
+def sentence(number: int) -> str:
+    """A sentence that no other number gives; its tag is :func:`tag`."""
+    subject, verb = SUBJECTS[number % len(SUBJECTS)], VERBS[number // len(SUBJECTS) % len(VERBS)]
+    return f"The {subject} of order {tag(number)} has to be {verb} before spring."
+
+
+def tag(number: int) -> str:
+    """What tells the turn of this number apart."""
+    return f"ORD-{number:05}"
+
+
+def talk(bank: Bank, chat: str, numbers: Sequence[int], *, at: datetime = MONDAY) -> list[Output]:
+    """A chat of one turn a minute, each with the sentence of its number."""
+    return [say(bank, chat, sentence(number), at=at + index * MINUTE) for index, number in enumerate(numbers)]
+
+
+def chat_of(bank: Bank, key: str) -> Chat:
+    """The chat as it is now."""
+    return Chat.objects.get(bank=bank, key=key)
+
+
+def endpoint() -> LLMEndpoint:
+    """The one endpoint of a test, as it is now."""
+    return LLMEndpoint.objects.get()
+
+
+def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_facts: Any) -> Entry:
+    """A leaf over one new turn, with these facts, as a summary would have left it."""
+    output = say(bank, chat, " ".join(texts), at=at)
+    row = chat_of(bank, chat)
+    Chat.objects.filter(pk=row.pk).update(
+        summarised_through=output.sequence, pending_outputs=0, due_at=None, index_due=True
+    )
+    leaf = Entry.objects.create(
+        bank=bank,
+        chat=row,
+        granularity=Granularity.CONVERSATION,
+        period_start=at.astimezone(bank.tz).date(),
+        first_output=output.sequence,
+        last_output=output.sequence,
+        output_count=1,
+        first_at=at,
+        last_at=at,
+        method="test",
+        tokens=sum(tokens.count(text) for text in texts),
+    )
+    for position, text in enumerate(texts):
+        add_fact(leaf, text, position=position, **of_facts)
+    Bank.objects.touch(bank.pk)
+    Bank.objects.filter(pk=bank.pk).update(compress_at=at)
+    return leaf
+
+
+def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact:
+    """A fact that cites all there is to cite in its leaf."""
+    given = {"said_on": entry.last_at.date(), "speaker": "Priya", **more}
+    if "citations" not in given:
+        given["citations"] = [output.pk for output in entry.covered()[:1]]
+    fact = Fact.of(entry, text=text, position=position, tokens=tokens.count(text), **given)
+    fact.save()
+    return fact
+
+
+def run(now: datetime, **options: Any) -> services.Report:
+    """What beat and worker do until nothing is left to do at ``now``."""
+    return services.run(now=now, until_idle=True, **options)
+
+
+def block_of(bank: Bank, **of_chat: Any) -> tuple[str, int]:
+    """The stored block as a chat is given it, and its tokens."""
+    block = services.prompt_memory(bank, **of_chat).block
+    return block.text, block.tokens
+
+
+def stored_text(bank: Bank) -> str:
+    """Every text and every line that blocks of a bank are stored in."""
+    return " ".join(f"{text} {lines}" for text, lines in bank.blocks.values_list("text", "lines"))
+
+
+def cover(*banks: Bank) -> None:
+    """Have every turn of ``banks`` summarised, idle or not, so that it may be recalled; the chat idle longest first."""
+    chats = Chat.objects.filter(bank__in=banks, last_output_at__isnull=False).order_by("last_output_at", "pk")
+    for chat in chats.select_related("bank"):
+        services.summarise_now(chat.bank, chat_key=chat.key, now=chat.last_output_at)
+
+
+def sound(*banks: Bank) -> bool:
+    """Whether I1 to I3 hold; the violations are in the assertion's message."""
+    assert [violation for bank in banks for violation in services.check(Bank.objects.get(pk=bank.pk))] == []
+    return True
+
+
+def day_of_leaves(bank: Bank, day: int, *, chats: int = 4, facts: int = 4) -> list[Entry]:
+    """A day's leaves, each with so many facts of its own."""
+    numbers = range(day * 100, day * 100 + chats * facts, facts)
+    at = MONDAY + day * DAY
+    return [add_leaf(bank, f"c{n}", [sentence(n + m) for m in range(facts)], at=at) for n in numbers]
+
+
+def digests(granularity: str = "day") -> list[Entry]:
+    """The digests of a rung, oldest first."""
+    return list(Entry.objects.filter(granularity=granularity).order_by("period_start"))
+
+
+def leaf() -> Entry:
+    """The one leaf of a test."""
+    return Entry.objects.leaves().get()
+
+
+# --- the model ---------------------------------------------------------------------------------------
+
+
+def note_taker(messages: Sequence[Message]) -> str:
+    """An obedient model: at most 12 lines in the items' own words."""
+    return openai_server.answer([dict(message) for message in messages])
+
+
+def prompt_of(messages: Sequence[Message]) -> str:
+    """The data that a call was shown."""
+    return messages[-1]["content"]
+
+
+def refusing(word: str) -> Callable[[Sequence[Message]], str]:
+    """A model that answers uselessly whenever it reads ``word``."""
+    return lambda messages: "Sorry, no." if word in prompt_of(messages) else note_taker(messages)
+
+
+def meanwhile(act: Callable[[], object]) -> Callable[[Sequence[Message]], str]:
+    """A model that thinks for so long that ``act`` happens before it answers."""
+
+    def think(messages: Sequence[Message]) -> str:
+        act()
+        return note_taker(messages)
+
+    return think
+
+
+def shown(model: ScriptedLLM, number: int) -> int:
+    """To how many note-taking calls a turn was shown. What memory holds of it ([F1]) is not the turn."""
+    prompts = [prompt_of(call) for call in model.history if "is new talk" in call[0]["content"]]
+    return sum(len(re.findall(rf"^\[\d+\].*{tag(number)}", prompt, re.M)) for prompt in prompts)

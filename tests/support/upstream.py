@@ -1,0 +1,220 @@
+"""An upstream that speaks the wire protocols of OpenAI and Anthropic: python -m tests.support.upstream --port 9.
+
+It answers as it is told, as slowly as it is told, breaks off, fails, and notices whoever goes away.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from .commands import PATIENCE
+from .upstream_events import STREAMS, WHOLE, Said
+
+Body = dict[str, Any]
+
+
+@dataclass
+class Seen:
+    """A request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Body:
+        data: Body = json.loads(self.raw) if self.raw else {}
+        return data
+
+
+def spoken(content: Any) -> str:
+    """A content's words."""
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") for part in content)
+    return str(content or "")
+
+
+def last_words(body: Body) -> str:
+    """The newest message's, in any of the protocols."""
+    messages = body.get("messages") or body.get("input") or []
+    return messages if isinstance(messages, str) else spoken(messages[-1].get("content")) if messages else ""
+
+
+def obedient(body: Body) -> Said:
+    """Calls the first tool it is offered, once; else says what it was asked."""
+    messages = body.get("messages") or body.get("input")
+    after_tool = isinstance(messages, list) and _is_result(messages[-1])
+    if body.get("tools") and not after_tool:
+        tool = body["tools"][0]
+        return Said("", (tool.get("name") or tool["function"]["name"], '{"city": "Paris"}'))
+    return Said("The tool has spoken." if after_tool else f"You said: {last_words(body)[:200]}")
+
+
+def _is_result(message: Body) -> bool:
+    content = message.get("content")
+    of_parts = isinstance(content, list) and any(part.get("type") == "tool_result" for part in content)
+    return message.get("role") == "tool" or message.get("type") == "function_call_output" or of_parts
+
+
+@dataclass
+class Upstream:
+    """Listens on 127.0.0.1. All but the port may change at any time."""
+
+    port: int = 0
+    answer: Callable[[Body], Said] = obedient
+    status: int = 200
+    delay: float = 0.0  # seconds before the first byte
+    pace: float = 0.0  # seconds between events
+    break_after: int = 0  # events, after which the connection is cut
+    usage: bool = True
+    seen: deque[Seen] = field(default_factory=lambda: deque(maxlen=1000))
+    gone: int = 0  # clients that went away before their answer was whole
+
+    @property
+    def base_url(self) -> str:
+        """As a client of OpenAI's takes it."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        """As a client of Anthropic's takes it."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self._loop = asyncio.new_event_loop()
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=[ready], daemon=True)
+        self._thread.start()
+        ready.wait()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _run(self, ready: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(self.serve())
+        ready.set()
+        self._loop.run_forever()
+        self._loop.run_until_complete(_ended(server))
+        self._loop.close()
+
+    async def serve(self) -> asyncio.Server:
+        """Listen; the port is known then."""
+        server = await asyncio.start_server(self._client, "127.0.0.1", self.port, backlog=1024)
+        self.port = server.sockets[0].getsockname()[1]
+        return server
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while seen := await _request(reader):
+                self.seen.append(seen)
+                await self._answer(seen, reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        leaving = asyncio.ensure_future(reader.read(1))  # nobody sends a second request before the answer
+        answering = asyncio.ensure_future(self._send(seen, writer))
+        done, _ = await asyncio.wait({leaving, answering}, return_when=asyncio.FIRST_COMPLETED)
+        if answering not in done:
+            answering.cancel()
+            self.gone += 1
+            raise ConnectionError
+        leaving.cancel()
+        await asyncio.wait({leaving})
+        await answering
+
+    async def _send(self, seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        path = seen.path.partition("?")[0]
+        if self.status != 200:
+            _write(
+                writer, self.status, {"error": {"type": "test_error", "message": "The upstream says no.", "code": "x1"}}
+            )
+        elif path in STREAMS and seen.body.get("stream"):
+            await self._stream(path, seen.body, writer)
+        elif path in WHOLE:
+            _write(writer, 200, WHOLE[path](seen.body, self.answer(seen.body) if path in STREAMS else Said("")))
+        else:
+            _write(writer, 404, {"error": {"type": "not_found", "message": f"no {path}"}})
+        await writer.drain()
+
+    async def _stream(self, path: str, body: Body, writer: asyncio.StreamWriter) -> None:
+        writer.write(_head(200, "text/event-stream", b"Transfer-Encoding: chunked\r\nX-Upstream: yes"))
+        events: Iterator[bytes] = STREAMS[path](body, self.answer(body), self.usage)
+        for number, event in enumerate(events, start=1):
+            cut = self.break_after and number > self.break_after
+            event = event[: len(event) // 2] if cut else event
+            writer.write(b"%x\r\n%s\r\n" % (len(event), event))
+            await writer.drain()
+            if cut:
+                raise ConnectionError
+            if self.pace:
+                await asyncio.sleep(self.pace)
+        writer.write(b"0\r\n\r\n")
+
+
+async def _ended(server: asyncio.Server) -> None:
+    """Nobody is served any more, and every connection is closed, so that no socket is left to be collected."""
+    server.close()
+    while clients := asyncio.all_tasks() - {asyncio.current_task()}:
+        for client in clients:
+            client.cancel()
+        await asyncio.gather(*clients, return_exceptions=True)
+    await asyncio.sleep(0)  # a transport that is closed closes its socket a turn later
+    await asyncio.sleep(0)
+
+
+async def _request(reader: asyncio.StreamReader) -> Seen | None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head.decode("latin1").splitlines()
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+    raw = await reader.readexactly(int(headers.get("content-length") or 0))
+    return Seen(first.split()[1], headers, raw)
+
+
+def _head(status: int, kind: str, more: bytes) -> bytes:
+    return b"HTTP/1.1 %d X\r\nContent-Type: %s\r\n%s\r\n\r\n" % (status, kind.encode(), more)
+
+
+def _write(writer: asyncio.StreamWriter, status: int, data: Body) -> None:
+    content = json.dumps(data).encode()
+    writer.write(_head(status, "application/json", b"X-Upstream: yes\r\nContent-Length: %d" % len(content)) + content)
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Look a hundred times a second."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"not {what}"
+        time.sleep(0.01)
+
+
+async def _forever(upstream: Upstream) -> None:
+    await upstream.serve()
+    sys.stdout.write(f"{upstream.base_url}\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--delay", type=float, default=0.0)
+    parser.add_argument("--pace", type=float, default=0.0)
+    parser.add_argument("--words", type=int, default=0)
+    given = parser.parse_args()
+    told = {"answer": lambda body: Said("word " * given.words)} if given.words else {}
+    asyncio.run(_forever(Upstream(port=given.port, delay=given.delay, pace=given.pace, **told)))

@@ -1,0 +1,145 @@
+"""``/compact`` on a running site: no request is held, the work goes on beside it, and it outlives a killed server."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request
+
+import pytest
+
+from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
+from tests.projects.chat.test_lost_answers import Browser as Reader
+from tests.support import long_chats
+from tests.support.commands import PATIENCE
+from tests.support.openai_server import OpenAIServer
+from tests.support.own_site import Site, kill, site, wait_until
+
+pytestmark = pytest.mark.own_servers
+
+TALK = """
+from memorybank import services
+from memorybank.models import Chat
+from tests import long_chats
+chat = Chat.objects.get()
+services.record_many(chat.bank, long_chats.turns(6_000, chat=chat.key, author="bob"))
+"""
+#: Whoever was killed holds the chat no longer.
+A_MINUTE_LATER = "UPDATE memorybank_compaction SET leased_until = '2020-01-01 00:00:00'"
+
+
+class Held(OpenAIServer):
+    """Answers nobody until ``gate`` is open; ``asked`` once somebody waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = long_chats.model
+        self.gate, self.asked = threading.Event(), threading.Event()
+
+    def record(self, body: dict[str, Any], key: str) -> None:
+        super().record(body, key)
+        self.asked.set()
+        self.gate.wait(PATIENCE)
+
+
+class Script(Reader):
+    """What the page's script asks of the chat at ``path``."""
+
+    path = ""
+
+    def ask(self, page: str, message: str) -> tuple[int, dict[str, Any]]:
+        """Send a message; status and JSON."""
+        found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+        assert found
+        headers = {"Content-Type": "application/json", "X-CSRFToken": found[1]}
+        sent = Request(f"{self.base}{self.path}messages", json.dumps({"message": message}).encode(), headers)
+        try:
+            with self._open(sent, timeout=PATIENCE) as answer:
+                return answer.status, json.loads(answer.read())
+        except HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def look(self) -> dict[str, Any]:
+        """How far it is."""
+        told: dict[str, Any] = json.loads(self.get(f"{self.path}compaction"))
+        return told
+
+    def is_over(self) -> bool:
+        return self.look()["percent"] is None
+
+
+@pytest.fixture
+def own_site(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path, LLM_MAX_RETRIES="0") as made:
+        yield made
+
+
+def opened(own_site: Site, reader: Script) -> str:
+    """Bob's long chat, on its page."""
+    reader.post("/login/", reader.get("/login/"), username="bob", password="a pass phrase")
+    return reader.get(reader.path)
+
+
+def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_server(own_site: Site) -> None:
+    set_up = own_site.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+    assert set_up.code == 0, set_up.err
+    talked = own_site.manage("shell", "--verbosity", "0", "-c", TALK)
+    assert talked.code == 0, talked.err
+    reader = Script(f"http://127.0.0.1:{free_port()}")
+    reader.path = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
+    with Held() as model:
+        web = serve(own_site, reader, model)
+        page = opened(own_site, reader)
+        status, told = reader.ask(page, "/compact the ports")
+        assert (status, told["compaction"]["percent"]) == (202, 0)
+        wait_until(model.asked.is_set, "asked", own_site)
+        status, told = reader.ask(page, "/compact")
+        assert (status, told) == (409, {"error": "The chat is being compacted already, 10 % done."})
+
+        kill(web)
+        model.gate.set()
+        assert own_site.ask("SELECT count(*) FROM memorybank_checkpoint") == [(0,)]
+        model.gate.clear()
+        model.asked.clear()
+        web = serve(own_site, reader, model)
+        assert reader.look()["stage"] == "planning"  # as far as anybody knows
+        own_site.tell(A_MINUTE_LATER)
+        assert reader.look()["percent"] == 0  # resumed
+        wait_until(model.asked.is_set, "asked again", own_site)
+        assert "What matters most to the person now\nthe ports" in model.requests[-1]["messages"][0]["content"]
+
+        said: list[tuple[int, dict[str, Any]]] = []
+        asking = threading.Thread(target=lambda: said.append(reader.ask(page, "Which script moves invoices?")))
+        asking.start()
+        wait_until(lambda: own_site.ask("SELECT 1 FROM memorybank_output WHERE status = 'pending'"), "kept", own_site)
+        model.gate.set()
+        wait_until(reader.is_over, "over", own_site)
+        asking.join()
+    made = reader.look()["checkpoint"]
+    assert "ERR_SLOT_4711" in made["text"]
+    [(status, reply)] = said
+    assert (status, reply["checkpoint"]["text"]) == (200, made["text"])
+    assert long_chats.PLANTED[3][1] in reply["answer"]
+    assert own_site.ask("SELECT focus, awaited, leased_until FROM memorybank_compaction") == [("", False, None)]
+
+
+def test_one_that_kills_its_process_is_resumed_once(own_site: Site) -> None:
+    set_up = own_site.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+    talked = own_site.manage("shell", "--verbosity", "0", "-c", TALK)
+    assert (set_up.code, talked.code) == (0, 0)
+    reader = Script(f"http://127.0.0.1:{free_port()}")
+    reader.path = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
+    with Held() as model:
+        serve(own_site, reader, model)
+        assert reader.ask(opened(own_site, reader), "/compact")[0] == 202
+        for _ in range(2):
+            wait_until(model.asked.is_set, "asked", own_site)
+            model.asked.clear()
+            own_site.tell(A_MINUTE_LATER)
+            told = reader.look()
+        assert (told["percent"], told["problem"]) == (None, "It broke off. The chat is as it was.")
+        model.gate.set()
+    assert own_site.ask("SELECT count(*) FROM memorybank_checkpoint") == [(0,)]

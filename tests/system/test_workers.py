@@ -1,0 +1,181 @@
+"""Workers take the next due chat themselves: fair, without a pause or a limit, and none is lost with a worker."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.support.commands import PATIENCE
+from tests.support.openai_server import OpenAIServer
+from tests.support.own_site import Site, kill, site, wait_until
+from tests.support.requirements import needs_postgres
+
+from .test_concurrency import Holding
+
+SEED = """
+from datetime import timedelta
+from django.utils import timezone
+from memorybank import services
+from memorybank.models import Bank
+before = timezone.now() - timedelta(days=1)
+for chats in ({chats}):
+    bank = Bank.objects.create()
+    services.enable(bank, actor="test", disclosure_accepted=True)
+    for number in range(chats):
+        said = f"We decided everything about apple jam number {{number}} today."
+        services.record(bank, chat_key=f"c{{number}}", author="Ann", question=said, created_at=before)
+"""
+SWEEP = "import config.celery; from memorybank.tasks import sweep; sweep.delay()"
+
+
+@pytest.fixture
+def own_site(tmp_path: Path) -> Iterator[Site]:
+    """On the embedded default. No beat: a test sweeps as often as it says."""
+    with site(tmp_path, MEMORYBANK_LEASE_SECONDS="5") as made:
+        yield made
+
+
+def seed(own_site: Site, *chats: int) -> None:
+    """A bank for each number, with so many due chats."""
+    done = own_site.manage("shell", "-c", SEED.format(chats="".join(f"{number}," for number in chats)))
+    assert done.code == 0, done.err
+
+
+def sweep(own_site: Site) -> None:
+    assert own_site.manage("shell", "-c", SWEEP).code == 0
+
+
+def start_worker(own_site: Site, model: OpenAIServer, pool: str = "threads", size: int = 2) -> Popen[bytes]:
+    options = ["--pool", pool, "--concurrency", size, "--loglevel", "WARNING", "--hostname", f"{uuid4().hex}@%h"]
+    environment = {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "test"}
+    return own_site.start("-m", "celery", "-A", "config", "worker", *options, **environment)
+
+
+class Gate(OpenAIServer):
+    """Answers a call when it is told to; ``under_way`` is how many wait for it, ``most`` how many ever did at once."""
+
+    def __init__(self) -> None:
+        super().__init__(keep=1000)
+        self.under_way = self.most = 0
+        self._told = threading.Semaphore(0)
+        self._count = threading.Lock()
+
+    def record(self, body: dict[str, Any], key: str) -> None:
+        self._enter(1)
+        super().record(body, key)
+        self._told.acquire()
+        self.stopping.wait(0.05)  # in which another would come if it might
+        self._enter(-1)
+
+    def let_through(self, calls: int) -> None:
+        self._told.release(calls)
+
+    def _enter(self, more: int) -> None:
+        with self._count:
+            self.under_way += more
+            self.most = max(self.most, self.under_way)
+
+
+def leased(own_site: Site) -> int:
+    """Chats that somebody works on."""
+    ((count,),) = own_site.ask("SELECT count(*) FROM memorybank_chat WHERE leased_until IS NOT NULL")
+    return int(count)
+
+
+def waiting(own_site: Site) -> int:
+    return int(own_site.ask("SELECT sum(pending_outputs) FROM memorybank_chat")[0][0])
+
+
+def stale(own_site: Site) -> int:
+    """Banks whose stored block is not what it should be."""
+    newest = "SELECT max(version) FROM memorybank_storedblock WHERE bank_id = memorybank_bank.id"
+    query = f"SELECT count(*) FROM memorybank_bank WHERE ({newest}) < version OR compress_at IS NOT NULL"
+    return int(own_site.ask(query)[0][0])
+
+
+@pytest.mark.own_servers
+def test_one_sweep_is_enough_for_any_number_of_chats_and_the_block_is_current_without_another(own_site: Site) -> None:
+    seed(own_site, 40, 1)
+    with OpenAIServer(keep=1000) as model:
+        start_worker(own_site, model)
+        sweep(own_site)
+        wait_until(lambda: not waiting(own_site) and not stale(own_site), "settled", own_site)
+        assert model.calls == 41
+    assert own_site.manage("check_memory").code == 0
+
+
+@pytest.mark.own_servers
+def test_the_next_sweep_recovers_what_went_with_a_killed_worker(own_site: Site) -> None:
+    seed(own_site, 6)
+    with Holding() as model:
+        first = start_worker(own_site, model)
+        sweep(own_site)
+        wait_until(lambda: model.calls and waiting(own_site) < 6, "called", own_site)
+        kill(first)
+        start_worker(own_site, model)
+
+        def settled() -> bool:
+            sweep(own_site)
+            return not waiting(own_site) and not stale(own_site)
+
+        wait_until(settled, "settled", own_site)
+    assert own_site.manage("check_memory").code == 0
+
+
+@pytest.mark.own_servers
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_worker_that_is_told_to_end_finishes_its_chats_and_takes_no_more(own_site: Site, pool: str) -> None:
+    seed(own_site, 30)
+    with OpenAIServer(delay=1, keep=1000) as model:
+        worker = start_worker(own_site, model, pool)
+        sweep(own_site)
+        wait_until(lambda: model.calls, "called", own_site)
+        worker.terminate()
+        assert worker.wait(timeout=PATIENCE) == 0
+        assert waiting(own_site) == 30 - model.calls > 0
+        assert own_site.ask("SELECT count(*) FROM memorybank_chat WHERE leased_until IS NOT NULL") == [(0,)]
+
+
+@pytest.mark.own_servers
+@pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])
+def test_while_a_worker_s_call_is_under_way_its_next_chat_is_begun_but_not_asked_about(
+    database: str, tmp_path: Path
+) -> None:
+    with site(tmp_path, postgres=needs_postgres() if database == "PostgreSQL" else "") as made, Gate() as model:
+        seed(made, 6, 6)
+        worker = start_worker(made, model, size=1)
+        sweep(made)
+        wait_until(lambda: model.under_way and leased(made) == 2, "prepared the next", made)
+        assert model.calls == 1
+        model.let_through(12)
+        wait_until(lambda: not waiting(made), "summarised", made)
+        wait_until(lambda: not stale(made), "settled", made)
+        worker.terminate()
+        assert worker.wait(timeout=PATIENCE) == 0
+        assert (model.calls, model.most, leased(made)) == (12, 1, 0)
+        assert made.manage("check_memory").code == 0
+
+
+@pytest.mark.own_servers
+@pytest.mark.parametrize("why", ["told to end", "the model is down"])
+def test_a_chat_that_is_only_prepared_is_given_back(why: str, own_site: Site) -> None:
+    own_site.env |= {"MEMORYBANK_LEASE_SECONDS": "900", "LLM_MAX_RETRIES": "0"}
+    seed(own_site, 6)
+    with Gate() as model:
+        worker = start_worker(own_site, model, size=1)
+        sweep(own_site)
+        wait_until(lambda: model.under_way and leased(own_site) == 2, "prepared the next", own_site)
+        if why == "told to end":
+            worker.terminate()
+            wait_until(lambda: "Warm shutdown" in own_site.output(), "told to end", own_site)
+        else:
+            model.mode = "500"
+        model.let_through(6)
+        wait_until(lambda: not leased(own_site), "given back", own_site)
+        worker.terminate()
+        assert worker.wait(timeout=PATIENCE) == 0
+        assert (model.calls, waiting(own_site)) == (1, 6 if model.mode == "500" else 5)
