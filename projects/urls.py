@@ -4,6 +4,8 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 from django.views.i18n import set_language
 
+from memorybank.services import PublicId
+
 from .chat import chat_actions, json_views, sse, turn_views, views
 from .gateway import views as gateway
 from .mcp import views as mcp_views
@@ -15,11 +17,10 @@ from .tenancy.login_throttle import LoginForm
 from .web.converters import ChatKey
 from .web.js_catalog import Language, Words
 from .web.lazy_urls import Deferred
-from .web.public_ids import TurnNumber
 
 register_converter(ChatKey, "key")
 register_converter(Language, "language")
-register_converter(TurnNumber, "turn")
+register_converter(PublicId, "id")
 
 PEOPLE = "t/<slug:tenant>/people/"
 MEMORY = "p/<slug:tenant>/<slug:project>/memory/"
@@ -52,24 +53,24 @@ urlpatterns = [
     path(CHAT, views.chat_page, name="chat"),
     path(f"{CHAT}messages", json_views.messages, name="messages"),
     path(f"{CHAT}compaction", json_views.compaction, name="compaction"),
-    path(f"{CHAT}messages/<turn:turn>/retry", json_views.retry_message, name="retry-message"),
-    path(f"{CHAT}messages/<turn:turn>/edit", json_views.edit_message, name="edit-message"),
-    path(f"{CHAT}messages/<turn:turn>/regenerate", json_views.regenerate_message, name="regenerate-message"),
-    path(f"{CHAT}answers/<turn:turn>", sse.answer_stream, name="answer-stream"),
-    path(f"{CHAT}answers/<turn:turn>/stop", sse.stop, name="stop-answer"),
-    path(f"{CHAT}turns/<turn:turn>/retry", views.retry, name="retry"),
-    path(f"{CHAT}turns/<turn:turn>/remember", views.remember, name="remember"),
-    path(f"{CHAT}turns/<turn:turn>/edit", turn_views.edit, name="edit-turn"),
-    path(f"{CHAT}turns/<turn:turn>/regenerate", turn_views.regenerate, name="regenerate"),
-    path(f"{CHAT}turns/<turn:turn>/remember-now", turn_views.remember_now, name="remember-now"),
-    path(f"{CHAT}turns/<turn:turn>/forget", turn_views.forget, name="forget-turn"),
-    path(f"{CHAT}turns/<turn:turn>/memory", usage_views.used_page, name="used"),
+    path(f"{CHAT}messages/<id:turn>/retry", json_views.retry_message, name="retry-message"),
+    path(f"{CHAT}messages/<id:turn>/edit", json_views.edit_message, name="edit-message"),
+    path(f"{CHAT}messages/<id:turn>/regenerate", json_views.regenerate_message, name="regenerate-message"),
+    path(f"{CHAT}answers/<id:turn>", sse.answer_stream, name="answer-stream"),
+    path(f"{CHAT}answers/<id:turn>/stop", sse.stop, name="stop-answer"),
+    path(f"{CHAT}turns/<id:turn>/retry", views.retry, name="retry"),
+    path(f"{CHAT}turns/<id:turn>/remember", views.remember, name="remember"),
+    path(f"{CHAT}turns/<id:turn>/edit", turn_views.edit, name="edit-turn"),
+    path(f"{CHAT}turns/<id:turn>/regenerate", turn_views.regenerate, name="regenerate"),
+    path(f"{CHAT}turns/<id:turn>/remember-now", turn_views.remember_now, name="remember-now"),
+    path(f"{CHAT}turns/<id:turn>/forget", turn_views.forget, name="forget-turn"),
+    path(f"{CHAT}turns/<id:turn>/memory", usage_views.used_page, name="used"),
     path(f"{CHAT}private", chat_actions.private, name="private"),
     path(f"{CHAT}title", chat_actions.rename, name="rename-chat"),
     path(f"{CHAT}delete", chat_actions.delete, name="delete-chat"),
     path(MEMORY, memory_views.now_page, name="memory"),
     path(f"{MEMORY}facts", memory_views.facts_page, name="memory-facts"),
-    path(f"{MEMORY}facts/<turn:fact>", memory_views.why_page, name="memory-why"),
+    path(f"{MEMORY}facts/<id:fact>", memory_views.why_page, name="memory-why"),
     path(f"{MEMORY}timeline", memory_views.timeline_page, name="memory-timeline"),
     path(f"{MEMORY}timeline/then", block_history_views.past_page, name="memory-past"),
     path(f"{MEMORY}review", memory_views.review_page, name="memory-review"),
@@ -78,7 +79,7 @@ urlpatterns = [
     path(f"{MEMORY}edit", actions.edit, name="memory-edit"),
     path(f"{MEMORY}add", actions.add, name="memory-add"),
     path(f"{MEMORY}forget", erasure_views.forget, name="memory-forget"),
-    path(f"{MEMORY}receipts/<turn:receipt>", erasure_views.receipt_page, name="memory-receipt"),
+    path(f"{MEMORY}receipts/<id:receipt>", erasure_views.receipt_page, name="memory-receipt"),
     path("v1/chat/completions", gateway.chat_completions, name="gateway-chat-completions"),
     path("v1/responses", gateway.responses, name="gateway-responses"),
     path("v1/messages", gateway.messages, name="gateway-messages"),

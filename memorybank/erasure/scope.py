@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import FUNCTION, words
-from memorybank.models import Bank, Chat, Erasure, Granularity, Output
+from memorybank.models import Bank, Chat, Erasure, Granularity, Output, public_id
 from memorybank.models.erasure import Subject
 from memorybank.models.output import OutputQuerySet, sequences_by_chat
 
@@ -82,7 +82,9 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> Doomed:
     subjects = {output.pk: _subject(output) for output in found.select_related("chat").only("key", "chat__key")}
     for number in numbers or [0]:
         if number not in subjects:
-            raise InvalidInput(_("output: there is none with the number %(number)s.") % {"number": number})
+            raise InvalidInput(
+                _("output: there is none with the number %(number)s.") % {"number": public_id(int(number))}
+            )
     first, *along = (subjects[pk] for pk in sorted(subjects))
     return Doomed(Kind.OUTPUT, first, found, along=along)
 

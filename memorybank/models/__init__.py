@@ -16,6 +16,7 @@ from .job import Job
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
+from .public_id import PublicId, PublicIdKey, public_id
 from .search import Embedding, SearchDocument
 
 __all__ = [
@@ -44,6 +45,8 @@ __all__ = [
     "OptOut",
     "Output",
     "PromptCount",
+    "PublicId",
+    "PublicIdKey",
     "Sealed",
     "SearchDocument",
     "Standing",
@@ -52,4 +55,5 @@ __all__ = [
     "ToldLine",
     "Trail",
     "ledgered",
+    "public_id",
 ]

@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce
 from memorybank import conf
 
 from .leases import Leased, LeasedQuerySet
+from .public_id import public_id
 
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
 #: Recalled notes may be switched off (0).
@@ -185,7 +186,7 @@ class Bank(Leased):
         ]
 
     def __str__(self) -> str:
-        return f"bank {self.pk}"
+        return f"bank {public_id(self.pk)}"
 
     @property
     def tz(self) -> ZoneInfo:

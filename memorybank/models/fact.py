@@ -13,6 +13,7 @@ from memorybank.core.packing.values import LABEL
 
 from .bank import Bank
 from .entry import Entry
+from .public_id import public_id
 
 
 def _stands() -> Q:
@@ -197,7 +198,7 @@ class Fact(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"fact {self.pk}"
+        return f"fact {public_id(self.pk)}"
 
     @classmethod
     def of(cls, entry: Entry, **values: Any) -> Fact:

@@ -12,6 +12,7 @@ from django.db.models import F, Q
 
 from .bank import Bank
 from .chat import Chat
+from .public_id import public_id
 
 #: Places looked up in one query: the index is asked for each of their chats with each of their keys.
 PLACES = 50
@@ -111,7 +112,7 @@ class Output(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"output {self.pk}"
+        return f"output {public_id(self.pk)}"
 
     @property
     def has_words(self) -> bool:

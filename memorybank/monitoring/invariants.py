@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from memorybank import conf
 from memorybank.language import tokens
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock, Trail
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock, Trail, public_id
 from memorybank.reading import rendering
 
 
@@ -36,7 +36,7 @@ def _coverage(bank: Bank) -> Iterator[Violation]:
     for chat in bank.chats.all().iterator():
         places = list(chat.outputs.remembered().values_list("sequence", flat=True))
         for what in _chat_coverage(chat, places, leaves.get(chat.pk, [])):
-            yield Violation("I1", f"chat {chat.pk}", what)
+            yield Violation("I1", f"chat {public_id(chat.pk)}", what)
 
 
 def _chat_coverage(chat: Chat, places: list[int], leaves: list[tuple[int, int, int]]) -> Iterator[str]:
@@ -48,12 +48,12 @@ def _chat_coverage(chat: Chat, places: list[int], leaves: list[tuple[int, int, i
         inside = [place for place in places if first <= place <= last]
         covered.update(inside)
         if len(inside) != count:
-            yield f"the leaf from output {first} counts {count} turns and covers {len(inside)}"
+            yield f"the leaf from turn {first} counts {count} turns and covers {len(inside)}"
         if last > chat.summarised_through:
-            yield f"the leaf from output {first} reaches beyond the watermark"
+            yield f"the leaf from turn {first} reaches beyond the watermark"
     for place in places:
         if covered[place] != (place <= chat.summarised_through):
-            yield f"output {place} is covered by {covered[place]} leaves"
+            yield f"turn {place} is covered by {covered[place]} leaves"
     if _is_forgotten_by_the_sweep(chat):
         yield "its turns wait, but no sweep will ever look at it"
 
@@ -72,14 +72,14 @@ def _tree(bank: Bank) -> Iterator[Violation]:
             continue
         parent = entries.get(entry.parent_id)
         if parent is None:
-            yield Violation("I2", f"entry {entry.pk}", "its parent belongs to another bank")
+            yield Violation("I2", f"entry {public_id(entry.pk)}", "its parent belongs to another bank")
         elif Granularity(parent.granularity).rank <= Granularity(entry.granularity).rank:
-            yield Violation("I2", f"entry {entry.pk}", "its parent is not coarser")
+            yield Violation("I2", f"entry {public_id(entry.pk)}", "its parent is not coarser")
         sums[entry.parent_id] += entry.output_count
     for entry in entries.values():
         if entry.granularity != Granularity.CONVERSATION and entry.output_count != sums[entry.pk]:
             what = f"counts {entry.output_count} turns, its children {sums[entry.pk]}"
-            yield Violation("I2", f"entry {entry.pk}", what)
+            yield Violation("I2", f"entry {public_id(entry.pk)}", what)
 
 
 def _places(bank: Bank) -> Iterator[Violation]:
@@ -92,9 +92,9 @@ def _places(bank: Bank) -> Iterator[Violation]:
     settled = set(facts.settled().values_list("pk", flat=True))
     for pk, entry, own, tier in facts.values_list("pk", "entry_id", "bank_id", "tier").iterator():
         if own != bank.pk or entry not in entries:
-            yield Violation("I2", f"fact {pk}", "its entry belongs to another bank")
+            yield Violation("I2", f"fact {public_id(pk)}", "its entry belongs to another bank")
         elif tier != (expected := _tier(entries, entry, pk in settled)):
-            yield Violation("I2", f"fact {pk}", f"stands in tier {tier}, its entry in {expected}")
+            yield Violation("I2", f"fact {public_id(pk)}", f"stands in tier {tier}, its entry in {expected}")
 
 
 def _tier(entries: dict[int, list[Any]], pk: int, settled: bool) -> int | None:
@@ -116,10 +116,10 @@ def _citations(bank: Bank) -> Iterator[Violation]:
         leaf = fact.entry.granularity == Granularity.CONVERSATION
         for cited in fact.citations:
             if outputs.get(cited) != fact.entry.chat_id if leaf else cited not in leaf_facts:
-                yield Violation("I2", f"fact {fact.pk}", f"cites {cited}, which is not there")
+                yield Violation("I2", f"fact {public_id(fact.pk)}", f"cites {public_id(cited)}, which is not there")
     for pk, kept in bank.entries.exclude(kept=[]).values_list("pk", "kept"):
         for missing in set(kept) - leaf_facts:
-            yield Violation("I2", f"entry {pk}", f"stands for fact {missing}, which is not there")
+            yield Violation("I2", f"entry {public_id(pk)}", f"stands for fact {public_id(missing)}, which is not there")
 
 
 def _budget(bank: Bank) -> Iterator[Violation]:

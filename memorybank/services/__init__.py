@@ -9,7 +9,7 @@ from django.utils import timezone
 from memorybank import audit, conf
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.language import tokens
-from memorybank.models import Bank, Event, Output
+from memorybank.models import Bank, Event, Output, PublicId, public_id
 from memorybank.monitoring.dashboard import Board
 from memorybank.monitoring.health import Vitals
 from memorybank.monitoring.invariants import Violation
@@ -65,6 +65,7 @@ __all__ = [
     "NewOutput",
     "Origin",
     "PromptMemory",
+    "PublicId",
     "Receipt",
     "Report",
     "ShownLine",
@@ -104,6 +105,7 @@ __all__ = [
     "outage",
     "pin",
     "prompt_memory",
+    "public_id",
     "recall",
     "record",
     "record_many",

@@ -9,15 +9,15 @@ from django.urls import get_script_prefix
 from ninja import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
+from memorybank.services import PublicId
 from projects.web.converters import ChatKey
-from projects.web.public_ids import TurnNumber
 
 from .problems import Problem
 
 Row = TypeVar("Row", bound=Model)
 Item = TypeVar("Item")
 
-NUMBER = TurnNumber()
+NUMBER = PublicId()
 CHAT = ChatKey()
 #: What no database holds.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

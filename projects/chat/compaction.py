@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from memorybank import services
 from memorybank.exceptions import NotCompacted
 from memorybank.models import Chat, Checkpoint, Compaction
+from memorybank.services import PublicId
 from projects.models import Project
-from projects.web.public_ids import TurnNumber
 
 from .prompt import Prompt
 
@@ -74,5 +74,5 @@ def as_json(made: Checkpoint | None) -> dict[str, str] | None:
     """A checkpoint for the chat page; None for none."""
     if made is None:
         return None
-    number = TurnNumber().to_url
+    number = PublicId().to_url
     return {"number": number(made.pk), "after": number(made.last_output), "label": label(made), "text": made.text}

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Checkpoint, Output
+from memorybank.services import PublicId
 from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.tenancy.forms import MAX_MESSAGE_CHARS, MessageForm
-from projects.web.public_ids import TurnNumber
 
 from . import compact_command, errors, generation, revisions, service, turn_context
 from . import compaction as chat_compaction
@@ -124,12 +124,12 @@ def _answered(request: HttpRequest, asked: service.Asked) -> JsonResponse:
     generation.begin(asked)
     turns = list(asked.chat.outputs.filter(pk=asked.output.pk).select_related("given_with"))
     html = turn_context.as_html(request, asked.project, asked.chat, turns)
-    made = {"turn": html, "title": asked.output.chat.title, "output": TurnNumber().to_url(asked.output.pk)}
+    made = {"turn": html, "title": asked.output.chat.title, "output": PublicId().to_url(asked.output.pk)}
     return JsonResponse(made, status=202)
 
 
 def _given_in_json(request: HttpRequest, project: Project, given: service.Reply) -> JsonResponse:
-    output, number = given.output, TurnNumber().to_url(given.output.pk)
+    output, number = given.output, PublicId().to_url(given.output.pk)
     if given.error:
         assert isinstance(request.user, User)
         why = errors.told(request.user, project, given.error)

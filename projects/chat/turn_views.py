@@ -11,11 +11,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Chat, Job, Output
+from memorybank.services import PublicId
 from projects.memory.erasure_views import told
 from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.tenancy.forms import MessageForm
-from projects.web.public_ids import TurnNumber
 
 from . import revisions, service
 from .views import MemberRequest
@@ -100,4 +100,4 @@ def _own_turn(request: MemberRequest, tenant: str, project: str, key: str, turn:
 
 def _to_turn(project: Project, chat: Chat, output: Output) -> HttpResponse:
     page = reverse("chat", args=[project.tenant.slug, project.slug, chat.key])
-    return redirect(f"{page}#turn-{TurnNumber().to_url(output.pk)}")
+    return redirect(f"{page}#turn-{PublicId().to_url(output.pk)}")

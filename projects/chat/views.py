@@ -13,10 +13,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from memorybank import services
 from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.models import Chat, Output
+from memorybank.services import PublicId
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
 from projects.tenancy.forms import MAX_MESSAGE_CHARS, MessageForm
-from projects.web.public_ids import TurnNumber
 
 from . import compact_command, compaction, service, sidebar, turn_context
 
@@ -101,7 +101,7 @@ def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int
         given = service.answer(service.ask_again(found, conversation.chat, unanswered))
     except InvalidInput as error:
         return _show(request, found, conversation.chat, MessageForm(), str(error), 400)
-    return redirect(f"{page}#turn-{TurnNumber().to_url(given.output.pk)}")
+    return redirect(f"{page}#turn-{PublicId().to_url(given.output.pk)}")
 
 
 @require_POST
@@ -112,7 +112,7 @@ def remember(request: MemberRequest, tenant: str, project: str, key: str, turn: 
     asked = found.bank.erasure_requests.filter(chat=conversation.chat, asked_in=turn).first()
     if asked:
         services.restore_asked(found.bank, request_id=asked.pk, actor=request.user.get_username())
-    return redirect(f"{reverse('chat', args=[tenant, project, key])}#turn-{TurnNumber().to_url(turn)}")
+    return redirect(f"{reverse('chat', args=[tenant, project, key])}#turn-{PublicId().to_url(turn)}")
 
 
 def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
@@ -129,7 +129,7 @@ def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> Http
         given = service.answer(asked)
     except InvalidInput as error:
         return _show(request, found, conversation.chat, form, str(error), 400)
-    return redirect(f"{request.path}#turn-{TurnNumber().to_url(given.output.pk)}")
+    return redirect(f"{request.path}#turn-{PublicId().to_url(given.output.pk)}")
 
 
 def _compacted(request: MemberRequest, project: Project, chat: Chat, form: MessageForm, focus: str) -> HttpResponse:
@@ -138,7 +138,7 @@ def _compacted(request: MemberRequest, project: Project, chat: Chat, form: Messa
         made = compaction.compact(project, chat, focus)
     except (InvalidInput, NotCompacted) as error:
         return _show(request, project, chat, form, str(error), 400 if isinstance(error, InvalidInput) else 409)
-    return redirect(f"{request.path}#checkpoint-{TurnNumber().to_url(made.pk)}")
+    return redirect(f"{request.path}#checkpoint-{PublicId().to_url(made.pk)}")
 
 
 def _show(
@@ -168,7 +168,7 @@ def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     """One page of turns, oldest first, and where the page before it ends (None: there is none)."""
     outputs = chat.outputs.select_related("given_with").order_by("-sequence")
     with suppress(ValueError):
-        outputs = outputs.filter(sequence__lt=TurnNumber().to_python(before))
+        outputs = outputs.filter(sequence__lt=PublicId().to_python(before))
     newest = list(outputs[: TURNS_ON_A_PAGE + 1])
     shown = newest[:TURNS_ON_A_PAGE][::-1]
-    return shown, TurnNumber().to_url(shown[0].sequence) if len(newest) > TURNS_ON_A_PAGE else None
+    return shown, PublicId().to_url(shown[0].sequence) if len(newest) > TURNS_ON_A_PAGE else None

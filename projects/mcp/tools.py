@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Job
-from memorybank.services import Hit
+from memorybank.services import Hit, PublicId
 from projects.models import APIKey, Scope
-from projects.web.public_ids import TurnNumber
 
 MOST_HITS = 50
 #: Characters of one question, and of one thing to remember.
@@ -123,7 +122,7 @@ def remember(key: APIKey, told: Remembered) -> Noted:
     output = services.record(bank, chat_key=uuid4().hex, author=key.actor, question=told.text, title=TITLE, now=now)
     services.ask(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
     note = "Recorded. It is read into the project's memory at the next sweep, and what is worth keeping of it is told."
-    return Noted(chat=output.chat.key, turn=TurnNumber().to_url(output.pk), note=note)
+    return Noted(chat=output.chat.key, turn=PublicId().to_url(output.pk), note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +178,7 @@ TOOLS = {
 
 
 def _found(hit: Hit) -> Found:
-    turns = [TurnNumber().to_url(pk) for pk in hit.citations]
+    turns = [PublicId().to_url(pk) for pk in hit.citations]
     return Found(kind=hit.kind, text=hit.text, said_at=hit.created_at, chat=hit.chat, turns=turns)
 
 

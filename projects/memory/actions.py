@@ -17,9 +17,9 @@ from django.views.decorators.http import require_POST
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Fact
+from memorybank.services import PublicId
 from projects.chat.views import MemberRequest
 from projects.tenancy import permissions
-from projects.web.public_ids import TurnNumber
 
 #: Facts that one form may name: a page of them, and what each stands for.
 MOST = 500
@@ -96,7 +96,7 @@ def named(request: HttpRequest, bank: Bank) -> list[int]:
     numbers = []
     for name in request.POST.getlist("fact")[:MOST]:
         try:
-            numbers.append(TurnNumber().to_python(name))
+            numbers.append(PublicId().to_python(name))
         except ValueError:
             raise Http404 from None
     return list(services.browse(bank).filter(pk__in=numbers).values_list("pk", flat=True))

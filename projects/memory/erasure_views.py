@@ -16,8 +16,8 @@ from django.views.decorators.http import require_GET, require_POST
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank
+from memorybank.services import PublicId
 from projects.chat.views import MemberRequest
-from projects.web.public_ids import TurnNumber
 
 from .actions import back, named, page_before
 from .views import Opened
@@ -107,14 +107,14 @@ def _lines(facts: list[int], bank: Bank) -> Meant | None:
     if not facts:
         return None
     quoted = list(bank.facts.filter(pk__in=facts).order_by("pk").values_list("text", flat=True))
-    fields = [("what", "line"), *(("fact", TurnNumber().to_url(fact)) for fact in facts)]
+    fields = [("what", "line"), *(("fact", PublicId().to_url(fact)) for fact in facts)]
     title = ngettext("A line, with the turns that it rests on", "%(number)d facts, with their turns", len(facts))
     return Meant({"facts": facts}, title % {"number": len(facts)}, quoted, fields)
 
 
 def _chat(number: str, bank: Bank) -> Meant:
     with suppress(ValueError):
-        chat = bank.chats.filter(pk=TurnNumber().to_python(number), private=False).first()
+        chat = bank.chats.filter(pk=PublicId().to_python(number), private=False).first()
         if chat:
             people = chat.outputs.order_by("author").values_list("author", flat=True).distinct()[:MOST_NAMED]
             title = (

@@ -15,9 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity, ToldLine
-from memorybank.services import Origin, ShownLine, Text
+from memorybank.services import Origin, PublicId, ShownLine, Text
 from projects.models import Conversation
-from projects.web.public_ids import TurnNumber
 
 #: The parts of the token meter, in the order of a block: what each is called.
 PARTS = {
@@ -238,11 +237,11 @@ def _spelt(day: date) -> str:
 
 
 def _number(fact: Fact) -> str:
-    return TurnNumber().to_url(fact.pk)
+    return PublicId().to_url(fact.pk)
 
 
 def page_of(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
     """The page of a chat that ends with this turn."""
-    project, turn = bank.project, TurnNumber()
+    project, turn = bank.project, PublicId()
     chat = reverse("chat", args=[project.tenant.slug, project.slug, chat_key])
     return f"{chat}?before={turn.to_url(sequence + 1)}#turn-{turn.to_url(output)}"

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_GET
 
 from memorybank import services
 from memorybank.models import Bank, Event, Fact, FactQuerySet, Granularity
+from memorybank.services import PublicId
 from projects.chat.views import MemberRequest
 from projects.models import Project, Role
 from projects.tenancy import permissions
-from projects.web.public_ids import TurnNumber
 
 from . import block_history, timeline
 from . import rows as memory_rows
@@ -112,7 +112,7 @@ def _told(bank: Bank) -> set[int]:
 def _under(opened: Opened, number: str, told: Collection[int]) -> dict[str, Any]:
     """What lies under the entry that was clicked on: its own lines, and those it stands for as they are."""
     with suppress(ValueError):
-        entry = opened.bank.entries.exclude(chat__private=True).filter(pk=TurnNumber().to_python(number)).first()
+        entry = opened.bank.entries.exclude(chat__private=True).filter(pk=PublicId().to_python(number)).first()
         if entry:
             facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept)).with_places()
             rows = memory_rows.fact_rows(facts.order_by("said_on", "pk")[:FACTS_ON_A_PAGE], told, ())

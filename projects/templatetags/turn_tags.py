@@ -8,7 +8,6 @@ from memorybank.models import Chat, Checkpoint, ToldLine
 from memorybank.services import ShownLine
 from projects.chat import compaction, service
 from projects.memory import rows
-from projects.web.public_ids import TurnNumber
 
 register = template.Library()
 
@@ -23,12 +22,6 @@ def named(chat: Chat) -> str:
 def when(line: ShownLine | ToldLine) -> str:
     """The period of a line, in the reader's words."""
     return rows.when(line)
-
-
-@register.filter
-def turn_number(pk: int) -> str:
-    """The opaque number of an output."""
-    return TurnNumber().to_url(pk)
 
 
 @register.filter

@@ -10,15 +10,15 @@ from django.utils import timezone
 
 from memorybank import services
 from memorybank.models import Chat, Event, Fact, Job, Output
+from memorybank.services import PublicId
 from projects.api import jobs
 from projects.models import Answered
 from projects.models.idempotency import KEPT
-from projects.web.public_ids import TurnNumber
 from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON
 from tests.support.long_chats import turns
 
-NUMBER = TurnNumber()
+NUMBER = PublicId()
 LONG_AGO = "2026-03-02T12:00:00Z"
 
 

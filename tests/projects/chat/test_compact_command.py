@@ -10,8 +10,8 @@ from django.utils import timezone
 from memorybank import services
 from memorybank.exceptions import LLMRejected
 from memorybank.models import Checkpoint, Compaction
+from memorybank.services import PublicId
 from projects.chat import compact_command, compaction, service
-from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON, scripted, with_chat_model, without_models
 from tests.support.long_chat_page import GOOD, LongChat
 
@@ -68,7 +68,7 @@ class TestTheCommand(LongChat):
         compaction.compact(self.apollo, self.chat)
         for message in ("One more?", "word " * 400):
             self.say(self.alice, self.chat, message)
-        newest = TurnNumber().to_url(compaction.compact(self.apollo, self.chat).last_output)
+        newest = PublicId().to_url(compaction.compact(self.apollo, self.chat).last_output)
         for query, standing in (({}, 1), ({"before": newest}, 0)):  # an earlier page has the older one alone
             page = self.page(**query)
             self.assertEqual(page.count("until the chat was compacted again"), 1)

@@ -15,16 +15,16 @@ from django.utils.html import escape
 from memorybank import services
 from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
+from memorybank.services import PublicId
 from projects.models import GivenWith
 from projects.tenancy.forms import MAX_MESSAGE_CHARS
-from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.factories import block_of
 
 
 def number_of(output: Output) -> str:
     """What the pages and the endpoint call it."""
-    return TurnNumber().to_url(output.pk)
+    return PublicId().to_url(output.pk)
 
 
 @without_models
@@ -415,7 +415,7 @@ class UnansweredTest(Cast):
     def test_asking_again_replaces_the_message_and_answers_it(self) -> None:
         scripted().enqueue(LLMUnavailable("HTTP 503: overloaded"), "At noon.")
         failed = self.say(self.bob, self.chat, self.QUESTION).json()
-        reply = self.retry(Output.objects.get(pk=TurnNumber().to_python(failed["output"]))).json()
+        reply = self.retry(Output.objects.get(pk=PublicId().to_python(failed["output"]))).json()
 
         output = Output.objects.get()
         self.assertEqual(
