@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOG ?= projects/importing/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-llm lint words picture run bench bench-quality
+.PHONY: help demo test test-llm lint docs run bench bench-quality
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,11 +38,10 @@ test-llm: $(VENV)/dev $(VENV)-llm/ready ## opt-in: chat with a real small model,
 lint: $(VENV)/dev ## style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-words: $(VENV)/dev ## bring the catalogues up to date with what pages say, and name what waits for its German
-	$(BIN)/python -m docs.words
-
-picture: $(VENV)/dev ## draw docs/architecture.svg anew, from the imports and their contracts
+docs: $(VENV)/dev ## generate the picture, the list of modules and the catalogues of translations
 	$(BIN)/python -m docs.picture
+	$(BIN)/python -m docs.modules
+	$(BIN)/python -m docs.translations
 
 run: $(VENV)/runtime ## serve the site as in production: web server, worker and beat
 	$(BIN)/python manage.py migrate --verbosity 0

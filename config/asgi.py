@@ -13,10 +13,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 refuse_without_key()
 django.setup(set_prefix=False)
 
-from config.gateway_handler import Handler  # noqa: E402  (Django must be set up)
+from django.core.handlers.asgi import ASGIHandler  # noqa: E402  (Django must be set up)
+
 from projects.chat import generation  # noqa: E402
 
-pages = Handler()
+pages = ASGIHandler()
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]

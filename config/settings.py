@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
+    "config.gateway_middleware.short_path",
     "config.request_ids.identified",
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",

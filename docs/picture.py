@@ -1,6 +1,6 @@
 """Draws docs/architecture.svg from what is proved: the layers in pyproject.toml, and the imports in the code.
 
-Run it with ``make picture`` when a module or a layer comes or goes.
+Run it with ``make docs`` when a module or a layer comes or goes.
 """
 
 import re

@@ -16,7 +16,7 @@ from .tenancy import views as tenancy_views
 from .tenancy.login_throttle import LoginForm
 from .web.converters import ChatKey
 from .web.js_catalog import Language, Words
-from .web.lazy_urls import Deferred
+from .web.lazy_urls import LazyInclude
 
 register_converter(ChatKey, "key")
 register_converter(Language, "language")
@@ -27,7 +27,7 @@ MEMORY = "p/<slug:tenant>/<slug:project>/memory/"
 CHAT = "p/<slug:tenant>/<slug:project>/chats/<key:key>/"
 
 urlpatterns = [
-    Deferred("api/v1/", "projects.api.urls"),
+    LazyInclude("api/v1/", "projects.api.urls"),
     path("", views.home, name="home"),
     path("favicon.ico", views.favicon, name="favicon"),
     path("mcp", mcp_views.mcp, name="mcp"),

@@ -1,8 +1,10 @@
 """The API's own description, OpenAPI 3.1: what ninja knows of it, and what is the same everywhere."""
 
+import re
 from functools import cache
 from typing import Any
 
+from django.urls import URLPattern
 from ninja import NinjaAPI
 
 from projects.tenancy import permissions
@@ -72,7 +74,7 @@ def described(api: NinjaAPI) -> dict[str, Any]:
     components = document["components"]
     components["securitySchemes"] = SCHEMES
     components["schemas"]["Problem"] = PROBLEM
-    names = {path: name for name, path in _paths(api)}
+    names = _names(api)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             scope = permissions.SCOPES[names[path]][method.upper()]
@@ -82,12 +84,10 @@ def described(api: NinjaAPI) -> dict[str, Any]:
     return document
 
 
-def _paths(api: NinjaAPI) -> list[tuple[str, str]]:
-    found = []
-    for router in api._get_bound_routers():
-        for path, view in router.path_operations.items():
-            found.append((str(view.url_name), f"{PREFIX}{path.lstrip('/')}"))
-    return found
+def _names(api: NinjaAPI) -> dict[str, str]:
+    """The name of each address, by its path as OpenAPI writes it: ``/api/v1/chats/{chat}``."""
+    patterns = [pattern for pattern in api.urls[0] if isinstance(pattern, URLPattern)]
+    return {PREFIX + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(each.pattern)): str(each.name) for each in patterns}
 
 
 def _refusals(has_body: bool) -> dict[int, Any]:

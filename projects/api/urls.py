@@ -49,9 +49,8 @@ def _guarded(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespons
 def _addresses() -> list[URLPattern]:
     """One for all methods of an address, where ninja has one for each."""
     found: dict[str, URLPattern] = {}
-    for router in api._get_bound_routers():
-        for pattern in router.urls_paths(router.prefix):
-            assert pattern.name
+    for pattern in api.urls[0]:
+        if isinstance(pattern, URLPattern) and pattern.name != "api-root":  # ninja's own
             pattern.callback = _guarded(pattern.callback)
             found.setdefault(pattern.name, pattern)
     return list(found.values())

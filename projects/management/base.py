@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
@@ -31,18 +32,11 @@ TRANSCRIPT = (
 ACTOR = "command line"
 
 
-class OneLineParser(CommandParser):
-    """Says what is wrong in one line, where argparse would print the usage first."""
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if any(isinstance(arg, str) and not is_utf8(arg) for arg in (sys.argv[1:] if args is None else args)):
-            self.error("an argument is not valid UTF-8")
-        return super().parse_args(args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        if self.called_from_command_line:
-            self.exit(USAGE, f"{self.prog}: {printable(message)}. See --help.\n")
-        raise CommandError(f"{message}.", returncode=USAGE)
+def _fail_in_one_line(parser: CommandParser, message: str) -> NoReturn:
+    """Say what is wrong in one line, where argparse would print the usage first."""
+    if parser.called_from_command_line:
+        parser.exit(USAGE, f"{parser.prog}: {printable(message)}. See --help.\n")
+    raise CommandError(f"{message}.", returncode=USAGE)
 
 
 class MemoryCommand(BaseCommand):
@@ -58,8 +52,13 @@ class MemoryCommand(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
-        parser.__class__ = OneLineParser  # Django has no hook for the parser's class
+        parser.error = partial(_fail_in_one_line, parser)  # type: ignore[method-assign]
         return parser
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        if not all(map(is_utf8, argv)):
+            self.create_parser(argv[0], argv[1]).error("an argument is not valid UTF-8")
+        super().run_from_argv(argv)
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:

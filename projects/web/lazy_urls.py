@@ -1,4 +1,9 @@
-"""Addresses whose code is loaded by the first request to one of them: no page needs what only programs ask for."""
+"""URL patterns whose module is imported by the first request to one of them, which no page needs.
+
+This overrides two private hooks of Django: ``URLResolver._populate`` and the caches that ``reverse`` reads. Django has
+no public way to leave names out of ``reverse``. A test (``test_lazy_urls``) fails if a new Django loads the module
+early, or cannot resolve its patterns.
+"""
 
 from typing import Any
 
@@ -7,11 +12,8 @@ from django.urls.resolvers import RoutePattern
 from django.utils.datastructures import MultiValueDict
 
 
-class Deferred(URLResolver):
-    """What is at ``prefix`` as the module named ``urlconf`` has it. Its names are not for ``reverse``.
-
-    Django asks every resolver for its names when the first page writes a link; that would load the module.
-    """
+class LazyInclude(URLResolver):
+    """The patterns of the module ``urlconf`` below ``prefix``. They cannot be reversed by name."""
 
     def __init__(self, prefix: str, urlconf: str) -> None:
         super().__init__(RoutePattern(prefix), urlconf)
@@ -21,4 +23,4 @@ class Deferred(URLResolver):
     app_dict: dict[str, list[str]] = {}
 
     def _populate(self) -> None:
-        """Nothing, for the reason above."""
+        """Do nothing: Django would import the module here when the first page reverses a name."""

@@ -1,4 +1,4 @@
-"""The documentation is true: commands, options, links, settings, the map of modules, the index of decisions."""
+"""The documentation is true: commands, options, links, settings, rooms and words, the index of decisions."""
 
 import ast
 import re
@@ -10,7 +10,6 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import CommandParser
 
-from docs import picture
 from memorybank import conf
 from memorybank.models.bank import MAX_IDLE_MINUTES, MAX_TOKENS, MIN_TOKENS
 from tests.support.commands import ROOT
@@ -19,7 +18,6 @@ DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "projects").rglob("*.md")]
 )
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 SETTINGS = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
 OURS = {name for name, app in get_commands().items() if app in ("projects", "memorybank")}
 
@@ -61,9 +59,9 @@ def test_every_command_and_option_named_exists(document: str) -> None:
             assert option in known, f"{document}: {name} has no {option}"
 
 
-def test_the_readme_lists_our_commands_with_all_their_options() -> None:
+def test_the_page_of_commands_lists_ours_with_all_their_options() -> None:
     listed = {}
-    for cells in rows(README):
+    for cells in rows(text_of("docs/commands.md")):
         if found := re.match(r"`(\w+)( [^`]*)?`$", cells[0]):
             listed[found[1]] = (found[2] or "", cells[-1])
     assert set(listed) & OURS == OURS
@@ -100,14 +98,24 @@ def test_every_file_named_in_code_exists(document: str) -> None:
         assert (ROOT / path).exists(), f"{document}: {path}"
 
 
-# --- the picture ---------------------------------------------------------------------------------
+# --- architecture ---------------------------------------------------------------------------------
 
 
-def test_the_picture_shows_the_imports_and_layers_as_they_are() -> None:
-    assert picture.TARGET.read_text(encoding="utf-8") == picture.draw(), "Run: make picture"
+def test_the_rooms_are_the_folders_there_are() -> None:
+    rooms = text_of("docs/architecture.md").partition("## Rooms")[2].partition("\n## ")[0]
+    for package in ("projects", "memorybank"):
+        table = rooms.partition(f"| `{package}/` |")[2].partition("\n\n")[0]
+        named = set(re.findall(r"`(\w+)/`", table.replace("gateway/protocols/", "").replace("language/packs/", "")))
+        folders = {path.name for path in (ROOT / package).iterdir() if path.is_dir() and path.name[0] != "_"}
+        assert named | {"templates", "locale"} == folders | {"templates", "locale"}, package
 
 
-def test_the_ten_steps_and_the_words_name_functions_that_exist() -> None:
+def test_the_glossary_is_short() -> None:
+    glossary = text_of("docs/architecture.md").partition("## Glossary")[2]
+    assert 0 < len(list(rows(glossary))) - 1 <= 30, "a word that needs a glossary must earn its place"
+
+
+def test_the_ten_steps_name_functions_that_exist() -> None:
     steps = text_of("docs/architecture.md")
     assert re.findall(r"^(\d+)\. ", steps, re.M) == [str(number) for number in range(1, 11)]
     for function, path in re.findall(r"`([\w.]+)` \(`([\w/]+\.py)`\)", steps):
@@ -115,30 +123,10 @@ def test_the_ten_steps_and_the_words_name_functions_that_exist() -> None:
         assert all(re.search(rf"^ *(?:def|class) {name}\b", source, re.M) for name in function.split(".")), function
 
 
-# --- the map -------------------------------------------------------------------------------------
-
-
 def first_line(module: Path) -> str:
     """The first line of its docstring, as Markdown."""
     docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
     return docstring.partition("\n")[0].replace("``", "`")
-
-
-def module_map(package: str) -> list[str]:
-    """The rows of the README's map: every module and package that says something about itself."""
-    found = []
-    for path in sorted((ROOT / package).iterdir()):
-        module = path / "__init__.py" if path.is_dir() else path
-        if module.suffix == ".py" and module.is_file() and path.name != "__init__.py" and (line := first_line(module)):
-            found.append(f"| `{package}/{path.name}{'/' if path.is_dir() else ''}` | {line} |")
-    return found
-
-
-@pytest.mark.parametrize("package", ["config", "memorybank", "projects"])
-def test_the_map_of_the_readme_says_what_the_files_say(package: str) -> None:
-    listed = [line for line in README.splitlines() if line.startswith(f"| `{package}/")]
-    expected = module_map(package)
-    assert sorted(listed) == sorted(expected), "The map should hold:\n" + "\n".join(expected)
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -17,11 +17,11 @@ from django.test import RequestFactory
 from django.urls import reverse
 from django.utils.translation import override
 
-from docs import words
+from docs import translations
 from memorybank import services
 from tests.projects.tenancy.test_strangers import Everything, patterns, registered
 
-TEMPLATES = [path for app in words.APPS for path in words.templates(app)]
+TEMPLATES = [path for app in translations.APPS for path in translations.templates(app)]
 #: What is the same in German, and the product's name.
 SAME = {"Admin", "Memory Bank", "Chat", "Chats", "Fact", "Name", "Tokens", "Person", "Version", "Text", "OK", "ID"}
 #: Percent signs are placeholders only with a letter behind.
@@ -29,7 +29,7 @@ PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w+\}|<[^>]*>")
 SPEAKING = re.compile(r"\s(?:aria-label|title|placeholder|alt)=\"([^\"]*)\"")
 
 
-@pytest.fixture(params=list(words.catalogues()), ids="-".join)
+@pytest.fixture(params=list(translations.catalogues()), ids="-".join)
 def catalogue(request: pytest.FixtureRequest) -> tuple[str, str]:
     app, domain = request.param
     return app, domain
@@ -44,22 +44,17 @@ def said(entry: polib.POEntry) -> list[tuple[str, str]]:
 
 
 def test_all_that_the_sources_say_is_in_the_catalogue_and_nothing_else(catalogue: tuple[str, str]) -> None:
-    assert str(words.brought_up_to_date(*catalogue)) == str(words.read(*catalogue)), "run: make words"
+    assert str(translations.brought_up_to_date(*catalogue)) == str(translations.read(*catalogue)), "run: make docs"
 
 
 def test_all_of_it_is_translated(catalogue: tuple[str, str]) -> None:
-    made = words.read(*catalogue)
+    made = translations.read(*catalogue)
     assert [entry.msgid for entry in made if not entry.translated() or entry.fuzzy or entry.obsolete] == []
-
-
-def test_what_runs_is_what_is_written(catalogue: tuple[str, str]) -> None:
-    path = words.place(*catalogue)
-    assert path.with_suffix(".mo").read_bytes() == words.read(*catalogue).to_binary(), "run: make words"
 
 
 def test_what_is_filled_in_is_filled_in_there_too(catalogue: tuple[str, str]) -> None:
     wrong = []
-    for entry in words.read(*catalogue):
+    for entry in translations.read(*catalogue):
         for number, (text, german) in enumerate(said(entry)):
             known, used = PLACEHOLDER.findall(entry.msgid_plural or text), PLACEHOLDER.findall(german)
             one_is_said = entry.msgid_plural and number == 0 and set(used) <= set(known)
@@ -69,7 +64,7 @@ def test_what_is_filled_in_is_filled_in_there_too(catalogue: tuple[str, str]) ->
 
 
 def test_german_is_written_as_german_is(catalogue: tuple[str, str]) -> None:
-    texts = [german for entry in words.read(*catalogue) for _text, german in said(entry)]
+    texts = [german for entry in translations.read(*catalogue) for _text, german in said(entry)]
     assert [text for text in texts if re.search(r"[“”]", text.replace("„", "")) and "„" not in text] == []
     assert [text for text in texts if "  " in text or re.search(r"\b(?:du|dein|dir|dich)\b", text)] == []
 
@@ -96,7 +91,7 @@ def bare(path: Path) -> Iterator[str]:
     yield from re.sub(r"<[^>]*>|&\w+;", "\x00", shown).split("\x00")
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.relative_to(words.ROOT).as_posix())
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.relative_to(translations.ROOT).as_posix())
 def test_a_template_says_nothing_in_words_of_its_own(path: Path) -> None:
     found = {piece.strip() for piece in bare(path) if re.search(r"[^\W\d_]{2}", piece)}
     assert found - SAME - {"· Memory Bank", "/compact", "wide", "with-chats"} == set()
@@ -108,7 +103,7 @@ def labelled() -> Iterator[tuple[str, Any]]:
     asked = RequestFactory().get("/admin/")
     asked.user = User(is_superuser=True)
     for model, shown in admin.site._registry.items():
-        if model._meta.app_label not in words.APPS:
+        if model._meta.app_label not in translations.APPS:
             continue
         where = model.__name__
         yield from ((f"{where} {name}", getattr(model._meta, name)) for name in ("verbose_name", "verbose_name_plural"))
@@ -137,7 +132,7 @@ def english_in(page: str) -> list[str]:
     """The texts of the catalogues, but for short ones, that a page says in English. What models are told is no text."""
     shown = re.sub(r"<(script|pre|textarea)\b.*?</\1>", " ", page, flags=re.S)
     shown = " ".join(unescape(re.sub(r"<[^>]*>", "\x00", shown)).split())
-    entries = [entry for app, domain in words.catalogues() for entry in words.read(app, domain)]
+    entries = [entry for app, domain in translations.catalogues() for entry in translations.read(app, domain)]
     same = {german for entry in entries for _text, german in said(entry)}
     texts = {entry.msgid for entry in entries if len(entry.msgid) > 12 and not PLACEHOLDER.search(entry.msgid)} - same
     return [text for text in texts if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", shown)]

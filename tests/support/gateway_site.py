@@ -24,7 +24,7 @@ PROJECTS = ("acme/apollo", "acme/hermes", "globex/zeus")
 SET_UP = f"""
 from django.utils import timezone
 from memorybank import services
-from projects import keys
+from projects.tenancy import api_keys as keys
 from projects.models import Project, Tenant
 for path in {PROJECTS}:
     tenant, slug = path.split("/")

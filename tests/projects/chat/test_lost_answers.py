@@ -25,7 +25,7 @@ QUESTION = "The launch is on 17 May 2026 in Lisbon. Who books the hotel?"
 PEOPLE = """
 from django.contrib.auth.models import User
 from memorybank import services
-from projects import answering
+from projects.chat import service as answering
 from projects.models import Membership, Project, Tenant
 tenant = Tenant.objects.create(slug="acme", name="Acme")
 bob = User.objects.create_user("bob", password="a pass phrase")

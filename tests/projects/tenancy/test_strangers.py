@@ -16,7 +16,7 @@ from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact,
 from memorybank.services import public_id
 from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream
 from projects.tenancy import api_keys, audit, permissions
-from projects.web.lazy_urls import Deferred
+from projects.web.lazy_urls import LazyInclude
 from tests.projects.admin.test_admin import AdminCase
 from tests.support.cast import NOON, without_models
 
@@ -31,7 +31,7 @@ def patterns(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
     for each in (resolver or get_resolver()).url_patterns:
         if isinstance(each, URLPattern):
             yield each
-        elif each.namespace != "admin" and not isinstance(each, Deferred):
+        elif each.namespace != "admin" and not isinstance(each, LazyInclude):
             yield from patterns(each)
 
 
@@ -43,7 +43,7 @@ def pages() -> Iterator[URLPattern]:
 def of_programs(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
     """All addresses of programs."""
     for each in (resolver or get_resolver()).url_patterns:
-        if isinstance(each, Deferred):
+        if isinstance(each, LazyInclude):
             yield from each.url_patterns
         elif isinstance(each, URLResolver):
             yield from of_programs(each)

@@ -1,0 +1,47 @@
+"""Middleware that answers gateway requests at once, without what pages need: sessions, cookies, forms, languages."""
+
+from collections.abc import Awaitable, Callable
+
+from asgiref.sync import iscoroutinefunction
+from django.conf import settings
+from django.core.handlers.exception import convert_exception_to_response
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import resolve
+from django.utils.decorators import async_only_middleware
+
+from config import request_ids
+from config.security_headers import guard
+
+#: Addresses of the gateway.
+PREFIX = "/v1/"
+
+View = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+
+
+@async_only_middleware
+def short_path(pages: View) -> View:
+    """Must come first. Each synchronous middleware holds a thread until the answer begins, and a model may think long.
+
+    A request that should have come by HTTPS goes to the other middleware, which redirects it.
+    """
+
+    async def middleware(request: HttpRequest) -> HttpResponseBase:
+        is_gateway = request.path_info.startswith(PREFIX)
+        if is_gateway and (request.is_secure() or not settings.SECURE_SSL_REDIRECT):
+            request_id = request_ids.begin(request)
+            return request_ids.named(guard(await _answer(request)), request_id)
+        return await pages(request)
+
+    return middleware
+
+
+async def _call_view(request: HttpRequest) -> HttpResponseBase:
+    request.get_host()  # raises for a host that is not ours
+    match = resolve(request.path_info)
+    assert iscoroutinefunction(match.func), match
+    response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
+    return response
+
+
+#: The same, with exceptions as responses.
+_answer: View = convert_exception_to_response(_call_view)  # type: ignore[assignment]
