@@ -37,6 +37,10 @@ class PubliclyAddressed(admin.ModelAdmin):  # type: ignore[type-arg]  # not gene
         """Without the links beside a choice of rows: the browser would make their addresses of the rows' ids."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         registered = self.admin_site.is_registered(db_field.remote_field.model) if db_field.remote_field else False
-        if registered and isinstance(self.admin_site.get_model_admin(db_field.remote_field.model), PubliclyAddressed):
+        if (
+            field
+            and registered
+            and isinstance(self.admin_site.get_model_admin(db_field.remote_field.model), PubliclyAddressed)
+        ):
             field.widget.can_change_related = field.widget.can_view_related = False
         return field
