@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOG ?= projects/importing/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-llm lint docs run bench bench-quality
+.PHONY: help demo test test-pythons test-llm lint docs run bench bench-quality
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,6 +26,9 @@ demo: $(VENV)/runtime ## set up, replay the sample, print the memory block, serv
 test: $(VENV)/dev ## run the whole test suite, on SQLite and on PostgreSQL if there is one
 	PYTHON=$(BIN)/python sh tests/run.sh
 
+test-pythons: $(VENV)/dev ## run the tests that need no database on every other installed Python from 3.11
+	PYTHON=$(BIN)/python sh tests/other_pythons.sh
+
 # Of its own: llama.cpp is compiled for it, which takes a compiler and minutes, and nothing else needs it.
 $(VENV)-llm/ready: requirements-llm.txt
 	$(PYTHON) -m venv $(VENV)-llm
@@ -38,9 +41,8 @@ test-llm: $(VENV)/dev $(VENV)-llm/ready ## opt-in: chat with a real small model,
 lint: $(VENV)/dev ## style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-docs: $(VENV)/dev ## generate the picture, the list of modules and the catalogues of translations
+docs: $(VENV)/dev ## generate the picture and the catalogues of translations
 	$(BIN)/python -m docs.picture
-	$(BIN)/python -m docs.modules
 	$(BIN)/python -m docs.translations
 
 run: $(VENV)/runtime ## serve the site as in production: web server, worker and beat

@@ -7,8 +7,8 @@ at its first read of a new block: its own lines are dropped and replaced from th
 from functools import partial
 
 from memorybank import services
+from memorybank.indexing import block_writer
 from memorybank.models import Bank
-from memorybank.reading import rendering
 
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show
@@ -35,7 +35,7 @@ def _bank(size: int) -> Bank:
     bank = seeding.bank()
     if size:
         seeding.fill(bank, chats=size, facts=2)
-    rendering.refresh(bank.pk, now=seeding.NOW)
+    block_writer.refresh(bank.pk, now=seeding.NOW)
     bank.refresh_from_db()
     return bank
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memorybank import services
-from memorybank.compaction.progress import Progress
+from memorybank.compaction.lease import Progress
 from memorybank.models import Checkpoint
 from tests.support import long_chats
 from tests.support.openai_server import OpenAIServer

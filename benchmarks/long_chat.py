@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from memorybank.indexing import block_writer
 from memorybank.models import Bank, Chat, Output
-from memorybank.reading import rendering
 from projects.models import Conversation, GivenWith, Membership, Project, Tenant
 
 from . import scratch, seeding
@@ -46,7 +46,7 @@ def measure() -> list[Measurement]:
 def _signed_in() -> tuple[Client, Project, User]:
     bank = seeding.bank()
     seeding.fill(bank, chats=1_000, facts=2)
-    rendering.refresh(bank.pk, now=seeding.NOW)
+    block_writer.refresh(bank.pk, now=seeding.NOW)
     tenant, reader = Tenant.objects.create(slug="acme", name="Acme"), User.objects.create_user("ann")
     Membership.objects.create(tenant=tenant, user=reader)
     client = Client(headers={"host": "localhost"})

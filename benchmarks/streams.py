@@ -33,14 +33,14 @@ PACE = 0.5
 #: Said again by the upstream, word by word.
 QUESTION = "a " * 100
 SET_UP = """
-own = answering.begin(project, bob).chat
+own = service.begin(project, bob).chat
 for number in range(20):
     services.record(
         project.bank, chat_key=own.key, author="bob", question=f"Where is crate {number}?", answer="In **hall 9**."
     )
 print("chat", own.key)
 for _ in range(STREAMS):
-    print("chat", answering.begin(project, bob).chat.key)
+    print("chat", service.begin(project, bob).chat.key)
 """
 
 
@@ -69,9 +69,13 @@ class Crowd:
 
     async def _ask(self, chat: str, message: str) -> str:
         """Where the answer is streamed."""
-        headers = {"X-CSRFToken": self.reader.cookies["csrftoken"], "Prefer": "respond-async"}
+        headers = {
+            "Accept": "application/json",
+            "X-CSRFToken": self.reader.cookies["csrftoken"],
+            "Prefer": "respond-async",
+        }
         given = {"message": message, "key": uuid4().hex}
-        told = await self.reader.post(f"{chat}messages", json=given, headers=headers)
+        told = await self.reader.post(chat, json=given, headers=headers)
         found = re.search(r'data-stream="([^"]+)"', told.json()["turn"])
         if not found:  # answered already, or refused
             raise LookupError

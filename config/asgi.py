@@ -38,7 +38,7 @@ async def _live(receive: Receive, send: Send) -> None:
     while True:
         happens = (await receive())["type"]
         if happens == "lifespan.shutdown":
-            await asyncio.to_thread(generation.hand_back, GRACE_SECONDS)
+            await asyncio.to_thread(generation.shut_down, GRACE_SECONDS)
         await send({"type": f"{happens}.complete"})
         if happens == "lifespan.shutdown":
             return

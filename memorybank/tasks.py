@@ -16,11 +16,11 @@ from django.utils import timezone
 from memorybank import conf, llm, worker
 from memorybank.indexing import document_writer, embedding
 from memorybank.language import tokens
+from memorybank.model_calls import budget_cap
+from memorybank.model_calls.gate import Slot
 from memorybank.models import Bank, BankDay, Sweep
 from memorybank.safety.redaction import redact
 from memorybank.writing import work_queue
-from memorybank.writing.model_calls import budget_cap
-from memorybank.writing.model_calls.gate import Slot
 
 # No retries here: a failure backs off in the database, and is due again when that is over.
 #: After so long at work a worker looks whether there are other messages, and goes on if there are none.

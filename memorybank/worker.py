@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import Sum
+from django.utils import timezone
 
+from memorybank.clock import PRESENT, at_present
 from memorybank.core.reports import Report
 from memorybank.erasure import retention
 from memorybank.exceptions import LLMError, LLMRejected, unexpected
-from memorybank.indexing import document_writer, embedding
-from memorybank.models import Bank, Chat, Job, LLMCall
-from memorybank.reading import rendering
+from memorybank.indexing import block_writer, document_writer, embedding
+from memorybank.model_calls import budget_cap
+from memorybank.model_calls import gate as slot
+from memorybank.model_calls.gate import Slot
+from memorybank.models import Bank, BankDay, Chat, Job, LLMCall, Sweep
 from memorybank.writing import jobs, rollup, summarising, work_queue
-from memorybank.writing.model_calls import budget_cap
-from memorybank.writing.model_calls import gate as slot
-from memorybank.writing.model_calls.gate import Slot
 
 logger = logging.getLogger(__name__)
 
@@ -39,12 +40,13 @@ def settle(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
     try:
         rolled_up = rollup.compress(bank_id, now=now)
     finally:
-        rendering.refresh(bank_id, now=now)
+        block_writer.refresh(bank_id, now=now)
     jobs.note(Job.objects.filter(bank=bank_id), now, settled=True)
     return rolled_up
 
 
-def summarise_now(bank: Bank, *, chat_key: str, now: datetime) -> Report:
+@at_present
+def summarise_now(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> Report:
     """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
     started, ledger_from = time.monotonic(), _last_call()
     chat = Chat.objects.get(bank=bank, key=chat_key)
@@ -55,16 +57,31 @@ def summarise_now(bank: Bank, *, chat_key: str, now: datetime) -> Report:
 
 def run(
     *,
-    now: datetime,
     bank: Bank | None = None,
     until_idle: bool = False,
+    now: datetime | None = None,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
-    """One sweep in the foreground, or as many as it takes until nothing more can be done at ``now``."""
+    """What beat and worker do, in the foreground, for one bank or all: one sweep, or until nothing more can be done.
+
+    Without ``now`` it is a sweep like beat's, and noted as one.
+    """
+    if now is None:
+        now = timezone.now()
+        if bank is None:
+            Sweep.objects.note(now)
+            BankDay.objects.note_due(now)
     started, ledger_from, report = time.monotonic(), _last_call(), Report()
     while _sweep(report, now, bank, progress) and until_idle:
         pass
     return _finished(report, started, ledger_from, bank, now)
+
+
+def run_due(*, now: datetime) -> Report:
+    """As :func:`run` until nothing more can be done; two queries where nothing is due."""
+    if Chat.objects.due(now).exists() or Bank.objects.compressible(now).exists():
+        return run(until_idle=True, now=now)
+    return Report(parked=Chat.objects.parked().count())
 
 
 @dataclass(frozen=True, slots=True)

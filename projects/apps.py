@@ -3,8 +3,6 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
-from memorybank import i18n
-
 
 class ProjectsConfig(AppConfig):
     """Tenants, memberships, projects, keys."""
@@ -14,4 +12,6 @@ class ProjectsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        i18n.give_to_translators(self)
+        from memorybank import services  # which may be imported once all models are there
+
+        services.give_to_translators(self)

@@ -6,7 +6,7 @@ from django.views.i18n import set_language
 
 from memorybank.services import PublicId
 
-from .chat import chat_actions, json_views, sse, turn_views, views
+from .chat import sse, turn_views, views
 from .gateway import views as gateway
 from .mcp import views as mcp_views
 from .memory import actions, block_history_views, erasure_views, usage_views
@@ -49,25 +49,21 @@ urlpatterns = [
     path(f"{PEOPLE}remove", tenancy_views.remove, name="remove-member"),
     path(f"{PEOPLE}projects", tenancy_views.open_project, name="open-project"),
     path("p/<slug:tenant>/<slug:project>/", views.project_page, name="project"),
-    path("p/<slug:tenant>/<slug:project>/chats/", chat_actions.new_chat, name="new-chat"),
+    path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),
-    path(f"{CHAT}messages", json_views.messages, name="messages"),
-    path(f"{CHAT}compaction", json_views.compaction, name="compaction"),
-    path(f"{CHAT}messages/<id:turn>/retry", json_views.retry_message, name="retry-message"),
-    path(f"{CHAT}messages/<id:turn>/edit", json_views.edit_message, name="edit-message"),
-    path(f"{CHAT}messages/<id:turn>/regenerate", json_views.regenerate_message, name="regenerate-message"),
+    path(f"{CHAT}compaction", views.compaction_progress, name="compaction"),
     path(f"{CHAT}answers/<id:turn>", sse.answer_stream, name="answer-stream"),
     path(f"{CHAT}answers/<id:turn>/stop", sse.stop, name="stop-answer"),
-    path(f"{CHAT}turns/<id:turn>/retry", views.retry, name="retry"),
-    path(f"{CHAT}turns/<id:turn>/remember", views.remember, name="remember"),
+    path(f"{CHAT}turns/<id:turn>/retry", turn_views.retry, name="retry"),
+    path(f"{CHAT}turns/<id:turn>/remember", turn_views.restore, name="remember"),
     path(f"{CHAT}turns/<id:turn>/edit", turn_views.edit, name="edit-turn"),
     path(f"{CHAT}turns/<id:turn>/regenerate", turn_views.regenerate, name="regenerate"),
     path(f"{CHAT}turns/<id:turn>/remember-now", turn_views.remember_now, name="remember-now"),
     path(f"{CHAT}turns/<id:turn>/forget", turn_views.forget, name="forget-turn"),
     path(f"{CHAT}turns/<id:turn>/memory", usage_views.used_page, name="used"),
-    path(f"{CHAT}private", chat_actions.private, name="private"),
-    path(f"{CHAT}title", chat_actions.rename, name="rename-chat"),
-    path(f"{CHAT}delete", chat_actions.delete, name="delete-chat"),
+    path(f"{CHAT}private", views.private, name="private"),
+    path(f"{CHAT}title", views.rename, name="rename-chat"),
+    path(f"{CHAT}delete", views.delete, name="delete-chat"),
     path(MEMORY, memory_views.now_page, name="memory"),
     path(f"{MEMORY}facts", memory_views.facts_page, name="memory-facts"),
     path(f"{MEMORY}facts/<id:fact>", memory_views.why_page, name="memory-why"),

@@ -10,6 +10,7 @@ from contextlib import closing
 from itertools import count
 
 import pytest
+import pytest_django
 from django.conf import settings as site
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -19,7 +20,8 @@ from django.test import SimpleTestCase
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 
-from .support import prepared
+from tests.support import own_site, prepared
+
 from .support.scripted_model import model, no_model, tuned  # noqa: F401 - fixtures of all tests
 
 # How long an example takes, or is sought, says how busy the machine is.
@@ -47,8 +49,9 @@ def _in_no_order(connection: BaseDatabaseWrapper, **signal: object) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _shared(tmp_path_factory: pytest.TempPathFactory) -> None:
+def _shared(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: pytest_django.DjangoDbBlocker) -> None:
     """Where all processes of this run find what is made once."""
+    own_site.unblocked = django_db_blocker.unblock
     mine = tmp_path_factory.getbasetemp()
     prepared.folder = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
 

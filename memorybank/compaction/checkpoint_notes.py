@@ -1,13 +1,13 @@
-"""The notes of a checkpoint: lines in sections, as a model answers them, proved against what it was shown."""
+"""The notes of a checkpoint: lines in sections, read from an answer and proved, or extracted without a model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memorybank.core.validation.claims import claims
-from memorybank.core.validation.evidence import Evidence
+from memorybank.core import extraction, value_changes
+from memorybank.core.turns import Turn
+from memorybank.core.validation import Evidence, Form, escape, first_unsupported, gist, rows, says_nothing
 from memorybank.language import tokens
-from memorybank.safety.escaping import escape
 
 
 class Section(StrEnum):
@@ -33,9 +33,12 @@ LEAST_FIRST = (
     *(Section.BLOCKED, Section.CONSTRAINT, Section.DECISION, Section.GOAL),
 )
 
-BULLETS, COLONS, MARKS = "-*+•–—· ", ":：", "*_`[]( )【】"
-NOTHING = "nothing"
+#: The lines of an answer: no citations, because the chat is their source.
+FORM = Form({section: section for section in SECTIONS}, ELSE, cited=False)
 MAX_CHARACTERS = 1_000  # of one note
+
+#: Of what extraction tells apart. Progress and what is next it cannot tell.
+SECTION_OF = {"decision": "decision", "preference": "preference", "question": "context", "fact": "context"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +58,8 @@ class Note:
 
 def parse(answer: str) -> list[Note]:
     """The lines of an answer that have a bullet, each with its section; prose around them is none."""
-    found = []
-    for raw in answer.splitlines():
-        row = " ".join(raw.split())
-        body = row.lstrip(BULLETS)
-        if body != row and body.strip(MARKS + ".").casefold() != NOTHING:
-            found.append(_note(body))
-    return [note for note in found if note.text]
-
-
-def _note(body: str) -> Note:
-    at = next((at for at, character in enumerate(body[:40]) if character in COLONS), -1)
-    section = body[:at].strip(MARKS).casefold() if at > 0 else ""
-    known = section in SECTIONS
-    return Note(section if known else ELSE, escape(body[at + 1 :] if known else body)[:MAX_CHARACTERS])
+    lines = FORM.parse("\n".join(row for row in rows(answer) if not says_nothing(row)))
+    return [Note(line.kind, escape(line.text)[:MAX_CHARACTERS]) for line in lines if any(map(str.isalnum, line.text))]
 
 
 def proved(notes: Iterable[Note], sources: Iterable[str]) -> list[Note]:
@@ -76,8 +67,8 @@ def proved(notes: Iterable[Note], sources: Iterable[str]) -> list[Note]:
     evidence = [Evidence.of(source) for source in sources]
     kept: dict[str, Note] = {}
     for note in notes:
-        if all(claim.supported(evidence) for claim in claims(note.text)):
-            kept.setdefault("".join(filter(str.isalnum, note.text.casefold())), note)
+        if not first_unsupported(note.text, evidence):
+            kept.setdefault(gist(note.text), note)
     return list(kept.values())
 
 
@@ -99,3 +90,31 @@ def by_section(notes: Iterable[Note]) -> dict[str, list[str]]:
     for note in notes:
         sections[note.section].append(note.text)
     return sections
+
+
+# --- without a model -----------------------------------------------------------------------------------
+
+
+def extracted(turns: Sequence[Turn], room: int, encoding: str) -> list[Note]:
+    """The sentences worth keeping, at most ``room`` tokens of them."""
+    drafts = extraction.extract(turns, encoding=encoding, share=0.4, most=room)
+    return [Note(SECTION_OF[draft.kind], f"{draft.speaker}: {draft.text}") for draft in drafts]
+
+
+def current(notes: Sequence[Note]) -> list[Note]:
+    """The notes without those of a value that a later one says outright is replaced."""
+    over: set[int] = set()
+    for at, newer in enumerate(notes):
+        for replacement in value_changes.replacements(newer.text):
+            for before, older in enumerate(notes[:at]):
+                decided = older.section == "decision"
+                if value_changes.is_replaced(older.text, newer.text, replacement, decided=decided):
+                    over.add(before)
+    return [note for at, note in enumerate(notes) if at not in over]
+
+
+def goal(turns: Sequence[Turn]) -> list[Note]:
+    """What the chat was begun with, in its first line."""
+    said = (u.text for turn in turns for u in turn.utterances if u.role == "user")
+    first = next(iter(next(said, "").strip().splitlines()), "")
+    return [Note("goal", first[:300])] if first else []

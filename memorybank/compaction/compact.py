@@ -15,19 +15,21 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from memorybank import conf, llm
-from memorybank.compaction import extracts, tool_messages
-from memorybank.compaction.checkpoint_notes import Note, by_section, fitted
-from memorybank.compaction.lease import kept
-from memorybank.compaction.note_taker import Shown, method, note_calls
+from memorybank.clock import PRESENT, at_present
+from memorybank.compaction import tool_messages
+from memorybank.compaction.checkpoint_notes import Note, by_section, current, extracted, fitted, goal
+from memorybank.compaction.lease import Progress, Reporter, Stage, begin_compaction, kept
+from memorybank.compaction.note_taker import NoteTaker, Shown
 from memorybank.compaction.planning import Budget, own_words, tail, thinned
-from memorybank.compaction.progress import Progress, Reporter, Stage
 from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
 from memorybank.exceptions import LLMError, LLMRejected, NotCompacted, NothingToCompact
 from memorybank.language import tokens
-from memorybank.llm import MESSAGE_TOKENS, prompt_files
+from memorybank.llm import MESSAGE_TOKENS
+from memorybank.model_calls.session import chat_session
 from memorybank.models import EXTRACTIVE, Bank, Chat, Checkpoint, Compaction, OptOut, Output
+from memorybank.prompts.templates import render
 from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
@@ -54,11 +56,41 @@ class Work:
         return [Note(*note) for note in self.previous.notes] if self.previous else []
 
 
-def compact(
-    held: Compaction, *, window: int, harder: bool, tell: Callable[[Progress], None] | None, now: datetime
+@at_present
+def compact_chat(
+    bank: Bank,
+    *,
+    chat_key: str,
+    window: int,
+    focus: str = "",
+    harder: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    now: datetime = PRESENT,
 ) -> Checkpoint:
-    """Do what was begun, and give it back. See :func:`memorybank.services.compaction.compact_chat`."""
-    with kept(held, tell, now) as report:
+    """Put a checkpoint in the place of a chat's earlier turns, for the prompts of this chat and nothing else.
+
+    ``window`` is what the chat's model reads, in tokens; ``focus`` what matters most (at most 1,000 characters);
+    ``harder`` keeps half as much. By the chat's own model, in parts at the same time where one call cannot read it;
+    without a model, of sentences that were said. ``progress`` is told each step, with a percentage that never goes
+    back. Turns stay stored, and what is said meanwhile follows the checkpoint.
+
+    Raises :class:`NotCompacted`, which says why and how many tokens, for whatever fails: the chat is then as it was.
+    """
+    held = begin_compaction(bank, chat_key=chat_key, focus=focus, awaited=False, now=now)
+    return finish_compaction(held, window=window, harder=harder, progress=progress, now=now)
+
+
+@at_present
+def finish_compaction(
+    held: Compaction,
+    *,
+    window: int,
+    harder: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    now: datetime = PRESENT,
+) -> Checkpoint:
+    """Do what was begun, and give it back; see :func:`compact_chat`."""
+    with kept(held, progress, now) as report:
         budget = Budget.of(window, conf.current().input_tokens, harder=harder)
         chat = Chat.objects.select_related("bank").get(pk=held.chat_id)
         return _compact(chat, budget, held.focus, report, now)
@@ -129,7 +161,7 @@ def _load(chat: Chat, budget: Budget) -> Work:
 
 def _size(output: Output) -> int:
     """What a turn costs in a prompt."""
-    asked = "\n\n".join(part for part in (output.question, tool_messages.told(output.messages)) if part)
+    asked = "\n\n".join(part for part in (output.question, tool_messages.tools_said(output.messages)) if part)
     return sum(_count(text) + MESSAGE_TOKENS for text in (asked, output.answer) if text)
 
 
@@ -162,27 +194,27 @@ def _notes(
     model, encoding = llm.get("chat"), conf.current().encoding
     if model is None:
         report.reached(Stage.STRATEGY)
-        found = extracts.notes(turns, budget.notes, encoding)
+        found = extracted(turns, budget.notes, encoding)
         report.part(1, 1)
-        known = work.known or extracts.goal(turns)
-        return fitted(extracts.current([*known, *found]), budget.notes, encoding), EXTRACTIVE
+        return fitted(current([*(work.known or goal(turns)), *found]), budget.notes, encoding), EXTRACTIVE
     thin = thinned(turns, budget.read, encoding)
     data = transcript.items(thin, encoding=encoding)
     beside = Shown(work.known, _tail(work, budget))
     report.reached(Stage.STRATEGY)
-    with note_calls(work.bank, model, budget, focus, now) as calls:
+    with chat_session(work.bank, model, now) as session:
+        taker = NoteTaker(session, budget, focus)
         if sum(item.tokens for item in data) <= budget.read:
-            notes = calls.whole(data, beside)
+            notes = taker.whole(data, beside)
             report.part(1, 1)
         else:
-            notes = calls.joined(calls.in_parts(thin, data, report.part), beside)
-    return notes, method(model)
+            notes = taker.joined(taker.in_parts(thin, data, report.part), beside)
+    return notes, session.method()
 
 
 def _text(work: Work, turns: Sequence[Turn], notes: Sequence[Note], budget: Budget) -> str:
     """The checkpoint as a model is sent it: the notes, and the newest of people's own words."""
     words = own_words(chain(reversed(turns), _older(work)), budget.words, conf.current().encoding)
-    return prompt_files.render("checkpoint", {**by_section(notes), "words": words})
+    return render("checkpoint", {**by_section(notes), "words": words})
 
 
 def _tail(work: Work, budget: Budget) -> list[SourceItem]:

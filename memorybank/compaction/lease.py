@@ -1,17 +1,23 @@
-"""A chat's compaction in one process's hands: taken, kept while that process lives, given back with why it failed."""
+"""A chat's compaction in one process's hands: taken, kept while that process lives, given back; and how far it is."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event, Thread
+from time import monotonic
+from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.utils.translation import gettext as _
 
-from memorybank.compaction.progress import Progress, Reporter
-from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, blurred
+from memorybank.clock import PRESENT, at_present
+from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, blurred, unexpected
 from memorybank.models import Bank, Chat, Compaction
+
+logger = logging.getLogger(__name__)
 
 MAX_FOCUS = 1_000
 #: How long a process that was killed still holds a chat.
@@ -19,9 +25,74 @@ LEASE = timedelta(minutes=1)
 #: Seconds between two signs of life. A model's answer may take longer than a lease.
 PULSE = 15.0
 
+Stage = Compaction.Stage
+#: Where each stage ends; the parts share what lies between planning and the merge.
+PERCENT = {Stage.LOAD: 5, Stage.STRATEGY: 10, Stage.PARTS: 80, Stage.MERGED: 95, Stage.WRITTEN: 100}
 
-def begin(bank: Bank, *, chat_key: str, focus: str, awaited: bool, now: datetime) -> Compaction:
-    """Take the chat; :class:`NotCompacted` if somebody has it. The caller has it :func:`kept` and given back."""
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One step: ``done`` of ``of`` parts are read, whatever came of each."""
+
+    percent: int
+    stage: Stage
+    done: int = 0
+    of: int = 0
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Tells each step once, from the thread that does the work, which is held for another ``lease`` by that."""
+
+    compaction: Compaction
+    now: datetime
+    lease: timedelta
+    tell: Callable[[Progress], None] | None = None
+    last: Progress = field(default=Progress(0, Stage.LOAD))
+    started: float = field(default_factory=monotonic)
+
+    def reached(self, stage: Stage) -> None:
+        """A stage is over."""
+        self._say(Progress(PERCENT[stage], stage, self.last.done, self.last.of))
+
+    def part(self, done: int, of: int) -> None:
+        """So many parts are read, or have failed."""
+        start, end = PERCENT[Stage.STRATEGY], PERCENT[Stage.PARTS]
+        self._say(Progress(start + (end - start) * done // of, Stage.PARTS, done, of))
+
+    def alive(self) -> None:
+        """Hold the chat for another ``lease``. From any thread."""
+        self._note()
+
+    def _say(self, step: Progress) -> None:
+        self.last = step
+        self._note(percent=step.percent, stage=step.stage, done=step.done, of=step.of)
+        seconds = monotonic() - self.started
+        logger.debug("chat %s: %s, %s %% after %.1f s", self.compaction.chat_id, step.stage, step.percent, seconds)
+        if self.tell:
+            try:
+                self.tell(step)
+            except Exception as error:  # who listens is no reason to lose the work
+                logger.warning("chat %s: nobody is told: %s", self.compaction.chat_id, unexpected(error))
+                self.tell = None
+
+    def _note(self, **how_far: Any) -> None:
+        until = self.now + timedelta(seconds=monotonic() - self.started) + self.lease
+        try:
+            self.compaction.note(until, **how_far)
+        except DatabaseError as error:  # a busy one; there is time for more, and the commit asks whose work it is
+            logger.warning("chat %s: how far it is, is not noted: %s", self.compaction.chat_id, unexpected(error))
+
+
+@at_present
+def begin_compaction(
+    bank: Bank, *, chat_key: str, focus: str = "", awaited: bool = True, now: datetime = PRESENT
+) -> Compaction:
+    """Take a chat for ``finish_compaction``, which must follow in this process.
+
+    ``awaited``: somebody waits for it, so it is resumed if this process dies. Raises :class:`NotCompacted`, with how
+    far it is, if it is being compacted already.
+    """
     if len(focus) > MAX_FOCUS:
         why = _("focus: %(has)s characters, at most %(most)s are allowed.")
         raise InvalidInput(why % {"has": intcomma(len(focus)), "most": intcomma(MAX_FOCUS)})
@@ -34,8 +105,9 @@ def begin(bank: Bank, *, chat_key: str, focus: str, awaited: bool, now: datetime
     return held
 
 
-def resume(bank: Bank, *, chat_key: str, now: datetime) -> Compaction | None:
-    """What :func:`begin` gives, of a compaction that somebody awaits and whose process died; None if there is none."""
+@at_present
+def resume_compaction(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> Compaction | None:
+    """What :func:`begin_compaction` gave a process that has died since, a minute ago or longer; None if none has."""
     return Compaction.objects.resume(_chat(bank, chat_key), now, LEASE)
 
 

@@ -123,6 +123,11 @@ def _placeholder(part: dict[str, Any]) -> str:
     return "image" if "image" in kind else kind.removeprefix("input_")
 
 
+def numbered(texts: Iterable[str], *, encoding: str) -> list[SourceItem]:
+    """The texts, numbered from 1."""
+    return [SourceItem(str(number), text, tokens.count(text, encoding)) for number, text in enumerate(texts, start=1)]
+
+
 def items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """The turns, numbered from 1, each with its date; relative dates resolved against it."""
     return dated(outline(turns, encoding=encoding), turns, encoding=encoding)
@@ -130,13 +135,10 @@ def items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
 
 def outline(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """The same with relative dates as they were said: made in a tenth of the time, and enough to plan with."""
-    numbered = []
     names = name_words(u.speaker for turn in turns for u in turn.utterances)
-    for number, turn in enumerate(turns, start=1):
-        said = [f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances]
-        text = f"({dates.spell(turn.at.date())}) {INDENT.join(said)}"
-        numbered.append(SourceItem(str(number), text, tokens.count(text, encoding)))
-    return numbered
+    said = [INDENT.join(f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances) for turn in turns]
+    texts = (f"({dates.spell(turn.at.date())}) {text}" for turn, text in zip(turns, said, strict=True))
+    return numbered(texts, encoding=encoding)
 
 
 def dated(planned: Iterable[SourceItem], turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
@@ -244,7 +246,6 @@ def _cut(text: str, start: int, end: int) -> int:
     return space + 1 if space > start else end
 
 
-def fence(shown: Iterable[SourceItem], nonce: str) -> str:
-    """The items between fences nobody could have written, because ``nonce`` was drawn just now."""
-    body = "\n".join(str(item) for item in shown)
-    return f"<<<data {nonce}\n{body}\ndata {nonce}>>>"
+def fence(lines: Iterable[object], nonce: str, name: str = "data") -> str:
+    """The lines between fences nobody could have written, because ``nonce`` was drawn just now."""
+    return "\n".join([f"<<<{name} {nonce}", *map(str, lines), f"{name} {nonce}>>>"])

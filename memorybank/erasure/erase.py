@@ -20,13 +20,14 @@ from django.db.models.functions import Cast
 
 from memorybank import conf, llm
 from memorybank.audit import log
+from memorybank.clock import PRESENT, at_present
 from memorybank.core import transcript
 from memorybank.core.reports import COUNTED, Receipt
 from memorybank.erasure import cascade, requests
 from memorybank.erasure.cascade import Shown
 from memorybank.erasure.scope import Doomed, Kind, Named, meant
 from memorybank.exceptions import InvalidInput
-from memorybank.indexing import document_writer
+from memorybank.indexing import block_writer, document_writer
 from memorybank.language import tokens
 from memorybank.models import (
     CARRIED,
@@ -41,7 +42,6 @@ from memorybank.models import (
     Output,
     StoredBlock,
 )
-from memorybank.reading import rendering
 from memorybank.safety.redaction import Masker
 
 #: Values looked for in one query.
@@ -50,22 +50,46 @@ AT_ONCE = 50
 HALVES = ["question", "answer", "author", "said_by", "answered_by", "messages"]
 
 
-def forget(bank: Bank, what: Mapping[Kind, Named | None], *, actor: str, now: datetime, dry_run: bool) -> Receipt:
-    """Erase what is named, or do so and take it back at once (``dry_run``): the receipt of either is the same.
+@at_present
+def forget(
+    bank: Bank,
+    *,
+    chat: str | None = None,
+    author: str | None = None,
+    output: int | Collection[int] | None = None,
+    facts: Collection[int] | None = None,
+    actor: str,
+    dry_run: bool = False,
+    now: datetime = PRESENT,
+) -> Receipt:
+    """Erase one chat, all that one author said, or outputs, with all that was made of it; the receipt.
 
-    Raises :class:`InvalidInput` if nothing is known by that name, or not one thing is named.
+    Or, by ``facts``, a line: all outputs that they rest on, whoever said them. With ``dry_run`` nothing changes, and
+    the receipt says what would go. Raises :class:`InvalidInput` if nothing is known by that name, or not one thing is
+    named.
     """
+    what = {Kind.CHAT: chat, Kind.AUTHOR: author, Kind.OUTPUT: output, Kind.LINE: facts}
     given = [(kind, named) for kind, named in what.items() if named is not None]
     if len(given) != 1:
         raise InvalidInput("Name one of chat, author, output and facts.")
-    kind, named = given[0]
+    return _forget(bank, *given[0], actor=actor, now=now, dry_run=dry_run)
+
+
+@at_present
+def clear(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime = PRESENT) -> Receipt:
+    """Erase every chat of a bank with all its memory; what was said until now is not taken in again."""
+    return _forget(bank, Kind.EVERYTHING, "", actor=actor, now=now, dry_run=dry_run)
+
+
+def _forget(bank: Bank, kind: Kind, named: Named, *, actor: str, now: datetime, dry_run: bool) -> Receipt:
+    """Erase it, or do so and take it back at once (``dry_run``): the receipt of either is the same."""
     going = _Going.of(bank, kind, named)
     with transaction.atomic():
         receipt, chats = going.go(bank, actor=actor, now=now, dry_run=dry_run)
         transaction.set_rollback(dry_run)
     if not dry_run:
         bank.refresh_from_db()
-        rendering.refresh(bank.pk, now=now)
+        block_writer.refresh(bank.pk, now=now)
         for chat in chats:
             document_writer.follow(chat)
     return receipt
@@ -88,13 +112,14 @@ def give_way(
         return answered()  # after it: a title that quoted them makes room for another
 
 
-def grant(bank: Bank, request_id: int, *, actor: str, now: datetime) -> list[Receipt]:
+@at_present
+def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> list[Receipt]:
     """Erase what somebody asked for in a chat; a receipt a turn. Raises ``ErasureRequest.DoesNotExist``."""
     request = bank.erasure_requests.get(pk=request_id)
     if not requests.close(request, ErasureRequest.State.ERASED, actor, now):
         return []
     there = list(Output.objects.filter(chat__bank=bank, pk__in=request.outputs).values_list("pk", flat=True))
-    return [forget(bank, {Kind.OUTPUT: pk}, actor=actor, now=now, dry_run=False) for pk in there]
+    return [forget(bank, output=pk, actor=actor, now=now) for pk in there]
 
 
 @dataclass(frozen=True, slots=True)

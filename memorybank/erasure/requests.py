@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import F
 
 from memorybank.audit import log
+from memorybank.clock import PRESENT, at_present
 from memorybank.core import forget_phrases
 from memorybank.language.terms import terms
 from memorybank.models import (
@@ -79,7 +80,8 @@ def notice(output: Output) -> str:
     return forget_phrases.said_then(found.language) if found else ""
 
 
-def restore(bank: Bank, request_id: int, *, actor: str, now: datetime) -> bool:
+@at_present
+def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> bool:
     """It was not meant: everything is as it was; whether it was still open. Raises ``ErasureRequest.DoesNotExist``."""
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)

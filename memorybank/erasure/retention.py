@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 
 from memorybank.audit import log
+from memorybank.indexing import block_writer
 from memorybank.models import (
     Bank,
     Chat,
@@ -23,7 +24,6 @@ from memorybank.models import (
     StoredBlock,
     ToldLine,
 )
-from memorybank.reading import rendering
 
 #: How often a bank is looked at that does not keep everything.
 EVERY = timedelta(days=1)
@@ -48,7 +48,7 @@ def expire(bank_id: int, *, now: datetime) -> Counter[str]:
             ToldLine.objects.drop(bank)
             log(bank, ACTOR, Event.Action.ERASE, now, **{name: count for name, count in counts.items() if count})
     if counts.total():
-        rendering.refresh(bank_id, now=now)
+        block_writer.refresh(bank_id, now=now)
     return counts
 
 

@@ -1,1 +1,1 @@
-"""Everything that writes the search index: documents of turns, their vectors, and re-masking of stored text."""
+"""Writing what prompts are made from: the stored block, and the index with its documents, vectors and masks."""

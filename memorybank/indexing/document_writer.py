@@ -38,8 +38,8 @@ def due(bank: Bank | None = None) -> list[int]:
     return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[:CHATS])
 
 
-def catch_up(bank: Bank) -> int:
-    """Index every covered turn of a bank that is not; how many turns that were."""
+def reindex(bank: Bank) -> int:
+    """Index now what waits in a bank, rather than at the next sweep; how many turns that were."""
     done = 0
     while batch := sum(index_chat(chat_id) for chat_id in due(bank)):
         done += batch

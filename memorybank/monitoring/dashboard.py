@@ -10,6 +10,7 @@ from django.db.models import Count, Min, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from memorybank import llm
+from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Chat, Fact, LLMCall, LLMEndpoint, PromptCount
 from memorybank.monitoring.health import last_sweep
 from memorybank.monitoring.time_series import DAYS, Curve, curves, first_day, tokens_by_bank
@@ -61,8 +62,9 @@ class Board:
     tokens: Mapping[int, int]
 
 
-def board(banks: QuerySet[Bank], now: datetime) -> Board:
-    """The board of these banks; nothing of any other is counted."""
+@at_present
+def board(banks: QuerySet[Bank], *, now: datetime = PRESENT) -> Board:
+    """What an operator of these banks looks at first; nothing of any other bank is counted."""
     ids = banks.order_by().values("pk")
     chats = Chat.objects.filter(bank__in=ids)
     # Of a private chat nothing is shown, not even that a line of it waits.

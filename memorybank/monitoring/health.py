@@ -8,6 +8,7 @@ from decimal import Decimal
 from django.db.models import Count, Min, QuerySet, Sum
 from django.db.models.functions import Coalesce, Greatest
 
+from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, PromptCount, Sweep
 
 
@@ -46,14 +47,21 @@ def last_sweep() -> datetime | None:
     return Sweep.objects.values_list("at", flat=True).first()
 
 
-def vitals(now: datetime) -> Vitals:
-    """A few indexed queries, whatever history holds."""
+def failing(bank: Bank | None = None) -> int:
+    """Chats that failed when last tried and wait for their next try, of one bank or all."""
+    chats = Chat.objects.failing()
+    return (chats.filter(bank=bank) if bank else chats).count()
+
+
+@at_present
+def vitals(*, now: datetime = PRESENT) -> Vitals:
+    """How the memory of all banks fares, in numbers; a few indexed queries, whatever history holds."""
     due = Chat.objects.due(now)
     midnight = datetime.combine(now.astimezone(UTC), time(), UTC)
     prompts = PromptCount.objects.filter(day=midnight.date()).order_by().values_list("memory").annotate(Sum("prompts"))
     return Vitals(
         due=due.count(),
-        failing=Chat.objects.failing().count(),
+        failing=failing(),
         parked=Chat.objects.parked().count(),
         lag_seconds=_since(due.aggregate(first=Min("due_at"))["first"], now),
         block_seconds=_since(_outdated(now), now),

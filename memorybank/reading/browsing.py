@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import chain
 from operator import attrgetter
 
+from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Entry, Fact, Granularity, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading import recall
@@ -44,7 +45,8 @@ def _resting_on_private(bank: Bank) -> Iterator[int]:
             yield pk
 
 
-def find(bank: Bank, question: str, *, now: datetime) -> list[int]:
+@at_present
+def find(bank: Bank, question: str, *, now: datetime = PRESENT) -> list[int]:
     """Facts that a question is about, best first, whatever became of them, found through the index."""
     found = recall.about(bank, question, most=MOST, now=now)
     leaf = set(found)

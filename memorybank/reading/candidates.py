@@ -38,8 +38,6 @@ AT_ONCE = 10_000
 #: What a candidate is made of, and where its entry stands.
 COLUMNS = ("pk", "text", "said_on", "speaker", "weight", "tokens", "pinned", "detail")
 STANDING = ("entry__chat_id", "entry__chat__key", "entry__parent_id", "entry__granularity", "entry__period_start")
-#: Few facts say that anything is over, so few are looked up.
-_REPLACES = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
 
 
 class Place(NamedTuple):
@@ -101,7 +99,9 @@ def load(bank: Bank, *, budget: int | None = None) -> Memory:
 
 def _best(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
     """Pinned facts and ``most`` others, and whether those are all; the next tiers have what one leaves of its share."""
-    columns: list[Any] = [*_raw("entry_id", "citations", *COLUMNS), _REPLACES, "entry__last_at", *_raw(*STANDING)]
+    # Few facts say that anything is over, so few are looked up.
+    replaces = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
+    columns: list[Any] = [*_raw("entry_id", "citations", *COLUMNS), replaces, "entry__last_at", *_raw(*STANDING)]
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
     for tier, part in enumerate(SHARES):

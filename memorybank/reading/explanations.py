@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memorybank.audit import log
+from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Event, Fact, Granularity, MaskedValue, Output
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ class Explanation:
     outputs: list[Output]
 
 
-def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime) -> Explanation:
+@at_present
+def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime = PRESENT) -> Explanation:
     """The lineage of a fact of ``bank``, down to the turns it cites. Raises ``Fact.DoesNotExist``.
 
     These are people's own words, as memory reads them: masked. That ``actor`` has read them goes on the audit trail.

@@ -1,10 +1,13 @@
 """A bank as JSON Lines: everything that is remembered, but what people hid, and what it was made from."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, NamedTuple, Self
 
+from memorybank.audit import log
+from memorybank.clock import PRESENT, at_present
 from memorybank.core.periods import period_key
-from memorybank.models import Bank, Entry, Fact, Granularity, Output
+from memorybank.models import Bank, Entry, Event, Fact, Granularity, Output
 
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
 FACT_FIELDS = (
@@ -12,7 +15,14 @@ FACT_FIELDS = (
 ).split()
 
 
-def rows(bank: Bank) -> Iterator[dict[str, Any]]:
+@at_present
+def export(bank: Bank, *, actor: str, now: datetime = PRESENT) -> Iterator[dict[str, Any]]:
+    """Everything a bank holds, row by row; that ``actor`` exported it goes on the audit trail at once."""
+    log(bank, actor, Event.Action.EXPORT, now)
+    return _rows(bank)
+
+
+def _rows(bank: Bank) -> Iterator[dict[str, Any]]:
     """One mapping a row, each with its ``type``: bank, chat, output, entry, fact; in an order fit for reading."""
     settings = ("enabled", "max_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
     yield {"type": "bank", **{name: getattr(bank, name) for name in settings}}

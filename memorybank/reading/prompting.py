@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from django.db.models import FilteredRelation, Q
 
 from memorybank import conf
+from memorybank.clock import PRESENT, at_present
 from memorybank.core.packing.provenance import Sourced
-from memorybank.models import Bank, Chat, PromptCount, StoredBlock
+from memorybank.models import Bank, StoredBlock
 from memorybank.reading import rendering
 from memorybank.reading.rendering import NOTHING, Text
 
@@ -21,7 +22,7 @@ class PromptMemory:
     """The block for the system prompt, and the notes that stand beside the newest message and nowhere else.
 
     ``version`` names the stored block (0: there is none), ``made_at`` says when it was rendered; ``is_current`` unless
-    memory has changed since.
+    memory has changed since. ``is_on`` if the bank is switched on, ``is_kept`` if the chat keeps this block already.
     """
 
     block: Text = NOTHING
@@ -29,27 +30,27 @@ class PromptMemory:
     version: int = 0
     made_at: datetime | None = None
     is_current: bool = True
+    is_on: bool = False
+    is_kept: bool = False
 
 
 class Given(NamedTuple):
-    """What is known of a bank and a chat before a prompt is made. ``chat`` is None for one that has no turns yet."""
+    """What is known of a bank and a chat before a prompt is made; of a chat that has no turns yet, nothing."""
 
     enabled: bool
     version: int
     max_tokens: int
     recall_tokens: int
-    chat: int | None
     kept: int | None
     last_output_at: datetime | None
 
 
-def prompt_memory(
-    bank: Bank, *, chat_key: str = "", question: str = "", now: datetime, keep: bool = False
-) -> PromptMemory:
-    """What a chat's next message is given. The block is the same whatever is asked.
+@at_present
+def prompt_memory(bank: Bank, *, chat_key: str = "", question: str = "", now: datetime = PRESENT) -> PromptMemory:
+    """What a chat's next message is given: the stored block for the system prompt, and notes beside the message.
 
-    While a chat is warm it gets the version it had, unless something was withdrawn meanwhile. With ``keep``
-    (a prompt is made, not looked at) the chat remembers which.
+    The block takes two indexed reads, whatever the bank holds, and is the same whatever is asked. While a chat is warm
+    it gets the version it had, unless something was withdrawn meanwhile: say ``keep_prompt`` of a prompt that is sent.
     """
     given = _given(bank.pk, chat_key)
     stored = _stored(bank.pk, given, now) if given.enabled else None
@@ -57,38 +58,17 @@ def prompt_memory(
     recalled = NOTHING
     if given.enabled:
         recalled = rendering.notes(bank, question, shown, given.recall_tokens, exclude_chat=chat_key, now=now)
-    memory = PromptMemory(rendering.as_text(shown), recalled, is_current=not given.enabled)
-    if stored:
-        current = stored.version >= given.version
-        memory = PromptMemory(memory.block, recalled, stored.version, stored.made_at, current)
-    if keep:
-        _remember(bank.pk, given, memory, stored, now)
-    return memory
-
-
-def keep_prompt(bank: Bank, chat_key: str, memory: PromptMemory, now: datetime) -> None:
-    """A prompt was made with ``memory``: counted, and the chat has the same block again while it is warm."""
-    stored = StoredBlock.objects.filter(bank=bank, version=memory.version).first() if memory.version else None
-    _remember(bank.pk, _given(bank.pk, chat_key), memory, stored, now)
-
-
-def _remember(bank_id: int, given: Given, memory: PromptMemory, stored: StoredBlock | None, now: datetime) -> None:
-    PromptCount.objects.note(bank_id, _what(given, memory), now)
-    if stored and given.chat and given.kept != stored.pk:
-        _keep(given.chat, stored)
-
-
-def _what(given: Given, memory: PromptMemory) -> PromptCount.Memory:
-    """How a prompt that is made with this is counted."""
-    if memory.block.text or memory.recalled.text:
-        return PromptCount.Memory.GIVEN
-    return PromptCount.Memory.NOTHING if given.enabled else PromptCount.Memory.OFF
+    block = rendering.as_text(shown)
+    if not stored:
+        return PromptMemory(block, recalled, is_current=not given.enabled, is_on=given.enabled)
+    current, kept = stored.version >= given.version, given.kept == stored.pk
+    return PromptMemory(block, recalled, stored.version, stored.made_at, current, is_on=True, is_kept=kept)
 
 
 def _given(bank_id: int, chat_key: str) -> Given:
     """The bank and the chat, in one query."""
     own = FilteredRelation("chats", condition=Q(chats__key=chat_key))
-    columns = ("enabled", "version", "max_tokens", "recall_tokens", "own__pk", "own__kept_block", "own__last_output_at")
+    columns = ("enabled", "version", "max_tokens", "recall_tokens", "own__kept_block", "own__last_output_at")
     row: tuple[Any, ...] = Bank.objects.annotate(own=own).values_list(*columns).get(pk=bank_id)
     return Given(*row)
 
@@ -101,8 +81,3 @@ def _stored(bank_id: int, given: Given, now: datetime) -> StoredBlock | None:
         if kept:  # else it was withdrawn since the chat was read
             return kept
     return StoredBlock.objects.current(bank_id)
-
-
-def _keep(chat_id: int, stored: StoredBlock) -> None:
-    """Remember what the chat was given, if it is still there."""
-    Chat.objects.filter(pk=chat_id).update(kept_block=StoredBlock.objects.filter(pk=stored.pk).values("pk"))

@@ -30,7 +30,7 @@ def reason(text: str) -> str:
     return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or direction(shown)
 
 
-def telling(text: str) -> list[tuple[str, bool]]:
+def telling_words(text: str) -> list[tuple[str, bool]]:
     """``text`` in pieces, each with whether it is of what makes it read like an instruction.
 
     Found by leaving words out: what remains is no instruction any more if one more word is taken away.

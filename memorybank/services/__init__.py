@@ -1,257 +1,270 @@
-"""The public face of the app: what another app may call. What concerns one bank takes it first."""
+"""The public face of the app: what another app may call. What concerns one bank takes it first.
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Any
+Queries return rows, frozen values, or sets of rows to be narrowed, ordered and paged; whatever changes
+something is a verb. Classes of rows are here as types, for annotations and forms.
+"""
 
-from django.utils import timezone
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from memorybank import audit, conf
+from memorybank.core.periods import Granularity
 from memorybank.core.reports import ExplainedLine, Receipt, Report
-from memorybank.language import tokens
-from memorybank.models import Bank, Event, Output, PublicId, public_id
-from memorybank.monitoring.dashboard import Board
-from memorybank.monitoring.health import Vitals
-from memorybank.monitoring.invariants import Violation
-from memorybank.monitoring.statistics import History, Statistics
+from memorybank.i18n import give_to_translators
+from memorybank.models import (
+    BY_HAND,
+    Bank,
+    Chat,
+    Checkpoint,
+    Compaction,
+    Entry,
+    Erasure,
+    ErasureRequest,
+    Event,
+    Fact,
+    FactQuerySet,
+    Head,
+    Job,
+    LLMCall,
+    LLMEndpoint,
+    Output,
+    PromptCount,
+    PublicId,
+    Sealed,
+    ToldLine,
+    public_id,
+)
+from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
+from memorybank.monitoring.dashboard import Board, board
+from memorybank.monitoring.health import Vitals, failing, last_sweep, vitals
+from memorybank.monitoring.invariants import Violation, check
+from memorybank.monitoring.statistics import History, Recorded, Statistics, history, recorded, statistics
 from memorybank.monitoring.time_series import Curve
-from memorybank.new_output import MAX_TEXT, NewOutput, Outcome
-from memorybank.reading import exporting, prompting
-from memorybank.reading import recall as recalling
-from memorybank.reading.browsing import Origin
-from memorybank.reading.explanations import Explanation
-from memorybank.reading.prompting import PromptMemory
-from memorybank.reading.recall import Hit
+from memorybank.new_output import MAX_TEXT, NewOutput
+from memorybank.prompts import text as prompt_text
+from memorybank.reading.browsing import Origin, browse, find, origins, sentences
+from memorybank.reading.explanations import Explanation, explain
+from memorybank.reading.exporting import export
+from memorybank.reading.prompting import PromptMemory, prompt_memory
+from memorybank.reading.recall import Hit, recall
 from memorybank.reading.rendering import Block, ShownLine, Text, render
-from memorybank.services.compaction import (
-    begin_compaction,
-    compact_chat,
-    finish_compaction,
-    resume_compaction,
-    tools_said,
+from memorybank.services.banks import all_banks, block_tokens, create_bank, delete_banks
+from memorybank.services.block_history import (
+    block_changes,
+    block_kept_since,
+    block_known_from,
+    block_lines_at,
+    block_lines_changed,
 )
-from memorybank.services.erasure import clear, forget, forget_asked, opt_out, restore_asked, set_private
-from memorybank.services.facts import (
-    add,
-    browse,
-    edit,
-    explain,
-    find,
-    hide,
-    keep_back,
-    origins,
-    pin,
-    release,
-    restore,
-    sentences,
-    telling_words,
-    unpin,
+from memorybank.services.chats import chats_of, create_chat, rename_chat, saying
+from memorybank.services.checkpoints import (
+    checkpoints_after,
+    compaction_of,
+    is_compacting,
+    may_compact,
+    newest_checkpoint,
 )
-from memorybank.services.jobs import ask, retry_parked, run, summarise_now
-from memorybank.services.monitoring import board, check, history, last_sweep, outage, spent, statistics, vitals
-from memorybank.writing import bank_settings, recording, revisions
+from memorybank.services.ledger import enter_call, on_ledger
+from memorybank.services.memory import entries_of, facts_of, restated_by, stale_entries, withheld
+from memorybank.services.outputs import outputs_of, turns_from, turns_of
+from memorybank.services.tokens import count_tokens
+from memorybank.services.trail import (
+    ERASING,
+    erased_since,
+    erasure_requests_of,
+    erasures_of,
+    events_of,
+    jobs_of,
+    trails,
+    was_on,
+)
+from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_private
+from memorybank.writing.kept_prompts import count_prompt, keep_prompt
+from memorybank.writing.recording import ask_again, record_many
+from memorybank.writing.revisions import complete, record
 
-# Whatever writes memory is imported where it is called: no prompt needs its rules, which take a third of a second.
+if TYPE_CHECKING:
+    from memorybank.compaction.compact import compact_chat, finish_compaction
+    from memorybank.compaction.lease import begin_compaction, resume_compaction
+    from memorybank.compaction.tool_messages import tools_said
+    from memorybank.erasure.erase import clear, forget, forget_asked
+    from memorybank.erasure.requests import restore_asked
+    from memorybank.indexing.document_writer import reindex
+    from memorybank.model_calls.budget_cap import spent, spent_since
+    from memorybank.model_calls.session import outage
+    from memorybank.safety.quarantine import telling_words
+    from memorybank.services.extraction import explain_line
+    from memorybank.worker import run, run_due, summarise_now
+    from memorybank.writing.fact_edits import add, edit, hide, keep_back, pin, release, restore, unpin
+    from memorybank.writing.jobs import ask
+
+#: Imported at the first call: the rules of whatever writes memory take a third of a second, and no prompt needs them.
+_LATE = {
+    name: module
+    for module, names in {
+        "memorybank.compaction.compact": "compact_chat finish_compaction",
+        "memorybank.compaction.lease": "begin_compaction resume_compaction",
+        "memorybank.compaction.tool_messages": "tools_said",
+        "memorybank.erasure.erase": "clear forget forget_asked",
+        "memorybank.erasure.requests": "restore_asked",
+        "memorybank.indexing.document_writer": "reindex",
+        "memorybank.safety.quarantine": "telling_words",
+        "memorybank.services.extraction": "explain_line",
+        "memorybank.worker": "run run_due summarise_now",
+        "memorybank.writing.fact_edits": "add edit hide keep_back pin release restore unpin",
+        "memorybank.writing.jobs": "ask",
+        "memorybank.model_calls.budget_cap": "spent spent_since",
+        "memorybank.model_calls.session": "outage",
+    }.items()
+    for name in names.split()
+}
 
 __all__ = [
+    "BY_HAND",
+    "ERASING",
+    "MAX_DAYS",
+    "MAX_IDLE_MINUTES",
+    "MAX_RECALL_TOKENS",
     "MAX_TEXT",
+    "MAX_TOKENS",
+    "MIN_TOKENS",
+    "Bank",
     "Block",
     "Board",
+    "Chat",
+    "Checkpoint",
+    "Compaction",
     "Curve",
+    "Entry",
+    "Erasure",
+    "ErasureRequest",
+    "Event",
     "ExplainedLine",
     "Explanation",
+    "Fact",
+    "FactQuerySet",
+    "Granularity",
+    "Head",
     "History",
     "Hit",
+    "Job",
+    "LLMCall",
+    "LLMEndpoint",
     "NewOutput",
     "Origin",
+    "Output",
+    "PromptCount",
     "PromptMemory",
     "PublicId",
     "Receipt",
+    "Recorded",
     "Report",
+    "Sealed",
     "ShownLine",
     "Statistics",
     "Text",
+    "ToldLine",
     "Violation",
     "Vitals",
     "add",
+    "all_banks",
     "ask",
     "ask_again",
     "begin_compaction",
+    "block_changes",
+    "block_kept_since",
+    "block_known_from",
+    "block_lines_at",
+    "block_lines_changed",
+    "block_tokens",
     "board",
     "browse",
+    "chats_of",
     "check",
+    "checkpoints_after",
     "clear",
     "compact_chat",
+    "compaction_of",
     "complete",
     "configure",
+    "count_prompt",
     "count_tokens",
+    "create_bank",
+    "create_chat",
+    "delete_banks",
     "disable",
     "edit",
     "enable",
+    "enter_call",
+    "entries_of",
+    "erased_since",
+    "erasure_requests_of",
+    "erasures_of",
+    "events_of",
     "explain",
     "explain_line",
     "export",
+    "facts_of",
+    "failing",
     "find",
     "finish_compaction",
     "forget",
     "forget_asked",
+    "give_to_translators",
     "hide",
     "history",
+    "is_compacting",
+    "jobs_of",
     "keep_back",
     "keep_prompt",
     "last_sweep",
+    "may_compact",
+    "newest_checkpoint",
+    "on_ledger",
     "opt_out",
     "origins",
     "outage",
+    "outputs_of",
     "pin",
     "prompt_memory",
+    "prompt_text",
     "public_id",
     "recall",
     "record",
     "record_many",
+    "recorded",
     "reindex",
     "release",
+    "rename_chat",
     "render",
+    "restated_by",
     "restore",
     "restore_asked",
     "resume_compaction",
     "retry_parked",
     "run",
+    "run_due",
+    "saying",
     "sentences",
     "set_private",
     "spent",
+    "spent_since",
+    "stale_entries",
     "statistics",
     "summarise_now",
     "telling_words",
     "tools_said",
+    "trails",
+    "turns_from",
+    "turns_of",
     "unpin",
     "vitals",
+    "was_on",
+    "withheld",
 ]
 
 
-def record(
-    bank: Bank,
-    *,
-    chat_key: str,
-    author: str,
-    question: str,
-    answer: str = "",
-    messages: Sequence[Any] = (),
-    status: str = Output.Status.OK,
-    created_at: datetime | None = None,
-    key: str = "",
-    title: str = "",
-    replaces: Sequence[int] = (),
-    now: datetime | None = None,
-) -> Output:
-    """Record one inference: one short transaction, no model, so an outage loses nothing.
-
-    ``key`` is the caller's own id: the same key in the same chat is recorded once; what was recorded
-    without an answer (pending, error, …) is completed by the same key with one. A caller who asks a model
-    records the message as pending first and then :func:`complete`s it. ``replaces`` are ids of outputs of the
-    chat: they are erased in the transaction that records the answer, and stay if there is none. Raises
-    :class:`InvalidInput`, naming the field and the limit.
-    """
-    now = now or timezone.now()
-    said = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
-    return revisions.record(bank, NewOutput(*said, replaces=tuple(replaces)), now=now)
-
-
-def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime | None = None) -> list[Output | None]:
-    """Record ``many`` in one transaction, all or none: each output, or None where its key was there before."""
-    return recording.record_many(bank, many, now=now or timezone.now())
-
-
-def ask_again(bank: Bank, output_id: int, *, now: datetime | None = None) -> Output:
-    """A new attempt at an output that is not ok: pending again. :class:`InvalidInput` if it is answered or erased."""
-    return recording.ask_again(bank, output_id, now=now or timezone.now())
-
-
-def complete(
-    bank: Bank,
-    output: Output,
-    *,
-    answer: str = "",
-    status: str = Output.Status.OK,
-    error: str = "",
-    title: str = "",
-    messages: Sequence[Any] = (),
-    now: datetime | None = None,
-) -> Output:
-    """What became of an attempt that :func:`record` (as pending) or :func:`ask_again` began.
-
-    Returns the output as it is now: one that becomes ok stands after all the others of its chat, and
-    waits to become memory. The first answer wins, whichever attempt it is from; a failure of any but the
-    latest attempt changes nothing. ``title`` names an untitled chat; ``messages`` were said between question and
-    answer, if that was not known when it was recorded. Raises :class:`InvalidInput` if the
-    output has been erased.
-    """
-    outcome = Outcome(status, answer, error, title, messages)
-    return revisions.complete(bank, output, outcome, now=now or timezone.now())
-
-
-def prompt_memory(
-    bank: Bank, *, chat_key: str = "", question: str = "", keep: bool = False, now: datetime | None = None
-) -> PromptMemory:
-    """What a chat's next message is given: the stored block for the system prompt, and notes beside the message.
-
-    The block takes two indexed reads, whatever the bank holds. Say ``keep`` when a prompt is made of it: the chat
-    then has the same block again while it is warm.
-    """
-    return prompting.prompt_memory(bank, chat_key=chat_key, question=question, keep=keep, now=now or timezone.now())
-
-
-def keep_prompt(bank: Bank, *, chat_key: str, memory: PromptMemory, now: datetime | None = None) -> None:
-    """What :func:`prompt_memory` does by ``keep``, once the prompt is on its way and the chat is there."""
-    prompting.keep_prompt(bank, chat_key, memory, now or timezone.now())
-
-
-def recall(
-    bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", now: datetime | None = None
-) -> list[Hit]:
-    """The turns and facts that answer a question, best first. Reads what is indexed; see :func:`reindex`."""
-    return recalling.recall(bank, question, top=top, exclude_chat=exclude_chat, now=now or timezone.now())
-
-
-def reindex(bank: Bank) -> int:
-    """Index now what waits in a bank, rather than at the next sweep; how many turns that were."""
-    from memorybank.indexing import document_writer
-
-    return document_writer.catch_up(bank)
-
-
-def enable(
-    bank: Bank, *, actor: str, disclosure_accepted: bool, history: bool = False, now: datetime | None = None
-) -> None:
-    """Switch memory on, from now on or with what was said before; see :func:`bank_settings.enable`."""
-    given = {"disclosure_accepted": disclosure_accepted, "history": history}
-    bank_settings.enable(bank, actor=actor, now=now or timezone.now(), **given)
-
-
-def disable(bank: Bank, *, actor: str, now: datetime | None = None) -> None:
-    """Switch memory off; what is remembered stays."""
-    bank_settings.disable(bank, actor=actor, now=now or timezone.now())
-
-
-def configure(bank: Bank, *, actor: str, now: datetime | None = None, **changes: Any) -> None:
-    """Change settings: budgets, idle_minutes, timezone, focus, redact_personal, keep_turns_days, keep_memory_days."""
-    bank_settings.configure(bank, actor=actor, now=now or timezone.now(), **changes)
-
-
-def export(bank: Bank, *, actor: str, now: datetime | None = None) -> Iterator[dict[str, Any]]:
-    """Everything a bank holds, row by row; that it was exported goes on the audit trail."""
-    audit.log(bank, actor, Event.Action.EXPORT, now or timezone.now())
-    return exporting.rows(bank)
-
-
-def count_tokens(text: str) -> int:
-    """Tokens of ``text`` in the encoding budgets are proved in."""
-    return tokens.count(text, conf.current().encoding)
-
-
-def explain_line(text: str, *, assistant: bool = False, now: datetime | None = None) -> list[ExplainedLine]:
-    """Why extraction would keep a sentence of ``text``, and why not, as if it were a message of its own."""
-    from memorybank.core.extraction import explaining
-
-    encoding = conf.current().encoding
-    return list(explaining.explain(text, assistant=assistant, at=now or timezone.now(), encoding=encoding))
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = service = getattr(import_module(_LATE[name]), name)
+    return service

@@ -11,11 +11,12 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from memorybank.audit import log
+from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import DisclosureRequired, InvalidInput
+from memorybank.indexing import block_writer
 from memorybank.models import Bank, Chat, Event, OptOut, Output, SearchDocument, StoredBlock, ToldLine
 from memorybank.models.output import OutputQuerySet
 from memorybank.new_output import storable
-from memorybank.reading import rendering
 
 MAX_FOCUS = 1000
 KEEPING = ("keep_turns_days", "keep_memory_days")
@@ -27,7 +28,10 @@ SETTINGS = (
 REWRITES = {"timezone", "redact_personal"}
 
 
-def enable(bank: Bank, *, actor: str, disclosure_accepted: bool, history: bool, now: datetime) -> None:
+@at_present
+def enable(
+    bank: Bank, *, actor: str, disclosure_accepted: bool, history: bool = False, now: datetime = PRESENT
+) -> None:
     """Switch on, from now on or with ``history``: what was said while it was off, and what was left out before.
 
     Somebody must have accepted the disclosure, now or before; who and when is kept.
@@ -63,7 +67,8 @@ def _take_in(bank: Bank, before: OutputQuerySet) -> int:
     return count
 
 
-def disable(bank: Bank, *, actor: str, now: datetime) -> None:
+@at_present
+def disable(bank: Bank, *, actor: str, now: datetime = PRESENT) -> None:
     """Switch off: nothing is summarised or shown. What is remembered stays for when it is on again."""
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
@@ -76,7 +81,8 @@ def disable(bank: Bank, *, actor: str, now: datetime) -> None:
     bank.refresh_from_db()
 
 
-def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
+@at_present
+def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any) -> None:
     """Change settings. :class:`InvalidInput` names the field and the limit, and nothing is changed."""
     unknown = set(changes) - set(SETTINGS)
     if unknown:
@@ -103,10 +109,11 @@ def configure(bank: Bank, *, actor: str, now: datetime, **changes: Any) -> None:
             log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed), before=was, after=changed)
     bank.refresh_from_db()
     if changed:
-        rendering.refresh(bank.pk, now=now)
+        block_writer.refresh(bank.pk, now=now)
 
 
-def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime) -> None:
+@at_present
+def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime = PRESENT) -> None:
     """Keep a chat out of memory and erase what came of it; or let it in again, as if it were new. Its turns stay."""
     from memorybank.erasure import cascade
 
@@ -122,7 +129,8 @@ def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: da
         log(row, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
 
 
-def opt_out(bank: Bank, *, author: str, out: bool, actor: str, now: datetime) -> None:
+@at_present
+def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datetime = PRESENT) -> None:
     """Leave a person out of memory from now on, with all that was made of her words; or let her in again.
 
     Her turns stay in her chats. What she says while she is out is never made memory, not later either.
@@ -138,10 +146,11 @@ def opt_out(bank: Bank, *, author: str, out: bool, actor: str, now: datetime) ->
         if out:
             cascade.leave_out(row, author, shown, counts, now)
         log(row, actor, Event.Action.OPT_OUT if out else Event.Action.OPT_IN, now, facts=counts["facts"])
-    rendering.refresh(bank.pk, now=now)
+    block_writer.refresh(bank.pk, now=now)
 
 
-def retry_parked(bank: Bank, *, actor: str, chat_key: str, now: datetime) -> int:
+@at_present
+def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime = PRESENT) -> int:
     """Give parked chats (or the one named) another chance; how many there were."""
     parked = Chat.objects.filter(bank=bank).parked()
     parked = parked.filter(key=chat_key) if chat_key else parked

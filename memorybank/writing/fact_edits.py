@@ -12,15 +12,15 @@ from django.utils.translation import gettext as _
 
 from memorybank import conf
 from memorybank.audit import log
+from memorybank.clock import PRESENT, at_present
 from memorybank.core import extraction
 from memorybank.exceptions import InvalidInput, Stale
 from memorybank.i18n import grouped
-from memorybank.indexing import remask
+from memorybank.indexing import block_writer, remask
 from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity, MaskedValue, StoredBlock
 from memorybank.new_output import NewOutput, storable
-from memorybank.reading import rendering
 from memorybank.reading.recall.visibility import says
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
@@ -31,7 +31,8 @@ from memorybank.writing import recording, summarising
 MOST, TITLE = 1_000, "Written by hand"
 
 
-def hide(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+@at_present
+def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Take facts out of every prompt at once, a digest's line with the facts it rests on; how many were shown before.
 
     What a model writes of the same turns later does not bring them back.
@@ -46,7 +47,8 @@ def hide(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) ->
     return len(own)
 
 
-def restore(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+@at_present
+def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Let hidden facts in again, and with a digest's line what was hidden with it; how many were hidden."""
     with _held(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if fact.hidden]
@@ -59,7 +61,8 @@ def restore(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime)
     return len(own)
 
 
-def release(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+@at_present
+def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Let facts pass that were held back, for good; how many were. The next sweep shows them."""
     with _held(bank, fact_ids) as (row, facts):
         held = [fact for fact in facts if fact.quarantine]
@@ -71,7 +74,8 @@ def release(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime)
     return len(held)
 
 
-def keep_back(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+@at_present
+def keep_back(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Leave facts held back for good, so that nobody need judge them again; how many waited for that."""
     with _held(bank, fact_ids) as (row, facts):
         kept = [fact for fact in facts if fact.quarantine and not fact.kept_back_by]
@@ -81,17 +85,20 @@ def keep_back(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetim
     return len(kept)
 
 
-def pin(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+@at_present
+def pin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Show facts in every block, whatever they are worth and whatever replaced them; how many were not pinned."""
     return _decide(bank, fact_ids, Event.Action.PIN, actor, now, pinned=True, superseded_by=None)
 
 
-def unpin(bank: Bank, fact_ids: Collection[int], *, actor: str, now: datetime) -> int:
+@at_present
+def unpin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Let facts compete for their place again; how many were pinned."""
     return _decide(bank, fact_ids, Event.Action.UNPIN, actor, now, pinned=False)
 
 
-def edit(bank: Bank, fact_ids: Collection[int], *, text: str, actor: str, now: datetime) -> int:
+@at_present
+def edit(bank: Bank, *, fact_ids: Collection[int], text: str, actor: str, now: datetime = PRESENT) -> int:
     """Put facts that say the same right: they say ``text`` from now on, as the words of ``actor``; how many did not.
 
     What each said stays underneath, with what it cites; to write just that again takes the edit back. Of a digest's
@@ -108,11 +115,20 @@ def edit(bank: Bank, fact_ids: Collection[int], *, text: str, actor: str, now: d
             StoredBlock.objects.withdraw(row, facts=[fact.pk for fact in changed], now=now)
             log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
     if changed:
-        rendering.refresh(bank.pk, now=now)
+        block_writer.refresh(bank.pk, now=now)
     return len(changed)
 
 
-def add(bank: Bank, *, text: str, kind: str, pinned: bool, actor: str, now: datetime) -> Fact:
+@at_present
+def add(
+    bank: Bank,
+    *,
+    text: str,
+    kind: str = Fact.Kind.FACT,
+    pinned: bool = True,
+    actor: str,
+    now: datetime = PRESENT,
+) -> Fact:
     """A fact by hand: a turn of ``actor`` in a chat of its own, so it is cited, found and erased like any other.
 
     Raises :class:`InvalidInput`, also if memory is off.
@@ -129,7 +145,7 @@ def add(bank: Bank, *, text: str, kind: str, pinned: bool, actor: str, now: date
             log(bank, actor, Event.Action.ADD, now, facts=[fact.pk])
     except Stale as error:
         raise InvalidInput(_("Memory is off in this project.")) from error
-    rendering.refresh(bank.pk, now=now)
+    block_writer.refresh(bank.pk, now=now)
     return fact
 
 
@@ -145,7 +161,7 @@ def _decide(
             Bank.objects.filter(pk=row.pk).update(version=F("version") + 1, compress_at=now)
             log(row, actor, action, now, facts=[fact.pk for fact in changed])
     if changed:
-        rendering.refresh(bank.pk, now=now)
+        block_writer.refresh(bank.pk, now=now)
     return len(changed)
 
 

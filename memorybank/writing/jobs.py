@@ -13,16 +13,22 @@ from django.utils.translation import gettext as _
 
 from memorybank import conf
 from memorybank.audit import log
+from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import InvalidInput
+from memorybank.model_calls import budget_cap
 from memorybank.models import Bank, Chat, Event, Job
 from memorybank.models.job import JobQuerySet
-from memorybank.writing.model_calls import budget_cap
 
 Kind = Job.Kind
 
 
-def ask(bank: Bank, kind: Job.Kind, *, chats: Collection[int] | None = None, actor: str, now: datetime) -> Job:
-    """Have it done, in all ``chats`` (ids) or these. If a job is at it already, that one takes what has come since.
+@at_present
+def ask(
+    bank: Bank, kind: Job.Kind, *, chats: Collection[int] | None = None, actor: str, now: datetime = PRESENT
+) -> Job:
+    """Have the workers do something at once, for all ``chats`` (ids) or these; the job says how far they are.
+
+    If a job is at it already, that one takes what has come since.
 
     Raises :class:`InvalidInput` if it cannot be done.
     """

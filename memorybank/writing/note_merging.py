@@ -12,10 +12,9 @@ from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMError
-from memorybank.language import tokens
 from memorybank.language.terms import ARTICLES
+from memorybank.model_calls.session import Prompt, Purpose, Session
 from memorybank.models import Bank
-from memorybank.writing.model_calls.session import Prompt, Purpose, Session
 
 logger = logging.getLogger(__name__)
 
@@ -73,10 +72,7 @@ def _citing(line: Line, other: Line) -> Line:
 def _retold(session: Session, bank: Bank, lines: Sequence[Line]) -> list[Line]:
     """As many lines as a leaf holds, in groups of neighbours that are retold at the same time."""
     now = conf.current()
-    items = [
-        SourceItem(str(number), line.text, tokens.count(line.text, now.encoding))
-        for number, line in enumerate(lines, start=1)
-    ]
+    items = transcript.numbered((line.text for line in lines), encoding=now.encoding)
     groups = transcript.waves(
         items, now.chunk_tokens, width=now.concurrency, limit=now.input_tokens, encoding=now.encoding
     )

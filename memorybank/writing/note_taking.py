@@ -4,26 +4,26 @@ By size: one pass; or chunks in parallel, pre-emptively (several short calls bea
 because one call cannot read it all. AgentFlocks' compaction is the model for this.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 
 from memorybank import conf
 from memorybank.core import extraction, transcript, value_changes
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import STEERS, Draft, Turn
 from memorybank.core.validation import Line
-from memorybank.exceptions import LLMRejected
 from memorybank.language import dates
 from memorybank.language.sentences import names_in, tidy
 from memorybank.language.terms import terms
+from memorybank.model_calls.session import Prompt, Purpose, Session, side_by_side
 from memorybank.models import EXTRACTIVE, Bank, Fact
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.redaction import redact
 from memorybank.writing import note_merging
-from memorybank.writing.model_calls.session import Prompt, Purpose, Session
 
 
 class Strategy(Enum):
@@ -157,7 +157,7 @@ def _single_pass(
     cited = {label: fact for label, (fact, _) in held.items()}
     replaced = frozenset(cited[label].pk for line in lines for label in line.labels if label in cited)
     drafts = [_draft(line, bank, turns, cited) for line in lines]
-    return TakenNotes(drafts, session.method("summarise"), replaced)
+    return TakenNotes(drafts, session.method(), replaced)
 
 
 def _held(known: Sequence[Fact]) -> dict[str, tuple[Fact, SourceItem]]:
@@ -185,35 +185,11 @@ def _in_chunks(session: Session, bank: Bank, turns: Sequence[Turn], planned: lis
         shown = transcript.dated(chunk, turns, encoding=now.encoding)  # here, so that the first wave need not wait
         return session.ask(Purpose.CHUNK, _prompt(bank), shown)
 
-    with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="chunk") as pool:
-        asked = [pool.submit(read, chunk) for chunk in chunks]
-        answers = list(_usable(asked))
+    came = side_by_side([partial(read, chunk) for chunk in chunks])
+    answers = [answer for answer in came if isinstance(answer, list)]  # extraction covers the turns of the others
     lines = note_merging.merged(session, bank, [line for answer in answers for line in answer])
     drafts = [_draft(line, bank, turns, {}) for line in lines]
-    return TakenNotes(drafts, session.method("summarise"), provisional=len(answers) < len(chunks))
-
-
-def _usable(asked: Sequence[Future[list[Line]]]) -> Iterator[list[Line]]:
-    """The answers that came. Useless ones are tolerated while one is good: extraction covers their turns.
-
-    An outage is not: calls not yet begun are dropped, and the whole chat waits.
-    """
-    useless: LLMRejected | None = None
-    good = 0
-    try:
-        for future in asked:
-            try:
-                answer = future.result()
-            except LLMRejected as error:
-                useless = error
-                continue
-            good += 1
-            yield answer
-    finally:
-        for future in asked:
-            future.cancel()
-    if useless and not good:
-        raise useless
+    return TakenNotes(drafts, session.method(), provisional=len(answers) < len(chunks))
 
 
 def _prompt(bank: Bank, *, known: bool = False) -> Prompt:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from memorybank.clock import PRESENT, at_present
 from memorybank.erasure.tombstones import not_erased
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Output
@@ -44,7 +45,8 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
         return output, True
 
 
-def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime) -> list[Output | None]:
+@at_present
+def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESENT) -> list[Output | None]:
     """What was recorded of ``many``, in their order: each output, or None where it was there before or is erased.
 
     By the rules of :func:`record`, in one transaction with few queries. Whatever it raises, none is recorded.
@@ -97,7 +99,8 @@ def _hear(bank: Bank, output: Output, now: datetime) -> None:
     requests.hear(bank, output, now)
 
 
-def ask_again(bank: Bank, output_id: int, *, now: datetime) -> Output:
+@at_present
+def ask_again(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output:
     """A new attempt at an output that is not ok: it is pending, as of ``now``, and still there only once.
 
     Raises :class:`InvalidInput` if there is nothing to ask any more.

@@ -1,28 +1,73 @@
 """What takes the place of turns: they are erased in the transaction that records its answer, and not before."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
+from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Output
 from memorybank.new_output import NewOutput, Outcome
 from memorybank.writing import recording
 
 
-def record(bank: Bank, new: NewOutput, *, now: datetime) -> Output:
-    """As :func:`recording.record`. What is recorded as pending replaces nothing until it is answered."""
-    if new.status != Output.Status.OK or not new.replaces:
+@at_present
+def record(
+    bank: Bank,
+    *,
+    chat_key: str,
+    author: str,
+    question: str,
+    answer: str = "",
+    messages: Sequence[Any] = (),
+    status: str = Output.Status.OK,
+    created_at: datetime | None = None,
+    key: str = "",
+    title: str = "",
+    replaces: Sequence[int] = (),
+    now: datetime = PRESENT,
+) -> Output:
+    """Record one inference: one short transaction, no model, so an outage loses nothing.
+
+    ``key`` is the caller's own id: the same key in the same chat is recorded once; what was recorded
+    without an answer (pending, error, …) is completed by the same key with one. A caller who asks a model
+    records the message as pending first and then :func:`complete`s it. ``replaces`` are ids of outputs of the
+    chat: they are erased in the transaction that records the answer, and stay if there is none. Raises
+    :class:`InvalidInput`, naming the field and the limit.
+    """
+    said = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
+    new = NewOutput(*said, replaces=tuple(replaces))
+    if status != Output.Status.OK or not replaces:
         return recording.record(bank, new, now=now)[0]
     asked, _ = recording.record(bank, replace(new, status=Output.Status.PENDING, answer="", title=""), now=now)
-    return complete(bank, asked, Outcome(answer=new.answer, title=new.title), now=now)
+    return complete(bank, asked, answer=answer, title=title, now=now)
 
 
-def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> Output:
-    """As :func:`recording.complete`. A failure replaces nothing, so that nothing is lost by it."""
+@at_present
+def complete(
+    bank: Bank,
+    output: Output,
+    *,
+    answer: str = "",
+    status: str = Output.Status.OK,
+    error: str = "",
+    title: str = "",
+    messages: Sequence[Any] = (),
+    now: datetime = PRESENT,
+) -> Output:
+    """What became of an attempt that :func:`record` (as pending) or :func:`ask_again` began.
+
+    Returns the output as it is now: one that becomes ok stands after all the others of its chat, and
+    waits to become memory. The first answer wins, whichever attempt it is from; a failure of any but the
+    latest attempt changes nothing, and replaces nothing. ``title`` names an untitled chat; ``messages`` were said
+    between question and answer, if that was not known when it was recorded. Raises :class:`InvalidInput` if the
+    output has been erased.
+    """
 
     def done() -> Output:
-        return recording.complete(bank, output, outcome, now=now)
+        return recording.complete(bank, output, Outcome(status, answer, error, title, messages), now=now)
 
-    if outcome.status != Output.Status.OK or not output.replaces:
+    if status != Output.Status.OK or not output.replaces:
         return done()
     from memorybank.erasure import erase  # the rules of masking, which no other message needs
 

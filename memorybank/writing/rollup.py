@@ -17,18 +17,17 @@ from memorybank import conf
 from memorybank.core import extraction, periods, rollup_policy, transcript
 from memorybank.core.packing.block import pack
 from memorybank.core.rollup_policy import Node, Step
-from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Draft
 from memorybank.core.validation import Line
 from memorybank.exceptions import LLMError, Stale
-from memorybank.language import dates, tokens
+from memorybank.language import dates
+from memorybank.model_calls import budget_cap
+from memorybank.model_calls.session import Prompt, Purpose, Session, session
 from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_candidate
 from memorybank.writing import jobs
 from memorybank.writing.fact_store import kept_facts, write_facts
-from memorybank.writing.model_calls import budget_cap
-from memorybank.writing.model_calls.session import Prompt, Purpose, Session, session
 
 logger = logging.getLogger(__name__)
 
@@ -148,7 +147,7 @@ def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact
         return Derived(EXTRACTIVE, _best(facts, target))
     said = [_quoted(line, facts) or _draft(line, facts) for line in lines]
     kept = [fact for fact in said if isinstance(fact, Fact)]
-    return Derived(opened.method("digest"), kept, [draft for draft in said if isinstance(draft, Draft)])
+    return Derived(opened.method(), kept, [draft for draft in said if isinstance(draft, Draft)])
 
 
 def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
@@ -161,19 +160,18 @@ def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
 def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> list[Line]:
     """Ask for the digest; in parts of bounded size when there are too many facts for one call."""
     now = conf.current()
-    shown = [_item(number, fact, now.encoding) for number, fact in enumerate(facts, start=1)]
+    shown = transcript.numbered(map(_as_shown, facts), encoding=now.encoding)
     parts = transcript.chunks(shown, now.input_tokens, encoding=now.encoding)
     lines = max(4, target // TOKENS_PER_LINE // len(parts))
     words = max(60, int(target / TOKENS_PER_WORD) // len(parts))
-    period = f"the {step.granularity.label.lower()} {periods.period_key(step.granularity, step.period_start)}"
+    period = f"{step.granularity.label.lower()} {periods.period_key(step.granularity, step.period_start)}"
     prompt = Prompt("digest", lines, words, {"focus": bank.focus, "period": period})
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 
 
-def _item(number: int, fact: Fact, encoding: str) -> SourceItem:
+def _as_shown(fact: Fact) -> str:
     speaker = f"{fact.speaker}: " if fact.speaker else ""
-    text = f"({dates.spell(fact.said_on)}) {speaker}{fact.text}"
-    return SourceItem(str(number), text, tokens.count(text, encoding))
+    return f"({dates.spell(fact.said_on)}) {speaker}{fact.text}"
 
 
 def _quoted(line: Line, facts: Sequence[Fact]) -> Fact | None:

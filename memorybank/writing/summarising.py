@@ -20,6 +20,8 @@ from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
 from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale, blurred
 from memorybank.indexing import document_writer, remask
+from memorybank.model_calls import budget_cap
+from memorybank.model_calls.session import BackingOff, session
 from memorybank.models import BY_HAND, Bank, Chat, Entry, Fact, Granularity, MaskedValue, OptOut, Output
 from memorybank.models.ledger import backoff
 from memorybank.reading.recall.documents import Document
@@ -28,8 +30,6 @@ from memorybank.writing import note_taking
 from memorybank.writing.batches import Batch, read
 from memorybank.writing.fact_replacement import supersede
 from memorybank.writing.fact_store import write_facts
-from memorybank.writing.model_calls import budget_cap
-from memorybank.writing.model_calls.session import BackingOff, session
 from memorybank.writing.note_taking import TakenNotes
 
 logger = logging.getLogger(__name__)

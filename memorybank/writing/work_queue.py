@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from django.db.models import F, Max
 
 from memorybank import conf
+from memorybank.model_calls import session
 from memorybank.models import Bank, Chat
 from memorybank.models.chat import ChatQuerySet
-from memorybank.writing.model_calls import session
 
 
 def next_bank(now: datetime) -> int | None:
@@ -27,7 +27,7 @@ def next_chat(now: datetime, *, bank: Bank | None = None, but: Collection[int] =
 
     Chats that failed come last of all: after an outage, the first chat shows whether the model is well again.
     """
-    if session.outage(now):
+    if session.outage(now=now):
         return None
     # Two looks instead of one sorted query: each is answered by an index, however many chats wait.
     due = Chat.objects.due(now).exclude(pk__in=but) if but else Chat.objects.due(now)
@@ -61,7 +61,7 @@ def waits(now: datetime) -> bool:
 
 def _chats_wait(now: datetime) -> bool:
     due = Chat.objects.due(now)
-    if session.outage(now) or not due.exists():
+    if session.outage(now=now) or not due.exists():
         return False
     _line_up(due.untried())
     return True

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from projects.tenancy import api_keys, permissions
-from projects.tenancy.forms import APIKeyForm
 
 from ..models import APIKey, Project
+from .forms import APIKeyForm
 from .scoping import ProjectFilter, TenantScoped
 
 

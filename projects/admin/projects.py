@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -16,11 +16,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import llm, services
-from memorybank.models import Bank, Output, StoredBlock
+from memorybank.services import Bank
 from projects.tenancy import audit
-from projects.tenancy.forms import BANK_SETTINGS, ProjectForm
 
 from ..models import Project
+from .forms import BANK_SETTINGS, ProjectForm
 from .scoping import TenantFilter, TenantScoped, deletion
 
 
@@ -46,7 +46,7 @@ class ProjectAdmin(TenantScoped):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
         """With the size of each one's block."""
         own: QuerySet[Project] = super().get_queryset(request)
-        return own.annotate(block_tokens=StoredBlock.current_tokens("bank"))
+        return own.annotate(block_tokens=services.block_tokens("bank"))
 
     def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
         accepted = obj is not None and obj.bank.disclosure_accepted_at
@@ -105,7 +105,7 @@ class ProjectAdmin(TenantScoped):
 
     def save_model(self, request: HttpRequest, obj: Project, form: ProjectForm, change: bool) -> None:
         if not change:
-            obj.bank = Bank.objects.create()
+            obj.bank = services.create_bank()
         super().save_model(request, obj, form, change)
         _apply(form, obj.bank, request.user.get_username())
 
@@ -120,9 +120,8 @@ class ProjectAdmin(TenantScoped):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a project: its memory bank, which Django would not look for on this side."""
-        return deletion(
-            gettext("project “%s”, with everything it remembers"), objs, Bank.objects.filter(project__in=objs)
-        )
+        own = Project.objects.filter(pk__in=[each.pk for each in objs])
+        return deletion(gettext("project “%s”, with everything it remembers"), objs, own)
 
 
 LISTS = {
@@ -152,12 +151,7 @@ def _apply(form: ProjectForm, bank: Bank, actor: str) -> None:
 
 def _recorded(project: Project) -> dict[str, int]:
     """What memory would be made from."""
-    if not project.pk:
-        return {"chats": 0, "private": 0, "turns": 0}
-    written = project.bank.chats.filter(last_output_at__isnull=False)
-    chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
-    turns = Output.objects.remembered().filter(chat__bank=project.bank_id, chat__private=False).count()
-    return {**chats, "turns": turns}
+    return (services.recorded(project.bank) if project.pk else services.Recorded())._asdict()
 
 
 def _links(links: list[tuple[str, str]]) -> SafeString:

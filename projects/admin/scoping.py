@@ -8,7 +8,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from memorybank.admin.lookups import Discreet, LookedAt
-from memorybank.models import Bank
 from projects.models import Project, Tenant
 from projects.tenancy import permissions
 
@@ -93,11 +92,13 @@ class TenantScoped(Discreet):
         return bool(request.user.is_staff)
 
 
-def deletion(words: str, objs: Any, banks: QuerySet[Bank]) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+def deletion(
+    words: str, objs: Any, projects: QuerySet[Project]
+) -> tuple[list[str], dict[str, int], set[str], list[str]]:
     """The admin's confirmation: what goes, how much of it, which permissions lack, what forbids it."""
-    counts = banks.aggregate(
+    counts = projects.aggregate(
         projects=Count("pk", distinct=True),
-        chats=Count("chats", distinct=True),
-        facts=Count("entries__facts", distinct=True),
+        chats=Count("bank__chats", distinct=True),
+        facts=Count("bank__entries__facts", distinct=True),
     )
     return [words % obj for obj in objs], counts, set(), []

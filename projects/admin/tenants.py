@@ -11,11 +11,10 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memorybank.models import Bank
 from projects.tenancy import audit, permissions
-from projects.tenancy.forms import MembershipForm
 
-from ..models import Membership, Role, Tenant, TenantEvent
+from ..models import Membership, Project, Role, Tenant, TenantEvent
+from .forms import MembershipForm
 from .scoping import LookedAt, TenantFilter, TenantScoped, deletion
 
 
@@ -91,7 +90,7 @@ class TenantAdmin(TenantScoped):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What goes with a tenant; its projects do not protect it here, they are deleted first."""
         return deletion(
-            gettext("tenant “%s”, with everything it remembers"), objs, Bank.objects.filter(project__tenant__in=objs)
+            gettext("tenant “%s”, with everything it remembers"), objs, Project.objects.filter(tenant__in=objs)
         )
 
 

@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest
 
-from memorybank.models import Bank
+from memorybank.services import Bank
 from projects.tenancy import api_keys, permissions
 
 from ..models import APIKey

@@ -9,8 +9,8 @@ from ninja import Router
 from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Checkpoint
-from projects.chat import compact_command, compaction
+from memorybank.services import Bank, Chat, Checkpoint
+from projects.chat import compaction
 
 from .auth import bank_of, key_of
 from .schemas import CHAT, NUMBER, Body, ChatIn, Cursor, Limit, NumberOut, Page, Words, address, chat_key, paged
@@ -97,7 +97,7 @@ def change(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut:
     bank, actor = bank_of(request), key_of(request).actor
     found = program_chat(bank, chat_key(chat))
     if body.title is not None:
-        Chat.objects.filter(pk=found.pk).update(title=body.title)
+        services.rename_chat(bank, chat_key=found.key, title=body.title)
     if body.private is not None:
         services.set_private(bank, chat_key=found.key, private=body.private, actor=actor)
     return ChatOut.of(program_chat(bank, found.key))
@@ -117,9 +117,9 @@ def compact(request: HttpRequest, chat: ChatIn, body: Compacting) -> CheckpointO
 )
 def how_far(request: HttpRequest, chat: ChatIn) -> HowFar:
     found = program_chat(bank_of(request), chat_key(chat))
-    told = compact_command.how_far(key_of(request).project, found)
-    standing = Checkpoint.objects.newest(found.pk)
-    return HowFar(**told, checkpoint=CheckpointOut.of(standing) if standing else None)
+    progress = compaction.progress(key_of(request).project, found)
+    standing = services.newest_checkpoint(found)
+    return HowFar(**progress, checkpoint=CheckpointOut.of(standing) if standing else None)
 
 
 def program_chat(bank: Bank, key: str) -> Chat:
@@ -131,4 +131,4 @@ def program_chat(bank: Bank, key: str) -> Chat:
 
 
 def _of_programs(bank: Bank) -> QuerySet[Chat]:
-    return Chat.objects.filter(bank=bank, conversation=None)
+    return services.chats_of(bank).filter(conversation=None)

@@ -8,7 +8,7 @@ from ninja import Router
 from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
-from memorybank.models import Erasure
+from memorybank.services import Erasure
 
 from .auth import bank_of, key_of
 from .problems import Problem
@@ -63,13 +63,13 @@ def forget(request: HttpRequest, body: Forgetting) -> ReceiptOut:
 
 @router.get("/receipts", response=Page[ReceiptOut], url_name="api-receipts", summary="List receipts, newest first")
 def receipts(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[ReceiptOut]:
-    found, after = paged(Erasure.objects.filter(bank=bank_of(request)), cursor, limit)
+    found, after = paged(services.erasures_of(bank_of(request)), cursor, limit)
     return Page(items=[_told(row) for row in found], next=after)
 
 
 @router.get("/receipts/{receipt}", response=ReceiptOut, url_name="api-receipt", summary="Look at a receipt")
 def receipt(request: HttpRequest, receipt: NumberIn) -> ReceiptOut:
-    row = Erasure.objects.filter(bank=bank_of(request), pk=row_number(receipt)).first()
+    row = services.erasures_of(bank_of(request)).filter(pk=row_number(receipt)).first()
     if row is None:
         raise Http404
     return _told(row)

@@ -11,7 +11,7 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
-from memorybank.models import Bank, Entry, Fact, Granularity
+from memorybank.services import Bank, Entry, Fact, Granularity
 
 from ..models import Scope
 from .auth import bank_of, key_of
@@ -193,7 +193,7 @@ def change(request: HttpRequest, fact: NumberIn, body: FactChange) -> FactOut:
 
 
 def _entries(bank: Bank) -> QuerySet[Entry]:
-    return Entry.objects.filter(bank=bank).exclude(chat__private=True).select_related("chat")
+    return services.entries_of(bank).select_related("chat")
 
 
 def _readable(request: HttpRequest) -> Any:

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
-from memorybank.models import Output
+from memorybank.services import Output
 
 from ..models import Answered, APIKey
 from .auth import key_of

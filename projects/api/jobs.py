@@ -1,19 +1,20 @@
 """Work that is asked for at once, and how far it is: looked at, or followed as server-sent events."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from time import monotonic
 
-from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Router, Status
 from pydantic import BaseModel, Field
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Job
+from memorybank.services import Bank, Job
+from projects.web.polling import changes, with_heartbeat
 
 from .auth import bank_of, key_of
 from .chats import program_chat
@@ -22,8 +23,11 @@ from .schemas import NUMBER, Body, Key, NumberIn, NumberOut, address, row_number
 
 router = Router(tags=["work"])
 
-#: Seconds between two looks; of silence before a heartbeat; before whoever follows is asked to come again.
-LOOK, HEARTBEAT, LONGEST = 0.5, 15.0, 600.0
+POLL_SECONDS = 0.5
+#: Of silence before a comment shows that the connection is alive.
+HEARTBEAT_SECONDS = 15.0
+#: After this the stream ends, and a client that wants more reconnects.
+MAX_FOLLOW_SECONDS = 600.0
 
 
 #: An event, as tools read a schema of this kind of answer.
@@ -94,36 +98,31 @@ def follow(request: HttpRequest, job: NumberIn) -> StreamingHttpResponse:
     return stream
 
 
-async def events(bank: Bank, number: int, *, look: float = LOOK, heartbeat: float = HEARTBEAT) -> AsyncIterator[str]:
-    """Each change of a job, until it is over, gone, or has been followed for ``LONGEST`` seconds."""
-    begun = quiet_since = monotonic()
-    told = None
-    while monotonic() < begun + LONGEST:
-        row = await sync_to_async(_look)(bank, number)
-        if row is None:
-            return
-        if row != told:
-            yield f"event: {'done' if row.finished_at else 'progress'}\ndata: {_line(row)}\n\n"
-            told, quiet_since = row, monotonic()
-        if row.finished_at:
-            return
-        if monotonic() > quiet_since + heartbeat:
-            yield ": still at it\n\n"
-            quiet_since = monotonic()
-        await asyncio.sleep(look)
+async def events(
+    bank: Bank, number: int, *, poll: float = POLL_SECONDS, heartbeat: float = HEARTBEAT_SECONDS
+) -> AsyncIterator[str]:
+    """Each change of a job, until it is finished, erased, or has been followed for ``MAX_FOLLOW_SECONDS``."""
+    deadline = monotonic() + MAX_FOLLOW_SECONDS
+    rows = changes(partial(_look, bank, number), seconds=poll)
+    async with aclosing(with_heartbeat(rows, seconds=heartbeat, beat=None)) as stream:
+        async for row in stream:
+            yield _event(row) if row else ": waiting\n\n"
+            if (row and row.finished_at) or monotonic() > deadline:
+                return
 
 
 def _look(bank: Bank, number: int) -> JobOut | None:
-    row = bank.jobs.filter(pk=number).first()
+    row = services.jobs_of(bank).filter(pk=number).first()
     return JobOut.of(row) if row else None
 
 
-def _line(row: JobOut) -> str:
-    return json.dumps(row.model_dump(mode="json"))
+def _event(row: JobOut) -> str:
+    name = "done" if row.finished_at else "progress"
+    return f"event: {name}\ndata: {json.dumps(row.model_dump(mode='json'))}\n\n"
 
 
 def _job(bank: Bank, number: int) -> Job:
-    row = bank.jobs.filter(pk=number).first()
+    row = services.jobs_of(bank).filter(pk=number).first()
     if row is None:
         raise Http404
     return row

@@ -134,7 +134,10 @@ def block(
 @router.post("/memory", response=MemoryOut, url_name="api-memory", summary="Block and notes for a chat's next message")
 def memory(request: HttpRequest, body: Asked) -> MemoryOut:
     """Exactly what a chat on this site would be given. By POST, because addresses are logged and questions are not."""
-    told = services.prompt_memory(bank_of(request), chat_key=body.chat, question=body.question, keep=body.keep)
+    bank = bank_of(request)
+    told = services.prompt_memory(bank, chat_key=body.chat, question=body.question)
+    if body.keep:
+        services.keep_prompt(bank, chat_key=body.chat, memory=told)
     return MemoryOut(**_block(told), recalled=TextOut.of(told.recalled))
 
 

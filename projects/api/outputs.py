@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Chat, Output
+from memorybank.services import Bank, Output
 
 from .auth import bank_of
 from .chats import program_chat
@@ -132,7 +132,7 @@ def record_many(
 )
 def read(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
     """The turns of a chat that programs recorded. Whoever comes again with the last cursor gets what came since."""
-    rows = program_chat(bank_of(request), chat_key(chat)).outputs.all()
+    rows = services.turns_of(program_chat(bank_of(request), chat_key(chat)))
     found, after = paged(rows, cursor, limit, order="sequence")
     return Page(items=[OutputOut.of(row) for row in found], next=after)
 
@@ -140,7 +140,8 @@ def read(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Pa
 def _valid(bank: Bank, many: list[NewOutput], now: datetime, places: list[str]) -> list[services.NewOutput]:
     """As the service takes them; :class:`Problem` names the place. A member's own chat on this site is hers alone."""
     keys = {each.chat for each in many}
-    hers = set(Chat.objects.filter(bank=bank, key__in=keys, conversation__isnull=False).values_list("key", flat=True))
+    chats = services.chats_of(bank).filter(key__in=keys, conversation__isnull=False)
+    hers = set(chats.values_list("key", flat=True))
     new = [each.taken(now) for each in many]
     for place, each in zip(places, new, strict=True):
         if each.chat_key in hers:

@@ -11,8 +11,7 @@ from ninja import Router
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from memorybank import services
-from memorybank.models import Bank
-from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
+from memorybank.services import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS, Bank
 
 from ..models import Scope
 from .auth import bank_of, key_of
@@ -119,7 +118,6 @@ def change(request: HttpRequest, body: SettingsChange) -> SettingsOut:
             services.enable(bank, actor=actor, disclosure_accepted=accepted, history=history)
         elif enabled is False:
             services.disable(bank, actor=actor)
-    bank.refresh_from_db()
     return SettingsOut.of(bank)
 
 

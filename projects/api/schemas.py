@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from memorybank.services import PublicId
 from projects.web.converters import ChatKey
+from projects.web.pagination import page_after
 
 from .problems import Problem
 
@@ -94,16 +95,11 @@ def chat_key(name: str) -> str:
 
 
 def paged(rows: QuerySet[Row], cursor: str, limit: int, *, order: str = "-pk") -> tuple[list[Row], str | None]:
-    """A page of ``rows`` in this order, and the cursor of the next; :class:`Problem` for a cursor that is none."""
-    name = order.removeprefix("-")
-    if cursor:
-        try:
-            after = NUMBER.to_python(cursor)
-        except ValueError:
-            raise Problem(422, "cursor: is no `next` of a page.", "cursor") from None
-        rows = rows.filter(**{f"{name}__gt" if name == order else f"{name}__lt": after})
-    found = list(rows.order_by(order)[: limit + 1])
-    return found[:limit], NUMBER.to_url(getattr(found[limit - 1], name)) if len(found) > limit else None
+    """A page of ``rows``, and the cursor of the next one; :class:`Problem` for a cursor that no page has given."""
+    try:
+        return page_after(rows, cursor, limit, order=order)
+    except ValueError:
+        raise Problem(422, "cursor: is no `next` of a page.", "cursor") from None
 
 
 def address(*parts: str) -> str:

@@ -52,7 +52,7 @@ def _addresses() -> list[URLPattern]:
     for pattern in api.urls[0]:
         if isinstance(pattern, URLPattern) and pattern.name != "api-root":  # ninja's own
             pattern.callback = _guarded(pattern.callback)
-            found.setdefault(pattern.name, pattern)
+            found.setdefault(str(pattern.name), pattern)
     return list(found.values())
 
 

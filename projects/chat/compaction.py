@@ -1,78 +1,144 @@
-"""Shortening a chat where it is written: at once, or by itself for a prompt too long."""
+"""Compacting a chat: by ``/compact``, or automatically for a prompt that does not fit whole; and how far that is."""
 
 import logging
-import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import partial
+from threading import Thread
+from typing import Any
 
 from django.conf import settings
 from django.contrib.humanize.templatetags.humanize import intcomma
+from django.db import connections
 from django.utils import timezone
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from memorybank import services
-from memorybank.exceptions import NotCompacted
-from memorybank.models import Chat, Checkpoint, Compaction
-from memorybank.services import PublicId
+from memorybank.exceptions import NotCompacted, unexpected
+from memorybank.services import Chat, Checkpoint, Compaction, PublicId
 from projects.models import Project
+from projects.web.polling import wait_while
 
 from .prompt import Prompt
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks at whether somebody else is done.
-EVERY = 0.5
+COMMAND = "/compact"
+#: Between two looks at whether another process has finished.
+POLL_SECONDS = 0.5
 
 
 def compact(project: Project, chat: Chat, focus: str = "", *, harder: bool = False) -> Checkpoint:
-    """Shorten a chat for the model of chats; :class:`NotCompacted` says why not, and the chat is as it was."""
+    """Compact a chat to the chat model's context; :class:`NotCompacted` says why not, and the chat is unchanged."""
     window = settings.LLM_CONTEXT_TOKENS
     return services.compact_chat(project.bank, chat_key=chat.key, window=window, focus=focus, harder=harder)
 
 
-def fitting(project: Project, chat: Chat, prompt: Prompt, again: Callable[[], Prompt], patience: timedelta) -> Prompt:
-    """The prompt, made ``again`` once nobody shortens the chat any more, or once it is shortened for not fitting whole.
+# --- automatically, before an answer ----------------------------------------------------------------------
 
-    Where that fails the prompt is sent without the turns that do not fit, and it is not tried again for a while.
+
+def fit(
+    project: Project, chat: Chat, prompt: Prompt, rebuild: Callable[[], Prompt], answer_timeout: timedelta
+) -> Prompt:
+    """The prompt, rebuilt after a compaction that is running, or after one that is made because it does not fit whole.
+
+    If that fails the prompt is sent without the turns that do not fit, and compaction is not retried for a while.
     """
-    if _waited(chat, timezone.now() + patience):
-        prompt = again()
-    if not prompt.cut or not Compaction.objects.may_begin(chat.pk, timezone.now()):
+    is_running = partial(services.is_compacting, chat)
+    if wait_while(is_running, seconds=POLL_SECONDS, timeout=answer_timeout.total_seconds()):
+        prompt = rebuild()
+    if not prompt.cut or not services.may_compact(chat):
         return prompt
-    return shortened(project, chat, again) or prompt
+    return compact_and_rebuild(project, chat, rebuild) or prompt
 
 
-def shortened(project: Project, chat: Chat, again: Callable[[], Prompt], *, harder: bool = False) -> Prompt | None:
-    """The prompt made ``again`` after the chat was shortened; None if it could not be."""
+def compact_and_rebuild(
+    project: Project, chat: Chat, rebuild: Callable[[], Prompt], *, harder: bool = False
+) -> Prompt | None:
+    """The prompt of the compacted chat; None if it could not be compacted."""
     try:
         compact(project, chat, harder=harder)
     except NotCompacted as why:
-        logger.info("chat %s: not shortened by itself: %s", chat.pk, why)
+        logger.info("chat %s: not compacted automatically: %s", chat.pk, why)
         return None
-    return again()
+    return rebuild()
 
 
-def _waited(chat: Chat, until: datetime) -> bool:
-    """Whether somebody else was at it; returns when that is over, or nobody would wait longer."""
-    waited = False
-    while (now := timezone.now()) < until and Compaction.objects.running(chat.pk, now):
-        waited = True
-        time.sleep(EVERY)
-    return waited
+# --- the command ------------------------------------------------------------------------------------------
+
+
+def command_focus(message: str) -> str | None:
+    """What ``/compact`` is to focus on ("" for nothing in particular); None if the message is no such command."""
+    command, *focus = message.split(maxsplit=1) or [""]
+    return "".join(focus).strip() if command == COMMAND else None
+
+
+def begin(project: Project, chat: Chat, focus: str) -> None:
+    """Compact the chat in a thread of this process; :class:`NotCompacted` if it is being compacted already."""
+    _start_thread(services.begin_compaction(project.bank, chat_key=chat.key, focus=focus))
+
+
+def progress(project: Project, chat: Chat) -> dict[str, Any]:
+    """How far a running compaction is (``percent`` is None if none runs), or why the last one failed.
+
+    ``late`` says that the failure is recent enough to tell somebody who opens the page. A compaction whose process
+    was killed is resumed here.
+    """
+    row, now = services.compaction_of(chat), timezone.now()
+    if row and row.broke_off(now) and (resumed := services.resume_compaction(project.bank, chat_key=chat.key)):
+        _start_thread(resumed)
+        row = services.compaction_of(chat)
+    running = row if row and row.leased_until and not row.broke_off(now) else None
+    return {
+        "percent": running.percent if running else None,
+        "stage": _stage(running) if running else "",
+        "problem": _failure(row) if row and not running else "",
+        "late": bool(row and row.retry_at and row.retry_at > now),
+    }
+
+
+def _failure(row: Compaction) -> str:
+    return _("It broke off. The chat is as it was.") if row.leased_until else row.error
+
+
+def _stage(running: Compaction) -> str:
+    stage = Compaction.Stage(running.stage).label
+    if running.of < 2:
+        return str(stage)
+    return _("%(stage)s, %(done)s of %(of)s") % {"stage": stage, "done": running.done, "of": running.of}
+
+
+def _start_thread(held: Compaction) -> None:
+    # A daemon: a server that is stopped does not wait for a model, because the next look resumes the compaction.
+    Thread(target=_finish, args=(held, get_language()), name=f"compaction-{held.pk}", daemon=True).start()
+
+
+def _finish(held: Compaction, language: str | None) -> None:
+    """Finish it in the language of the person who asked: only they see this chat."""
+    try:
+        with override(language):
+            services.finish_compaction(held, window=settings.LLM_CONTEXT_TOKENS)
+    except NotCompacted as why:
+        logger.info("chat %s: not compacted: %s", held.chat_id, why)
+    except Exception as error:
+        logger.error("chat %s: %s", held.chat_id, unexpected(error))
+    finally:
+        connections.close_all()
 
 
 # --- for the page -----------------------------------------------------------------------------------------
 
 
-def label(made: Checkpoint) -> str:
+def label(checkpoint: Checkpoint) -> str:
     """The line that a checkpoint is on a page."""
-    sizes = {"before": intcomma(made.tokens_before), "after": intcomma(made.tokens_after)}
+    sizes = {"before": intcomma(checkpoint.tokens_before), "after": intcomma(checkpoint.tokens_after)}
     return _("Compacted: %(before)s → %(after)s tokens") % sizes
 
 
-def as_json(made: Checkpoint | None) -> dict[str, str] | None:
+def as_json(checkpoint: Checkpoint | None) -> dict[str, str] | None:
     """A checkpoint for the chat page; None for none."""
-    if made is None:
+    if checkpoint is None:
         return None
-    number = PublicId().to_url
-    return {"number": number(made.pk), "after": number(made.last_output), "label": label(made), "text": made.text}
+    number, after = PublicId().to_url(checkpoint.pk), PublicId().to_url(checkpoint.last_output)
+    return {"number": number, "after": after, "label": label(checkpoint), "text": checkpoint.text}

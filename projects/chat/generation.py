@@ -1,7 +1,7 @@
-"""Answers that this process writes: each in a thread of its own, whoever listens, goes away or comes back.
+"""Answers that this process generates, each in its own thread, whether or not anybody listens.
 
-One more thread keeps in the database, twice a second, how far they are: for pages that another process serves, and to
-learn there that somebody wants one stopped, or has erased what it answers.
+One more thread saves their text in the database twice a second, for pages that another process serves, and learns
+there that somebody wants an answer stopped or has erased its message.
 """
 
 import logging
@@ -17,26 +17,25 @@ from django.utils.translation import get_language, override
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, unexpected
-from memorybank.models import Output
+from memorybank.services import Output
 from projects.models import Draft
 from projects.web.db_connections import give_back
 
 from . import service
 from .model_call import Stopped
-from .service import Asked
+from .service import AnswerRequest
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks of the keeper.
-EVERY = 0.5
-#: An answer that has not grown for so long is said to be under way all the same.
+SAVE_SECONDS = 0.5
+#: A draft whose text has not grown is saved all the same after this time, to show that its process is alive.
 SIGN_OF_LIFE = timedelta(seconds=3)
 
 
-class Making:
-    """One answer under way. ``text`` is what there is of it."""
+class Generation:
+    """One answer that is being generated. ``text`` is what there is of it."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: AnswerRequest) -> None:
         self.asked, self.text = asked, ""
         self.over = Event()
         self.saved: tuple[int, datetime] = (0, timezone.now())
@@ -44,165 +43,165 @@ class Making:
         self._lock = Lock()
         self._listeners: set[Callable[[], None]] = set()
 
-    def hear(self, piece: str) -> None:
-        """One more piece; :class:`Stopped` if there is to be no more."""
+    def on_chunk(self, chunk: str) -> None:
+        """Append a chunk; :class:`Stopped` if the answer was stopped."""
         with self._lock:
             if self._stopped:
                 raise Stopped
-            self.text += piece
-        self._tell()
+            self.text += chunk
+        self._notify()
 
     def stop(self) -> None:
-        """From now on the text is what it is."""
+        """Accept no more text."""
         with self._lock:
             self._stopped = True
 
     def end(self) -> None:
-        """What became of it is in the database."""
+        """Tell the listeners that the result is in the database."""
         self.over.set()
-        self._tell()
+        self._notify()
 
-    def listen(self, tell: Callable[[], None]) -> None:
-        """``tell`` is called, from any thread, whenever there is more, until :meth:`ignore`."""
-        self._listeners.add(tell)
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call ``listener``, from any thread, whenever there is more text, until :meth:`ignore`."""
+        self._listeners.add(listener)
 
-    def ignore(self, tell: Callable[[], None]) -> None:
+    def ignore(self, listener: Callable[[], None]) -> None:
         """See :meth:`listen`."""
-        self._listeners.discard(tell)
+        self._listeners.discard(listener)
 
-    def _tell(self) -> None:
-        for tell in tuple(self._listeners):
-            with suppress(RuntimeError):  # its loop has been closed
-                tell()
+    def _notify(self) -> None:
+        for listener in tuple(self._listeners):
+            with suppress(RuntimeError):  # its event loop has been closed
+                listener()
 
 
-_running: dict[int, Making] = {}
-_keeper: Thread | None = None
+_running: dict[int, Generation] = {}
+_saver: Thread | None = None
 _lock = Lock()
-_look = Event()
+_save_now = Event()
 
 
-def begin(asked: Asked) -> None:
+def begin(asked: AnswerRequest) -> None:
     """Have a recorded message answered in the background, unless it is answered already."""
-    global _keeper
+    global _saver
     if asked.output.status == Output.Status.OK:
         return
-    now, making = timezone.now(), Making(asked)
+    now, generation = timezone.now(), Generation(asked)
     Draft.objects.update_or_create(output=asked.output, defaults={"text": "", "saved_at": now, "stopping": False})
     with _lock:
-        _running[asked.output.pk] = making
-        if _keeper is None:
-            _keeper = Thread(target=_keep, name="keeper", daemon=True)
-            _keeper.start()
-    Thread(target=_make, args=(making, get_language()), daemon=True).start()
+        _running[asked.output.pk] = generation
+        if _saver is None:
+            _saver = Thread(target=_save_drafts, name="drafts", daemon=True)
+            _saver.start()
+    Thread(target=_generate, args=(generation, get_language()), daemon=True).start()
 
 
-def here(output: Output) -> Making | None:
-    """The answer to a message, if this process writes it."""
+def of_this_process(output: Output) -> Generation | None:
+    """The answer to a message, if this process generates it."""
     return _running.get(output.pk)
 
 
-def under_way() -> int:
-    """How many answers this process writes."""
+def running_count() -> int:
+    """How many answers this process generates."""
     return len(_running)
 
 
 def awaited(outputs: Iterable[Output], now: datetime) -> set[int]:
-    """Those that somebody is still answering: he was heard of, or nothing is known of him and it is not long ago."""
+    """Outputs still being generated: their process reported recently, or has not yet and the timeout has not passed."""
     pending = [output for output in outputs if output.status == Output.Status.PENDING]
     if not pending:
         return set()
     drafts = dict(Draft.objects.filter(output__in=pending).values_list("output_id", "saved_at"))
     alive = set(Draft.objects.filter(output__in=pending).alive(now).values_list("output_id", flat=True))
-    patience = service.patience()
-    return alive | {each.pk for each in pending if each.pk not in drafts and each.is_awaited(now, patience)}
+    timeout = service.answer_timeout()
+    return alive | {output.pk for output in pending if output.pk not in drafts and output.is_awaited(now, timeout)}
 
 
 def stop(output: Output) -> None:
-    """Have an answer stopped, whichever process writes it; nothing happens if it has come by then."""
+    """Stop an answer, whichever process generates it; nothing happens if it is complete by then."""
     Draft.objects.filter(output=output).update(stopping=True)
-    _look.set()
+    _save_now.set()
 
 
-def hand_back(seconds: float) -> None:
-    """Let the answers of this process end within ``seconds``; those that do not may be asked again."""
+def shut_down(seconds: float) -> None:
+    """Wait ``seconds`` for the answers of this process; the messages that have none by then may be asked again."""
     deadline = monotonic() + seconds
-    for making in tuple(_running.values()):
-        if not making.over.wait(max(0.0, deadline - monotonic())):
-            making.stop()
+    for generation in tuple(_running.values()):
+        if not generation.over.wait(max(0.0, deadline - monotonic())):
+            generation.stop()
             with suppress(InvalidInput, DatabaseError):
-                bank, output = making.asked.project.bank, making.asked.output
+                bank, output = generation.asked.project.bank, generation.asked.output
                 services.complete(bank, output, status=Output.Status.STOPPED)
-            _end(making)
+            _end(generation)
     give_back()
 
 
-def _make(making: Making, language: str | None) -> None:
+def _generate(generation: Generation, language: str | None) -> None:
     try:
-        with override(language):  # of who asked, to tell her why a chat could not be shortened for it
-            service.answer(making.asked, making.hear)
+        with override(language):  # of the person who asked, for messages about a failed compaction
+            service.answer(generation.asked, generation.on_chunk)
     except InvalidInput as why:  # erased meanwhile
-        logger.info("output %s: no answer is kept: %s", making.asked.output.pk, why)
+        logger.info("output %s: no answer is kept: %s", generation.asked.output.pk, why)
     except Exception as error:
-        logger.error("output %s: %s", making.asked.output.pk, unexpected(error))
+        logger.error("output %s: %s", generation.asked.output.pk, unexpected(error))
     finally:
         with suppress(DatabaseError):
-            _end(making)
+            _end(generation)
         give_back()
 
 
-def _end(making: Making) -> None:
-    """Nobody writes it any more."""
-    pk = making.asked.output.pk
+def _end(generation: Generation) -> None:
+    """Forget it, with its draft, unless the message is being answered again by now."""
+    pk = generation.asked.output.pk
     with _lock:
-        newest = _running.get(pk) is making
+        newest = _running.get(pk) is generation
         if newest:
             del _running[pk]
     try:
         if newest:
             Draft.objects.filter(pk=pk).delete()
     finally:
-        making.end()
+        generation.end()
 
 
-def _keep() -> None:
-    """Until nothing is under way."""
-    global _keeper
+def _save_drafts() -> None:
+    """Save all drafts at intervals until nothing is being generated."""
+    global _saver
     while True:
-        _look.wait(EVERY)
-        _look.clear()
+        _save_now.wait(SAVE_SECONDS)
+        _save_now.clear()
         with _lock:
-            makings = list(_running.values())
-            if not makings:
-                _keeper = None
+            generations = list(_running.values())
+            if not generations:
+                _saver = None
                 return
         try:
-            _save(makings, timezone.now())
-        except Exception as error:  # the database is busy or away: the next look may find it
-            logger.warning("keeper: %s", unexpected(error))
+            _save(generations, timezone.now())
+        except Exception as error:  # the database is busy or away: the next attempt may succeed
+            logger.warning("drafts: %s", unexpected(error))
         give_back()
 
 
-def _save(makings: list[Making], now: datetime) -> None:
-    wanted = Draft.objects.filter(output__in=[making.asked.output.pk for making in makings])
-    stopping = dict(wanted.values_list("output_id", "stopping"))
+def _save(generations: list[Generation], now: datetime) -> None:
+    drafts = Draft.objects.filter(output__in=[generation.asked.output.pk for generation in generations])
+    stopping = dict(drafts.values_list("output_id", "stopping"))
     with transaction.atomic():
-        for making in makings:
-            length, at = making.saved
-            text, pk = making.text, making.asked.output.pk
-            if stopping.get(pk) is False and (len(text) > length or now - at > SIGN_OF_LIFE):
+        for generation in generations:
+            length, saved_at = generation.saved
+            text, pk = generation.text, generation.asked.output.pk
+            if stopping.get(pk) is False and (len(text) > length or now - saved_at > SIGN_OF_LIFE):
                 Draft.objects.filter(pk=pk).update(text=text, saved_at=now)
-                making.saved = len(text), now
-    for making in makings:
-        if stopping.get(making.asked.output.pk, True):
-            _stop(making)
+                generation.saved = len(text), now
+    for generation in generations:
+        if stopping.get(generation.asked.output.pk, True):
+            _stop(generation)
 
 
-def _stop(making: Making) -> None:
-    """Complete it with what there is, though its thread may still wait for the model; if it is erased, with nothing."""
-    making.stop()
-    prompt, model = making.asked.prompt, llm.get("chat")
-    had = llm.Completion(making.text, prompt.tokens, services.count_tokens(making.text), model.model if model else "")
+def _stop(generation: Generation) -> None:
+    """Complete it with its text, though its thread may still wait for the model; if it was erased, with nothing."""
+    generation.stop()
+    prompt, text, model = generation.asked.prompt, generation.text, llm.get("chat")
+    completion = llm.Completion(text, prompt.tokens, services.count_tokens(text), model.model if model else "")
     with suppress(InvalidInput):
-        service.stopped(making.asked, had)
-    _end(making)
+        service.stopped(generation.asked, completion)
+    _end(generation)

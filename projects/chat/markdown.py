@@ -1,33 +1,43 @@
-"""An answer's Markdown as HTML that may be shown: nothing in it runs or is loaded, and links say where they lead."""
+"""Markdown of answers as safe HTML: nothing in it runs or is loaded, and links say where they lead.
 
+Its libraries take 0.2 s to load, so they are loaded by the first answer that is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import nh3
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
-from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
-from markdown_it.rules_block.table import table
-from markdown_it.rules_core import StateCore
-from markdown_it.token import Token
 
-#: What has more of these is shown as it was written: some Markdown takes time by the square of its length.
-MOST_CHARACTERS, MOST_BRACKETS, MOST_CELLS = 20_000, 2_000, 10_000
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_core import StateCore
+    from markdown_it.token import Token
+
+#: Larger answers are shown as plain text, larger tables as written: some Markdown takes quadratic time.
+MAX_CHARACTERS, MAX_BRACKETS, MAX_TABLE_CELLS = 20_000, 2_000, 10_000
 SCHEMES = {"http", "https", "mailto"}
 TAGS = set("p div strong em s code pre blockquote ul ol li hr br a span table thead tbody tr th td".split())
 CLASSES = {"p": {"heading"}, "div": {"wide"}, "span": {"leads"}, "th": {"right", "center"}, "td": {"right", "center"}}
-#: What scrolls is reached with the keyboard; a link leaves the chat open; bullets stand where their lines begin.
+#: The keyboard reaches what scrolls; a link opens a new tab; bullets stand where their lines begin.
 SET = {"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}, "a": {"target": "_blank"}}
 SET |= {tag: {"dir": "auto"} for tag in ("ul", "ol", "blockquote", "table")}
 
 
 def as_html(text: str) -> SafeString:
     """``text`` as safe HTML. HTML in it is text; a picture is a link; a link to no site or mailbox is as written."""
-    if len(text) > MOST_CHARACTERS or text.count("[") > MOST_BRACKETS:
+    if len(text) > MAX_CHARACTERS or text.count("[") > MAX_BRACKETS:
         return mark_safe(f'<div class="plain">{escape(text)}</div>')
+    import nh3
+
     return mark_safe(
         nh3.clean(
-            _MARKDOWN.render(text),
+            _parser().render(text),
             tags=TAGS,
             attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
             allowed_classes=CLASSES,
@@ -39,37 +49,61 @@ def as_html(text: str) -> SafeString:
     )
 
 
-def last_block(text: str) -> tuple[int, int]:
-    """How many blocks stand before the last one, and where that begins: what follows changes none before it."""
-    begins = [token.map[0] for token in _MARKDOWN.parse(text) if token.level == 0 and token.map and token.nesting >= 0]
-    if len(begins) < 2 or len(text) > MOST_CHARACTERS or "\r" in text:
+@dataclass(slots=True)
+class IncrementalHTML:
+    """Incremental HTML of a streaming answer: finished blocks are rendered and sent once.
+
+    The first ``characters`` of the answer are finished, as ``blocks`` elements on the page.
+    """
+
+    characters: int = 0
+    blocks: int = 0
+
+    def update(self, text: str) -> tuple[int, str]:
+        """The first element on the page to replace, and the HTML for it and all after it, to show ``text``."""
+        first, (blocks, characters) = self.blocks, _finished_blocks(text[self.characters :])
+        html = as_html(text[self.characters :])
+        self.characters, self.blocks = self.characters + characters, self.blocks + blocks
+        return first, html
+
+
+def _finished_blocks(text: str) -> tuple[int, int]:
+    """The number of blocks before the last one, and their length: more text does not change them."""
+    begins = [token.map[0] for token in _parser().parse(text) if token.level == 0 and token.map and token.nesting >= 0]
+    if len(begins) < 2 or len(text) > MAX_CHARACTERS or "\r" in text:
         return 0, 0
     return len(begins) - 1, sum(len(line) + 1 for line in text.split("\n")[: begins[-1]])
 
 
-class _Markdown(MarkdownIt):
-    """CommonMark with tables; a line ends where it was ended."""
+@cache
+def _parser() -> MarkdownIt:
+    """CommonMark with tables and strikethrough; every line break is one."""
+    from markdown_it import MarkdownIt
 
-    def __init__(self) -> None:
-        super().__init__("commonmark", {"html": False, "breaks": True})
-        self.enable(["table", "strikethrough"])
-        self.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-        self.core.ruler.push("ours", _ours)
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
+    parser.enable(["table", "strikethrough"])
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    parser.core.ruler.push("ours", _ours)
+    parser.validateLink = _is_external  # type: ignore[method-assign]
+    return parser
 
-    def validateLink(self, url: str) -> bool:  # noqa: N802  # its name for it
-        """What leads somewhere else: addresses of this site are no model's to give."""
-        return url.partition(":")[0].lower() in SCHEMES
+
+def _is_external(url: str) -> bool:
+    """Models may not link to addresses of this site."""
+    return url.partition(":")[0].lower() in SCHEMES
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """None where few signs would make many cells: rows are filled up to the columns of the head."""
+    """No table where a few characters would make many cells: rows are filled up to the columns of the head."""
+    from markdown_it.rules_block.table import table
+
     head = state.src[state.bMarks[start] : state.eMarks[start]]
-    return (head.count("|") + 1) * (end - start) <= MOST_CELLS and table(state, start, end, silent)
+    return (head.count("|") + 1) * (end - start) <= MAX_TABLE_CELLS and table(state, start, end, silent)
 
 
 def _ours(state: StateCore) -> None:
-    """Headings that do not meddle with the page's, tables that scroll, pictures and links that say where they lead."""
-    made = []
+    """Headings that are none of the page's, tables that scroll, pictures and links that say where they lead."""
+    tokens = []
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = "p"
@@ -78,54 +112,58 @@ def _ours(state: StateCore) -> None:
             aligned = str(token.attrs.get("style", "")).removeprefix("text-align:")
             token.attrs = {"class": aligned} if aligned in CLASSES["td"] else {}
         elif token.children:
-            token.children = _leading(token.children)
+            token.children = _with_destinations(token.children)
         if token.type == "table_open":
-            made.append(Token("wide_open", "div", 1, attrs={"class": "wide"}))
-        made.append(token)
+            tokens.append(_token("wide_open", "div", 1, attrs={"class": "wide"}))
+        tokens.append(token)
         if token.type == "table_close":
-            made.append(Token("wide_close", "div", -1))
-    state.tokens = made
+            tokens.append(_token("wide_close", "div", -1))
+    state.tokens = tokens
 
 
-def _leading(children: list[Token]) -> list[Token]:
-    """The parts of a line, with what each link leads to behind it."""
-    made: list[Token] = []
-    href = said = ""
+def _with_destinations(children: list[Token]) -> list[Token]:
+    """The parts of a line, each link followed by where it leads. A picture becomes a link."""
+    tokens: list[Token] = []
+    href = label = ""
     for token in children:
         if token.type == "image" and href:
-            made.append(_text(token.content))
+            tokens.append(_text(token.content))
         elif token.type == "image":
             href = str(token.attrs.get("src", ""))
-            link = Token("link_open", "a", 1, attrs={"href": href})
-            made += [link, _text(token.content or href), Token("link_close", "a", -1), *_where(href, token.content)]
+            link = _token("link_open", "a", 1, attrs={"href": href})
+            tokens += [link, _text(token.content or href), _token("link_close", "a", -1)]
+            tokens += _destination(href, token.content)
             href = ""
         else:
-            made.append(token)
+            tokens.append(token)
             if token.type == "link_open":
-                href, said = str(token.attrs.get("href", "")), ""
+                href, label = str(token.attrs.get("href", "")), ""
             elif token.type == "link_close":
-                made += _where(href, said)
+                tokens += _destination(href, label)
                 href = ""
             elif href:
-                said += token.content
-    return made
+                label += token.content
+    return tokens
 
 
-def _where(href: str, said: str) -> list[Token]:
-    """The site or mailbox of an address, unless the link says just that."""
+def _destination(href: str, label: str) -> list[Token]:
+    """The site or mailbox of an address, unless the link's label is just that."""
     try:
         parts = urlsplit(href)
-        where = parts.hostname or parts.path or href
+        site = parts.hostname or parts.path or href
     except ValueError:  # no such host is possible
-        where = href
-    if said in (href, where):
+        site = href
+    if label in (href, site):
         return []
-    begun = Token("span_open", "span", 1, attrs={"class": "leads"})
-    return [begun, _text(f" ({where})"), Token("span_close", "span", -1)]
+    opening = _token("span_open", "span", 1, attrs={"class": "leads"})
+    return [opening, _text(f" ({site})"), _token("span_close", "span", -1)]
 
 
 def _text(content: str) -> Token:
-    return Token("text", "", 0, content=content)
+    return _token("text", "", 0, content=content)
 
 
-_MARKDOWN = _Markdown()
+def _token(kind: str, tag: str, nesting: int, **more: Any) -> Token:
+    from markdown_it.token import Token
+
+    return Token(kind, tag, nesting, **more)  # type: ignore[arg-type]  # -1, 0 or 1

@@ -1,38 +1,36 @@
-"""One call of the model of chats: heard piece by piece, stopped by whoever hears it, and on the ledger."""
+"""One call of the chat model: streamed in chunks, stopped by the listener, and entered in the ledger of calls."""
 
 from collections.abc import Callable
 from contextlib import closing
 
-from django.utils import timezone
-
 from memorybank import llm, services
-from memorybank.models import Bank, LLMCall, ledgered
+from memorybank.services import Bank, LLMCall
 from projects.web.db_connections import give_back
 
 from .prompt import Prompt
 
 
 class Stopped(Exception):
-    """Somebody stopped an answer. ``completion`` is what there was of it."""
+    """Somebody stopped an answer. ``completion`` is the part until then."""
 
     def __init__(self, completion: llm.Completion | None = None) -> None:
         super().__init__()
         self.completion = completion or llm.Completion("", 0, 0, "")
 
 
-#: Gets the pieces of an answer; raises :class:`Stopped` to have no more of them.
-Hear = Callable[[str], None]
+#: Gets each chunk of an answer; raises :class:`Stopped` to end it.
+OnChunk = Callable[[str], None]
 
 
-def unheard(piece: str) -> None:
-    """Nobody listens."""
+def ignore_chunk(chunk: str) -> None:
+    """For callers that want the whole answer alone."""
 
 
-def call(bank: Bank, model: llm.LLM, prompt: Prompt, hear: Hear) -> llm.Completion:
-    """One call of the model, on the ledger; :class:`Stopped` with what there was if it was stopped."""
-    give_back()  # others need it more while the model answers
-    with ledgered(bank.pk, LLMCall.Purpose.CHAT, model.model, timezone.now(), keep=LLMCall.save) as row:
-        completion, whole = _heard(model, prompt, hear)
+def call(bank: Bank, model: llm.LLM, prompt: Prompt, on_chunk: OnChunk) -> llm.Completion:
+    """The model's answer; :class:`Stopped` with the part until then if it was stopped."""
+    give_back()  # other requests need the connection while the model answers
+    with services.on_ledger(bank, purpose=LLMCall.Purpose.CHAT, model=model.model) as row:
+        completion, whole = _stream(model, prompt, on_chunk)
         row.model = completion.model[:200]
         row.charge(completion)
     if not whole:
@@ -40,17 +38,17 @@ def call(bank: Bank, model: llm.LLM, prompt: Prompt, hear: Hear) -> llm.Completi
     return completion
 
 
-def _heard(model: llm.LLM, prompt: Prompt, hear: Hear) -> tuple[llm.Completion, bool]:
-    """What the model said, and whether that is all of it; what a stopped answer cost nobody says, so it is counted."""
-    said: list[str] = []
+def _stream(model: llm.LLM, prompt: Prompt, on_chunk: OnChunk) -> tuple[llm.Completion, bool]:
+    """The answer, and whether it is whole. Providers report no usage for a stopped one, so its tokens are counted."""
+    chunks: list[str] = []
     with closing(model.stream(prompt.messages)) as stream:
         while True:
             try:
-                piece = next(stream)
-                hear(piece)
+                chunk = next(stream)
+                on_chunk(chunk)
             except StopIteration as end:
                 return end.value, True
             except Stopped:
-                text = "".join(said)
+                text = "".join(chunks)
                 return llm.Completion(text, prompt.tokens, services.count_tokens(text), model.model), False
-            said.append(piece)
+            chunks.append(chunk)

@@ -1,4 +1,4 @@
-"""One message of a chat: prompt it, record it, have it answered. The pages and the API share this."""
+"""One message of a chat: build its prompt, record it, have it answered."""
 
 import logging
 from collections.abc import Collection, Iterator
@@ -11,16 +11,15 @@ from uuid import uuid4
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils.safestring import SafeString
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, blurred
-from memorybank.models import Bank, Chat, Checkpoint, Output
+from memorybank.services import Bank, Chat, Output
 from projects.models import Conversation, Draft, GivenWith, Project
 
 from . import compaction, model_call
-from .model_call import Hear, Stopped, unheard
-from .prompt import Exchange, Prompt, assemble
+from .model_call import OnChunk, Stopped, ignore_chunk
+from .prompt import EarlierTurn, Prompt, assemble
 from .titles import title_of
 
 logger = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a message. ``answer`` is None when no chat model is configured or it failed (``error``)."""
+    """The result of a message. ``answer`` is None when no chat model is configured or it failed (``error``)."""
 
     prompt: Prompt
     output: Output
@@ -37,8 +36,8 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A message that is recorded, and the prompt for its answer. It is answered already if its output is ok."""
+class AnswerRequest:
+    """A recorded message and the prompt for its answer. It is answered already if its output is ok."""
 
     project: Project
     chat: Chat
@@ -47,35 +46,35 @@ class Asked:
 
 
 def begin(project: Project, owner: User, *, private: bool = False) -> Conversation:
-    """A new chat of ``owner``; one like it that she began and never wrote in is taken up again."""
+    """A new chat of ``owner``, or one like it that they began and never wrote in."""
     unused = Conversation.objects.of(owner, project).filter(chat__last_output_at=None, chat__private=private)
-    if found := unused.first():
-        return found
+    if conversation := unused.first():
+        return conversation
     with transaction.atomic():
-        chat = Chat.objects.create(bank=project.bank, key=uuid4().hex, private=private)
+        chat = services.create_chat(project.bank, key=uuid4().hex, private=private)
         return Conversation.objects.create(chat=chat, owner=owner)
 
 
 def ask(
     project: Project, chat: Chat, message: str, author: str, key: str = "", replaces: Collection[int] = ()
-) -> Asked:
-    """Record ``message``, and with what it is to be answered: the project's memory beside it.
+) -> AnswerRequest:
+    """Record ``message``, and build the prompt for its answer with the project's memory.
 
-    The message is recorded before the model is asked, so whatever happens then it is in the chat. When
-    the model fails, it is recorded as not answered, and memory leaves it out. Without a chat model it is
+    The message is recorded before the model is called, so it is in the chat whatever happens then. If the
+    model fails, it is recorded as not answered, and memory leaves it out. Without a chat model it is
     recorded alone, so that memory works all the same. The same message with the same ``key`` again (a
     form sent twice, a connection that broke) is the same message, asked again if it has no answer yet.
-    ``replaces`` are the turns whose place it takes: they are not told to the model, and are erased with the answer.
+    ``replaces`` are the turns that it replaces: the prompt leaves them out, and the answer erases them.
     Raises :class:`InvalidInput`, and records nothing, when the message is too long.
     """
-    known = chat.outputs.filter(key=key, question=message).first() if key else None
+    known = services.turns_of(chat).filter(key=key, question=message).first() if key else None
     if known and known.status == Output.Status.OK:
-        return Asked(project, chat, prompt_for(project, chat, message, before=known), known)
+        return AnswerRequest(project, chat, prompt_for(project, chat, message, before=known), known)
     if known:
         return ask_again(project, chat, known)
     prompt, model = prompt_for(project, chat, message, keep=True, without=replaces), llm.get("chat")
-    taken = chat.outputs.filter(key=key).exists()  # by another message: the key is of no use
-    asked = services.record(
+    taken = services.turns_of(chat).filter(key=key).exists()  # by another message: this one needs another key
+    output = services.record(
         project.bank,
         chat_key=chat.key,
         author=author,
@@ -85,64 +84,57 @@ def ask(
         title="" if model else title_of(message),
         replaces=sorted(replaces),
     )
-    return Asked(project, chat, prompt, asked if model else _completed(project.bank, prompt, asked))
+    return AnswerRequest(project, chat, prompt, output if model else _complete(project.bank, prompt, output))
 
 
-def ask_again(project: Project, chat: Chat, output: Output) -> Asked:
-    """The message of ``output`` once more; it is there once. :class:`InvalidInput` if it has been answered meanwhile.
+def ask_again(project: Project, chat: Chat, output: Output) -> AnswerRequest:
+    """Ask the message of ``output`` again, in the same row. :class:`InvalidInput` if it has been answered meanwhile.
 
-    Its prompt is that of a new message: the answer will stand where it is given, after all that is answered now.
+    Its prompt is that of a new message: the answer will stand at the end of the chat.
     """
     prompt = prompt_for(project, chat, output.question, keep=True, without=output.replaces)
-    asked = services.ask_again(project.bank, output.pk)
-    return Asked(project, chat, prompt, asked if llm.get("chat") else _completed(project.bank, prompt, asked))
+    output = services.ask_again(project.bank, output.pk)
+    return AnswerRequest(project, chat, prompt, output if llm.get("chat") else _complete(project.bank, prompt, output))
 
 
-def answer(asked: Asked, hear: Hear = unheard) -> Reply:
-    """Have it answered, unless it is. No transaction spans the model's call; ``hear`` gets the pieces as they come.
+def answer(asked: AnswerRequest, on_chunk: OnChunk = ignore_chunk) -> Reply:
+    """Call the model, unless there is an answer already. No transaction spans the call.
 
-    The message is completed whatever happens, unless the process is killed. Where ``hear`` raises :class:`Stopped`,
-    what it got is the answer.
+    The message is completed whatever happens, unless the process is killed. If ``on_chunk`` raises :class:`Stopped`,
+    the text until then is the answer.
     """
     bank, model, output = asked.project.bank, llm.get("chat"), asked.output
     if output.status == Output.Status.OK or model is None:
         return Reply(asked.prompt, output, output.answer or None)
     try:
-        with _completing_in_any_case(bank, output):
-            prompt, completion = _fitted_and_answered(asked, model, hear)
+        with _completed_on_failure(bank, output):
+            prompt, completion = _call_model(asked, model, on_chunk)
     except LLMError as error:
-        # Nothing is recorded of a prompt's cost unless the model has answered: a failure is in the ledger alone.
+        # A prompt's cost is recorded only with an answer; a failure is in the ledger alone.
         logger.warning("output %s: the model of chats gave no answer: %s", output.pk, type(error).__name__)
         output = services.complete(bank, output, status=Output.Status.ERROR, error=str(error))
         return Reply(asked.prompt, output, error=str(error))
     except Stopped as stop:
         output = stopped(asked, stop.completion)
         return Reply(asked.prompt, output, answer=output.answer or None)
-    output = _completed(bank, prompt, output, completion)
+    output = _complete(bank, prompt, output, completion)
     return Reply(prompt, output, answer=output.answer)
 
 
-def stopped(asked: Asked, had: llm.Completion) -> Output:
-    """What becomes of a message whose answer was stopped: what people read of it is the answer.
+def stopped(asked: AnswerRequest, partial_answer: llm.Completion) -> Output:
+    """Complete a message whose answer was stopped: the part that people could read is the answer.
 
-    "…" says to people, to the model and to memory that it was to go on. With nothing to read it is unanswered; so it
-    is if turns would go for it: nobody gives whole answers for a part of one.
+    A trailing "…" tells people, the model and memory that it is incomplete. Without any text the message is
+    unanswered; so it is if it replaces turns, because a part of an answer must not erase whole ones.
     """
-    if not had.text or asked.output.replaces:
+    if not partial_answer.text or asked.output.replaces:
         return services.complete(asked.project.bank, asked.output, status=Output.Status.STOPPED)
-    kept = replace(had, text=f"{had.text} …")
-    return _completed(asked.project.bank, asked.prompt, asked.output, kept, stopped=True)
+    marked = replace(partial_answer, text=f"{partial_answer.text} …")
+    return _complete(asked.project.bank, asked.prompt, asked.output, marked, stopped=True)
 
 
-def formatted(answer: str) -> SafeString:
-    """An answer's Markdown as safe HTML."""
-    from .markdown import as_html  # 0.2 s, which no other page or command needs
-
-    return as_html(answer)
-
-
-def patience() -> timedelta:
-    """For how long an answer may be awaited; a message that is pending for longer gets none."""
+def answer_timeout() -> timedelta:
+    """How long an answer may take; a message that is pending for longer gets none."""
     model = llm.get("chat")
     return timedelta(seconds=model.patience if model else 0)
 
@@ -156,14 +148,16 @@ def prompt_for(
     keep: bool = False,
     without: Collection[int] = (),
 ) -> Prompt:
-    """The exact prompt ``message`` is (or, standing at ``before``, would be) answered with; ``keep`` if it is sent.
+    """The exact prompt that ``message`` is answered with (or would be, in the place of ``before``).
 
-    ``without`` these turns, and without any checkpoint that stands for one of them.
+    ``keep`` if it is sent. It leaves out the turns ``without``, and any checkpoint that stands for one of them.
     """
-    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, keep=keep)
-    places = list(chat.outputs.filter(pk__in=without).values_list("sequence", flat=True)) if without else []
-    first = min([*places, *([before.sequence] if before else [])], default=None)
-    checkpoint = Checkpoint.objects.newest(chat.pk, first)
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message)
+    if keep:
+        services.keep_prompt(project.bank, chat_key=chat.key, memory=memory)
+    replaced = services.turns_of(chat).filter(pk__in=without).values_list("sequence", flat=True) if without else ()
+    first = min([*replaced, *([before.sequence] if before else [])], default=None)
+    checkpoint = services.newest_checkpoint(chat, before=first)
     return assemble(
         system=project.system_prompt,
         memory=memory,
@@ -174,58 +168,58 @@ def prompt_for(
     )
 
 
-def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[Exchange]:
-    """Answered turns after a checkpoint, newest first, read lazily: a long chat is not loaded to drop most of it."""
-    outputs = Output.objects.filter(chat=chat, status=Output.Status.OK, sequence__gt=after)
+def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[EarlierTurn]:
+    """Answered turns after a checkpoint, newest first, read lazily: most of a long chat does not fit the prompt."""
+    outputs = services.turns_of(chat).remembered().filter(sequence__gt=after).order_by("-sequence")
     if before is not None:
         outputs = outputs.filter(sequence__lt=before.sequence)
-    told = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages").order_by("-sequence")
-    for output in told.iterator(chunk_size=50):
-        yield Exchange(output.question, output.answer, services.tools_said(output.messages))
+    answered = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")
+    for output in answered.iterator(chunk_size=50):
+        yield EarlierTurn(output.question, output.answer, services.tools_said(output.messages))
 
 
-def _fitted_and_answered(asked: Asked, model: llm.LLM, hear: Hear) -> tuple[Prompt, llm.Completion]:
-    """The answer, and the prompt that it was given to: of a shortened chat, if the model cannot read all of it.
+def _call_model(asked: AnswerRequest, model: llm.LLM, on_chunk: OnChunk) -> tuple[Prompt, llm.Completion]:
+    """The answer and its prompt; the chat is compacted first if the model cannot read all of it.
 
-    If the model says that even so it is too long, the chat is shortened once more, harder, and the model asked again.
+    If the model says that the prompt is still too long, the chat is compacted harder and the model called again.
     """
     project, chat, output = asked.project, asked.chat, asked.output
-    again = partial(prompt_for, project, chat, output.question, without=output.replaces)
-    prompt = compaction.fitting(project, chat, asked.prompt, again, patience())
+    rebuild = partial(prompt_for, project, chat, output.question, without=output.replaces)
+    prompt = compaction.fit(project, chat, asked.prompt, rebuild, answer_timeout())
     try:
-        return prompt, model_call.call(project.bank, model, prompt, hear)
+        return prompt, model_call.call(project.bank, model, prompt, on_chunk)
     except LLMTooLong:
-        shorter = compaction.shortened(project, chat, again, harder=True)
+        shorter = compaction.compact_and_rebuild(project, chat, rebuild, harder=True)
         if shorter is None:
             raise
-        return shorter, model_call.call(project.bank, model, shorter, hear)
+        return shorter, model_call.call(project.bank, model, shorter, on_chunk)
 
 
 @contextmanager
-def _completing_in_any_case(bank: Bank, asked: Output) -> Iterator[None]:
-    """What is no :class:`LLMError` still ends the attempt: a fault of ours, or the server being stopped."""
+def _completed_on_failure(bank: Bank, output: Output) -> Iterator[None]:
+    """Complete the message on any other exception than :class:`LLMError`: a bug of ours, or the server stops."""
     try:
         yield
     except (LLMError, Stopped):
         raise
     except Exception as error:
         with suppress(InvalidInput):
-            services.complete(bank, asked, status=Output.Status.ERROR, error=blurred(error))
+            services.complete(bank, output, status=Output.Status.ERROR, error=blurred(error))
         raise
     except BaseException:
-        # SystemExit and KeyboardInterrupt: the server is stopped, and the message must not stay pending for ever.
+        # SystemExit and KeyboardInterrupt: the server stops, and the message must not stay pending forever.
         with suppress(InvalidInput):
-            services.complete(bank, asked, status=Output.Status.STOPPED)
+            services.complete(bank, output, status=Output.Status.STOPPED)
         raise
 
 
-def _completed(
-    bank: Bank, prompt: Prompt, asked: Output, completion: llm.Completion | None = None, *, stopped: bool = False
+def _complete(
+    bank: Bank, prompt: Prompt, pending: Output, completion: llm.Completion | None = None, *, stopped: bool = False
 ) -> Output:
-    """The message as it stands now, with what it was given with; if another attempt was first, with that answer."""
+    """The message with its answer and what that was given with; if another attempt was first, with its answer."""
     answer = completion.text if completion else ""
     with transaction.atomic():
-        output = services.complete(bank, asked, answer=answer, title=title_of(asked.question))
+        output = services.complete(bank, pending, answer=answer, title=title_of(pending.question))
         Draft.objects.filter(output=output).delete()  # another attempt that still writes finds none, and stops
         # A retry that was answered first has this row already.
         GivenWith.objects.get_or_create(
@@ -242,5 +236,5 @@ def _completed(
             },
         )
     if completion and output.answer != answer:
-        logger.info("output %s: answered by another attempt; the answer that came later is not kept", output.pk)
+        logger.info("output %s: answered by another attempt; the later answer is dropped", output.pk)
     return output

@@ -1,9 +1,9 @@
-"""Answers as they are written, as server-sent events, whichever process writes them; and stopping them."""
+"""Answers as server-sent events while they are generated, by whichever process; and stopping them."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -13,64 +13,62 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from memorybank.models import Chat, Output
-from projects.models import Draft, Project, Role
+from memorybank import services
+from memorybank.services import Chat, Output
+from projects.models import Draft, Project
 from projects.tenancy import permissions
 from projects.web.db_connections import give_back
+from projects.web.polling import changes, with_heartbeat
 
-from . import generation, turn_context
-from .incremental_html import Growing
+from . import generation, page_context
+from .markdown import IncrementalHTML
 
-#: Seconds of silence after which a comment says that the connection is there; proxies give up after 30 or 60.
-HEARTBEAT = 10.0
-#: Seconds between two looks at an answer that another process writes.
-POLL = 0.5
-#: Seconds between two events at least, and for each answer under way: many streams leave time for pages.
-PACE, PACE_EACH = 0.15, 0.01
+#: Of silence, after which a comment shows that the connection is alive; proxies close it after 30 or 60.
+HEARTBEAT_SECONDS = 10.0
+#: Between two looks at an answer that another process generates.
+POLL_SECONDS = 0.5
+#: Between two events: at least the first, and the second for each running answer, so that pages get their turn.
+PACE_SECONDS, PACE_SECONDS_PER_ANSWER = 0.15, 0.01
 
 
 @require_GET
 async def answer_stream(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> StreamingHttpResponse:
-    """Events ``text`` (from which element on the page is to be replaced, by what), then one ``end`` with the turn.
+    """Events ``text`` (the first element on the page to replace, and the HTML for it), then one ``end`` with the turn.
 
-    An event's id is how many characters had been written: ``Last-Event-ID`` is asked for no more of them.
+    An event's id is the number of characters shown; after a reconnection ``Last-Event-ID`` skips events up to there.
     """
     await request.auser()
-    found, output = await sync_to_async(_opened)(request, f"{tenant}/{project}", key, turn)
+    found, output = await sync_to_async(_own_message)(request, f"{tenant}/{project}", key, turn)
     last = request.headers.get("Last-Event-ID", "")
-
-    def ended() -> dict[str, Any]:
-        return _ended(request, found, output)
-
-    events = _events(output, int(last) if last.isdecimal() and len(last) < 10 else 0, ended)
-    # A proxy that collects an answer would send it in one piece (nginx's header).
+    shown = int(last) if last.isdecimal() and len(last) < 10 else 0
+    events = _events(output, shown, partial(_result, request, found, output.chat, turn))
+    # X-Accel-Buffering: without it nginx collects the answer and sends it in one piece.
     return StreamingHttpResponse(events, content_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 @require_POST
 def stop(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """Stop the answer to a message of one's own; what has come is the answer."""
-    _, output = _opened(request, f"{tenant}/{project}", key, turn)
+    """Stop the answer to a message of one's own; the text until then is the answer."""
+    _, output = _own_message(request, f"{tenant}/{project}", key, turn)
     generation.stop(output)
     return redirect(reverse("chat", args=[tenant, project, key]))
 
 
-def _opened(request: HttpRequest, path: str, key: str, turn: int) -> tuple[Project, Output]:
+def _own_message(request: HttpRequest, path: str, key: str, turn: int) -> tuple[Project, Output]:
     """A turn of one of the reader's own chats."""
-    found, conversation = permissions.conversation_for(request.user, path, key, Role.MEMBER)
-    output = conversation.chat.outputs.filter(pk=turn).select_related("chat").first()
+    found, conversation = permissions.conversation_for(request.user, path, key)
+    output = services.turns_of(conversation.chat).filter(pk=turn).select_related("chat").first()
     if output is None:
         raise Http404
     return found, output
 
 
-def _ended(request: HttpRequest, project: Project, output: Output) -> dict[str, Any]:
-    """What is to stand on the page in the end; no turn if it was erased meanwhile."""
-    chat = output.chat
+def _result(request: HttpRequest, project: Project, chat: Chat, turn: int) -> dict[str, Any]:
+    """The final turn as HTML, and the chat's title; both empty if they were erased meanwhile."""
     try:
-        chat.refresh_from_db()
-        turns = list(chat.outputs.filter(pk=output.pk).select_related("given_with"))
-        html = turn_context.as_html(request, project, chat, turns) if turns else ""
+        chat = services.chats_of(project.bank).get(pk=chat.pk)
+        turns = list(services.turns_of(chat).filter(pk=turn).select_related("given_with"))
+        html = page_context.turns_html(request, project, chat, turns) if turns else ""
         return {"turn": html, "title": chat.title}
     except Chat.DoesNotExist:
         return {"turn": "", "title": ""}
@@ -78,66 +76,49 @@ def _ended(request: HttpRequest, project: Project, output: Output) -> dict[str, 
         give_back()
 
 
-async def _events(output: Output, sent: int, ended: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
+async def _events(output: Output, shown: int, result: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
-    growing = Growing()
-    async for text in _as_it_grows(output):
+    page, local = IncrementalHTML(), generation.of_this_process(output)
+    texts = _local_texts(local) if local else changes(partial(_draft, output), seconds=POLL_SECONDS)
+    async for text in with_heartbeat(texts, seconds=HEARTBEAT_SECONDS, beat=None):
         if text is None:
             yield ": still being written\n\n"
-        elif len(text) > sent:
-            begun, html = growing.grow(text)
-            sent = len(text)
-            yield _event("text", {"from": begun, "html": html}, sent)
-    yield _event("end", await sync_to_async(ended)())
+        elif len(text) > shown:
+            first, html = page.update(text)
+            shown = len(text)
+            yield _event("text", {"from": first, "html": html}, shown)
+    yield _event("end", await sync_to_async(result)())
 
 
 def _event(name: str, data: dict[str, Any], number: int | None = None) -> str:
-    of = "" if number is None else f"id: {number}\n"
-    return f"event: {name}\n{of}data: {json.dumps(data)}\n\n"  # JSON has no line ends of its own
+    id_line = "" if number is None else f"id: {number}\n"
+    return f"event: {name}\n{id_line}data: {json.dumps(data)}\n\n"  # JSON has no line breaks outside of strings
 
 
-async def _as_it_grows(output: Output) -> AsyncIterator[str | None]:
-    """The answer whenever there is more of it, None when there was nothing for a while; ends when it does."""
-    under_way = generation.here(output)
-    async for text in _from_here(under_way) if under_way else _from_elsewhere(output):
-        yield text
-
-
-async def _from_here(under_way: generation.Making) -> AsyncIterator[str | None]:
+async def _local_texts(local: generation.Generation) -> AsyncGenerator[str, None]:
+    """The text of an answer of this process, whenever there is more of it."""
     more, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def tell() -> None:
+    def listener() -> None:
         loop.call_soon_threadsafe(more.set)
 
-    under_way.listen(tell)
+    local.listen(listener)
     try:
-        yield under_way.text
-        while not under_way.over.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(more.wait(), HEARTBEAT)
-            yield under_way.text if more.is_set() else None
+        yield local.text
+        while not local.over.is_set():
+            await more.wait()
             more.clear()
-            if not under_way.over.is_set():
-                await asyncio.sleep(max(PACE, PACE_EACH * generation.under_way()))
+            yield local.text
+            if not local.over.is_set():
+                await asyncio.sleep(max(PACE_SECONDS, PACE_SECONDS_PER_ANSWER * generation.running_count()))
     finally:
-        under_way.ignore(tell)
+        local.ignore(listener)
 
 
-async def _from_elsewhere(output: Output) -> AsyncIterator[str | None]:
-    quiet, before = 0.0, ""
-    while (text := await sync_to_async(_drafted)(output)) is not None:
-        quiet = quiet + POLL if text == before else 0.0
-        if text != before or quiet > HEARTBEAT:
-            yield text if text != before else None
-            quiet = 0.0
-        before = text
-        await asyncio.sleep(POLL)
-
-
-def _drafted(output: Output) -> str | None:
-    """What there is of an answer; None if nobody writes it any more."""
+def _draft(output: Output) -> str | None:
+    """The text of an answer so far; None if it is not being generated any more."""
     try:
-        if not generation.awaited(Output.objects.filter(pk=output.pk), timezone.now()):
+        if not generation.awaited(services.turns_of(output.chat).filter(pk=output.pk), timezone.now()):
             return None
         return Draft.objects.filter(output=output).values_list("text", flat=True).first() or ""
     finally:

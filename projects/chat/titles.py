@@ -1,10 +1,9 @@
-"""A chat's title: the first line of its first message that is answered, unless it was given one."""
+"""A chat's title: the first line of its first answered message, unless somebody named the chat."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memorybank.models import Output
-from memorybank.services import NewOutput
+from memorybank.services import NewOutput, Output
 
 TITLE_CHARS = 80
 

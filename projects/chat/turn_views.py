@@ -1,103 +1,148 @@
-"""What a member does with one turn of hers: edit it, have it answered anew, remembered at once, or forgotten."""
+"""Actions on one turn: ask again, edit, regenerate, remember, forget."""
+
+from functools import partial
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Chat, Job, Output
-from memorybank.services import PublicId
-from projects.memory.erasure_views import told
-from projects.models import Project, Role
+from memorybank.services import Chat, Job, Output
+from projects.memory.erasure_views import receipt_parts
+from projects.models import Project
 from projects.tenancy import permissions
-from projects.tenancy.forms import MessageForm
+from projects.web.requests import MemberRequest
 
-from . import revisions, service
-from .views import MemberRequest
+from . import negotiation, revisions, service
+from .forms import MessageForm
+from .negotiation import TurnGone, turn_address
+from .views import show_chat
+
+
+@require_POST
+@negotiation.chat_action
+def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+    """Ask an unanswered message again. If it has been answered meanwhile (a second click), the chat is shown."""
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    chat = conversation.chat
+    try:
+        return negotiation.answered(request, service.ask_again(found, chat, _unanswered(chat, turn)))
+    except TurnGone:
+        return _show_gone(request, found, chat)
+    except InvalidInput as error:
+        return negotiation.refused(request, error, partial(show_chat, request, found, chat, MessageForm()))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
+@negotiation.chat_action
 def edit(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """The message to be written anew, and how much its place takes; sent, it is asked in that place."""
-    found, output = _own_turn(request, tenant, project, key, turn)
-    form, problem = MessageForm(request.POST or None, initial={"message": output.question}), ""
-    if request.method == "POST" and form.is_valid():
-        message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
-        try:
-            asked = revisions.edit(found, output, message, request.user.get_username(), sent)
-            return _to_turn(found, output.chat, service.answer(asked).output)
-        except InvalidInput as error:
-            problem = str(error)
-    later = revisions.from_on(output).exclude(pk=output.pk)
-    shown = {"project": found, "chat": output.chat, "turn": output, "form": form, "later": later.count()}
-    shown |= {"others": revisions.others(later, request.user), "problem": problem or form.problem}
-    return render(request, "projects/edit_turn.html", shown, status=400 if shown["problem"] else 200)
+    """A form with the message, and which turns it replaces; posted, it is asked in their place."""
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    output = _own_turn(request, conversation.chat, turn)
+    if request.method != "POST":
+        return _show_edit(request, found, output, MessageForm(initial={"message": output.question}))
+    form = MessageForm.posted(request)
+    try:
+        message, sent = form.message_and_key()
+        asked = revisions.edit(found, output, message, request.user.get_username(), sent)
+        return negotiation.answered(request, asked)
+    except InvalidInput as error:
+        return negotiation.refused(request, error, partial(_show_edit, request, found, output, form))
+
+
+@require_POST
+@negotiation.chat_action
+def regenerate(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+    """Another answer. If one has replaced the turn meanwhile (a second click), the chat is shown."""
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    chat = conversation.chat
+
+    def show_refusal(problem: str, status: int) -> HttpResponse:
+        messages.error(request, problem)
+        return redirect(turn_address(found, chat, turn))
+
+    try:
+        output = _own_turn(request, chat, turn)
+        return negotiation.answered(request, revisions.regenerate(found, output, request.user.get_username()))
+    except TurnGone:
+        return _show_gone(request, found, chat)
+    except InvalidInput as error:
+        return negotiation.refused(request, error, show_refusal)
 
 
 @require_POST
 @login_required
-def regenerate(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """Another answer. A turn that has given way to one by now (a second click) is not there: the chat is shown."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    output = revisions.own(conversation.chat, request.user).filter(pk=turn).first()
-    if output is None:
-        return redirect("chat", tenant=tenant, project=project, key=key)
-    try:
-        asked = revisions.regenerate(found, output, request.user.get_username())
-    except InvalidInput as error:
-        messages.error(request, str(error))
-        return _to_turn(found, output.chat, output)
-    return _to_turn(found, output.chat, service.answer(asked).output)
+def restore(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+    """Withdraw an erasure request that was made in a turn, or what was mistaken for one."""
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    erasure = services.erasure_requests_of(found.bank).filter(chat=conversation.chat, asked_in=turn).first()
+    if erasure:
+        services.restore_asked(found.bank, request_id=erasure.pk, actor=request.user.get_username())
+    return redirect(turn_address(found, conversation.chat, turn))
 
 
 @require_POST
 @login_required
 def remember_now(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """Have what waits in the chat, this turn among it, taken into memory by the next worker, idle or not."""
-    found, output = _own_turn(request, tenant, project, key, turn)
+    """Have the chat's waiting turns, this one among them, summarised by the next worker, idle or not."""
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    chat = _own_turn(request, conversation.chat, turn).chat
     try:
-        if output.chat.private:
+        if chat.private:
             raise InvalidInput(_("This chat is private, so nothing of it becomes memory."))
-        chats, actor = [output.chat_id], request.user.get_username()
-        services.ask(found.bank, Job.Kind.SUMMARISE, chats=chats, actor=actor)
+        services.ask(found.bank, Job.Kind.SUMMARISE, chats=[chat.pk], actor=request.user.get_username())
         messages.success(request, _("Asked for: what waits in this chat becomes memory with the next sweep."))
     except InvalidInput as error:
         messages.error(request, str(error))
-    return _to_turn(found, output.chat, output)
+    return redirect(turn_address(found, chat, turn))
 
 
 @require_POST
 @login_required
 def forget(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """What would go with a turn; said again with ``sure``, it goes."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    """Show what would be erased with a turn; posted again with ``sure``, erase it."""
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
     chat, actor, sure = conversation.chat, request.user.get_username(), request.POST.get("sure") == "yes"
-    output = get_object_or_404(chat.outputs.filter(author=actor), pk=turn)
+    output = get_object_or_404(services.turns_of(chat).filter(author=actor), pk=turn)
     receipt = services.forget(found.bank, output=output.pk, actor=actor, dry_run=not sure)
     if not sure:
-        shown = {"project": found, "chat": chat, "turn": output, **told(receipt.counts)}
-        return render(request, "projects/forget_turn.html", shown)
+        context = {"project": found, "chat": chat, "turn": output, **receipt_parts(receipt.counts)}
+        return render(request, "projects/forget_turn.html", context)
     messages.success(request, _("Forgotten, with all that memory had of it."))
-    if Chat.objects.filter(pk=chat.pk).exists():
+    if services.chats_of(found.bank).filter(pk=chat.pk).exists():
         return redirect("chat", tenant=tenant, project=project, key=key)
     return redirect("project", tenant=tenant, project=project)
 
 
-def _own_turn(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> tuple[Project, Output]:
-    """A turn of hers in a chat of hers; :class:`Http404` if it is none."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    output = revisions.own(conversation.chat, request.user).select_related("chat").filter(pk=turn).first()
+def _unanswered(chat: Chat, turn: int) -> Output:
+    output = services.turns_of(chat).unanswered().filter(pk=turn).first()
     if output is None:
-        raise Http404
-    return found, output
+        raise TurnGone
+    return output
 
 
-def _to_turn(project: Project, chat: Chat, output: Output) -> HttpResponse:
-    page = reverse("chat", args=[project.tenant.slug, project.slug, chat.key])
-    return redirect(f"{page}#turn-{PublicId().to_url(output.pk)}")
+def _own_turn(request: MemberRequest, chat: Chat, turn: int) -> Output:
+    """A turn that this member may change; :class:`TurnGone` (404) if there is none."""
+    output = revisions.own_turns(chat, request.user).select_related("chat").filter(pk=turn).first()
+    if output is None:
+        raise TurnGone
+    return output
+
+
+def _show_gone(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
+    if negotiation.wants_json(request):
+        raise TurnGone
+    return redirect("chat", project.tenant.slug, project.slug, chat.key)
+
+
+def _show_edit(
+    request: MemberRequest, project: Project, output: Output, form: MessageForm, problem: str = "", status: int = 200
+) -> HttpResponse:
+    later = services.turns_from(output).exclude(pk=output.pk)
+    context = {"project": project, "chat": output.chat, "turn": output, "form": form, "problem": problem}
+    context |= {"later": later.count(), "others": revisions.other_authors(later, request.user)}
+    return render(request, "projects/edit_turn.html", context, status=status)

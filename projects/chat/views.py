@@ -1,39 +1,36 @@
-"""The chat pages. Who may see what is asked of ``access`` alone."""
+"""The pages of a project's chats, and actions on a whole chat. ``tenancy.permissions`` alone says who may."""
 
 from contextlib import suppress
+from functools import partial
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
-from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memorybank import services
-from memorybank.exceptions import InvalidInput, NotCompacted
-from memorybank.models import Chat, Output
-from memorybank.services import PublicId
+from memorybank.services import Chat, Output, PublicId
+from projects.memory.erasure_views import receipt_parts
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
-from projects.tenancy.forms import MAX_MESSAGE_CHARS, MessageForm
+from projects.web.pagination import numbered_page, page_after
+from projects.web.requests import MemberRequest
 
-from . import compact_command, compaction, service, sidebar, turn_context
+from . import compaction, negotiation, page_context, revisions, service
+from .forms import MAX_MESSAGE_CHARACTERS, MessageForm, TitleForm
 
 TURNS_ON_A_PAGE = 50
 CHATS_ON_A_PAGE = 50
-LONGEST_SEARCH = 200
-
-
-class MemberRequest(HttpRequest):
-    """A request behind ``login_required``."""
-
-    user: User
 
 
 @require_GET
 def favicon(request: HttpRequest) -> HttpResponse:
-    """For whoever asks for the icon without having read a page that names it."""
+    """For clients that ask for the icon without having read a page that names it."""
     return redirect(static("projects/icon.svg"))
 
 
@@ -50,23 +47,18 @@ def home(request: MemberRequest) -> HttpResponse:
 @require_GET
 @login_required
 def project_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-    """The member's own chats in a project, all or those that say something, some at a time; a viewer has none."""
+    """The member's own chats in a project, all or those that contain the words searched for; a viewer has none."""
     found = permissions.project_for(request.user, f"{tenant}/{project}")
-    page = request.GET.get("page", "")
-    number = max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 7 else 1
-    start = (number - 1) * CHATS_ON_A_PAGE
     may_write = permissions.may(request.user, found.tenant, Role.MEMBER)
     own = Conversation.objects.of(request.user, found) if may_write else Conversation.objects.none()
-    sought = request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST_SEARCH]
-    listed = list(own.saying(sought)[start : start + CHATS_ON_A_PAGE + 1])
+    words = page_context.search_words(request.GET.get("q", ""))
     return render(
         request,
         "projects/project.html",
         {
             "project": found,
-            "conversations": listed[:CHATS_ON_A_PAGE],
-            "earlier": number + 1 if len(listed) > CHATS_ON_A_PAGE else None,
-            "sought": sought,
+            "conversations": numbered_page(request, own.saying(words), CHATS_ON_A_PAGE),
+            "sought": words,
             "may_write": may_write,
             "to_review": _to_review(request.user, found),
         },
@@ -74,101 +66,137 @@ def project_page(request: MemberRequest, tenant: str, project: str) -> HttpRespo
 
 
 def _to_review(user: User, project: Project) -> int:
-    """Lines that are held back and wait for her to judge."""
+    """Quarantined lines that wait for this user to judge them."""
     return services.browse(project.bank).to_review().count() if permissions.may(user, project.tenant, Role.ADMIN) else 0
 
 
+# --- one chat ---------------------------------------------------------------------------------------------
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
+@negotiation.chat_action
 def chat_page(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
-    """The conversation and its composer; posting works without JavaScript, too."""
-    if request.method == "POST":
-        return _posted(request, tenant, project, key)
+    """The chat with its composer, which works without JavaScript, too.
+
+    A posted ``key`` (32 hexadecimal digits) makes sending the same message again the same message. ``/compact`` in
+    place of a message compacts the chat.
+    """
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    return _show(request, found, conversation.chat, MessageForm())
-
-
-@require_POST
-@login_required
-def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """Ask a message again that was not answered. One that is answered by now (a second click) is shown."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    unanswered = conversation.chat.outputs.unanswered().filter(pk=turn).first()
-    page = reverse("chat", args=[tenant, project, key])
-    if unanswered is None:
-        return redirect(page)
+    chat = conversation.chat
+    if request.method != "POST":
+        return show_chat(request, found, chat, MessageForm())
+    form = MessageForm.posted(request)
     try:
-        given = service.answer(service.ask_again(found, conversation.chat, unanswered))
-    except InvalidInput as error:
-        return _show(request, found, conversation.chat, MessageForm(), str(error), 400)
-    return redirect(f"{page}#turn-{PublicId().to_url(given.output.pk)}")
+        return _send(request, found, chat, form)
+    except negotiation.REFUSALS as error:  # the page has the text still in the composer
+        return negotiation.refused(request, error, partial(show_chat, request, found, chat, form))
 
 
-@require_POST
-@login_required
-def remember(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """Take back a wish to have something forgotten, or what was mistaken for one."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    asked = found.bank.erasure_requests.filter(chat=conversation.chat, asked_in=turn).first()
-    if asked:
-        services.restore_asked(found.bank, request_id=asked.pk, actor=request.user.get_username())
-    return redirect(f"{reverse('chat', args=[tenant, project, key])}#turn-{PublicId().to_url(turn)}")
+def _send(request: MemberRequest, project: Project, chat: Chat, form: MessageForm) -> HttpResponse:
+    message, key = form.message_and_key()
+    focus = compaction.command_focus(message)
+    if focus is None:
+        asked = service.ask(project, chat, message, request.user.get_username(), key)
+        return negotiation.answered(request, asked)
+    if negotiation.wants_json(request):  # a script follows the progress, a form waits
+        compaction.begin(project, chat, focus)
+        return JsonResponse({"compaction": compaction.progress(project, chat)}, status=202)
+    checkpoint = compaction.compact(project, chat, focus)
+    return redirect(f"{request.path}#checkpoint-{PublicId().to_url(checkpoint.pk)}")
 
 
-def _posted(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
-    """A message from the form: the page again, with the text still in the composer if it was refused."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    form = MessageForm(request.POST)
-    if not form.is_valid():
-        return _show(request, found, conversation.chat, form, form.problem, 413 if form.too_long else 400)
-    message, sent = form.cleaned_data["message"], form.cleaned_data["key"]
-    if (focus := compact_command.focus_in(message)) is not None:
-        return _compacted(request, found, conversation.chat, form, focus)
-    try:
-        asked = service.ask(found, conversation.chat, message, request.user.get_username(), sent)
-        given = service.answer(asked)
-    except InvalidInput as error:
-        return _show(request, found, conversation.chat, form, str(error), 400)
-    return redirect(f"{request.path}#turn-{PublicId().to_url(given.output.pk)}")
-
-
-def _compacted(request: MemberRequest, project: Project, chat: Chat, form: MessageForm, focus: str) -> HttpResponse:
-    """The page at the new checkpoint, or again with why there is none."""
-    try:
-        made = compaction.compact(project, chat, focus)
-    except (InvalidInput, NotCompacted) as error:
-        return _show(request, project, chat, form, str(error), 400 if isinstance(error, InvalidInput) else 409)
-    return redirect(f"{request.path}#checkpoint-{PublicId().to_url(made.pk)}")
-
-
-def _show(
+def show_chat(
     request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
 ) -> HttpResponse:
+    """The page, with why the last action on it was refused."""
     turns, older = _turns(chat, request.GET.get("before", ""))
-    trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARS]
+    trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARACTERS]
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial)
     return render(
         request,
         "projects/chat.html",
         {
-            **turn_context.context(request.user, project, chat, turns),
+            **page_context.turns_context(request.user, project, chat, turns),
             "older": older,
             "memory": memory,
             "trial": trial,
-            "compaction": compact_command.how_far(project, chat),
+            "compaction": compaction.progress(project, chat),
             "form": form,
             "problem": problem,
-            "sidebar": sidebar.beside(request.user, project, request.GET.get("q", "")),
+            "sidebar": page_context.sidebar_context(request.user, project, request.GET.get("q", "")),
         },
         status=status,
     )
 
 
 def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
-    """One page of turns, oldest first, and where the page before it ends (None: there is none)."""
-    outputs = chat.outputs.select_related("given_with").order_by("-sequence")
+    """One page of turns, oldest first, and the cursor of the page before it; a cursor that is none is ignored."""
+    outputs = services.turns_of(chat).select_related("given_with")
     with suppress(ValueError):
-        outputs = outputs.filter(sequence__lt=PublicId().to_python(before))
-    newest = list(outputs[: TURNS_ON_A_PAGE + 1])
-    shown = newest[:TURNS_ON_A_PAGE][::-1]
-    return shown, PublicId().to_url(shown[0].sequence) if len(newest) > TURNS_ON_A_PAGE else None
+        turns, older = page_after(outputs, before, TURNS_ON_A_PAGE, order="-sequence")
+        return turns[::-1], older
+    return _turns(chat, "")
+
+
+@require_GET
+@negotiation.chat_action
+def compaction_progress(request: MemberRequest, tenant: str, project: str, key: str) -> JsonResponse:
+    """How far the chat's compaction is (``percent`` is null if none runs), and the newest checkpoint.
+
+    ``problem`` says why the last one failed. A compaction whose server was killed is resumed.
+    """
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    checkpoint = services.newest_checkpoint(conversation.chat)
+    progress = compaction.progress(found, conversation.chat)
+    return JsonResponse({**progress, "checkpoint": compaction.as_json(checkpoint)})
+
+
+# --- actions on a whole chat ------------------------------------------------------------------------------
+
+
+@require_POST
+@login_required
+def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
+    """Begin a chat, private from its first message on if that is asked for."""
+    found = permissions.project_for(request.user, f"{tenant}/{project}", Role.MEMBER)
+    conversation = service.begin(found, request.user, private=request.POST.get("private") == "on")
+    return redirect("chat", tenant=tenant, project=project, key=conversation.chat.key)
+
+
+@require_POST
+@login_required
+def rename(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
+    """Name a chat by hand; an invalid title changes nothing."""
+    found, _conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    form = TitleForm(request.POST)
+    if form.is_valid():
+        services.rename_chat(found.bank, chat_key=key, title=form.cleaned_data["title"])
+    else:
+        messages.error(request, _("Not renamed. %(why)s") % {"why": form.problem})
+    return redirect("chat", tenant=tenant, project=project, key=key)
+
+
+@require_POST
+@login_required
+def private(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
+    """Make a chat private, or shared again."""
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    on, actor = request.POST.get("private") == "on", request.user.get_username()
+    services.set_private(found.bank, chat_key=conversation.chat.key, private=on, actor=actor)
+    return redirect("chat", tenant=tenant, project=project, key=key)
+
+
+@require_POST
+@login_required
+def delete(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
+    """Show what would be erased with a chat; posted again with ``sure``, erase it."""
+    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+    chat, actor, sure = conversation.chat, request.user.get_username(), request.POST.get("sure") == "yes"
+    receipt = services.forget(found.bank, chat=chat.key, actor=actor, dry_run=not sure)
+    parts = receipt_parts(receipt.counts)
+    if not sure:
+        others = revisions.other_authors(services.turns_of(chat), request.user)
+        return render(request, "projects/delete.html", {"project": found, "chat": chat, "others": others, **parts})
+    gone = ", ".join(f"{intcomma(count)} {noun}" for count, noun in parts["gone"])
+    messages.success(request, _("Deleted, with all that memory had of it: %(gone)s.") % {"gone": gone})
+    return redirect("project", tenant=tenant, project=project)

@@ -6,7 +6,8 @@ from uuid import uuid4
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from memorybank.models import Bank, Chat, Output
+from memorybank import services
+from memorybank.services import Bank, Output
 
 from ..models import GatewayStep
 from . import conversation_matching
@@ -39,7 +40,7 @@ def place(bank: Bank, key_id: int, person: str, asked: Asked, name: Name | None)
     chat, recognised = _chat(bank, first, asked, turn, name)
     if recognised == How.NEW:
         return Place(chat, recognised, turn, first, path)
-    known = Output.objects.filter(Q(key=turn) | Q(key__startswith=f"{turn}."), chat__bank=bank, chat__key=chat)
+    known = services.outputs_of(bank).filter(Q(key=turn) | Q(key__startswith=f"{turn}."), chat__key=chat)
     attempts = list(known.values_list("pk", "status"))
     answered = {pk for pk, status in attempts if status == Output.Status.OK}
     # What is asked anew was answered: that answer goes when the new one is there, and its key is not used again.
@@ -56,7 +57,7 @@ def _chat(bank: Bank, first: str, asked: Asked, turn: str, name: Name | None) ->
     told = conversation_matching.path(first, _up_to_ours(asked))
     found, how = conversation_matching.recognised(told, _steps(_alike(bank, told)))
     if found is not None:
-        return Chat.objects.values_list("key", flat=True).get(pk=found), how
+        return services.chats_of(bank).values_list("key", flat=True).get(pk=found), how
     return _new(bank, turn)
 
 
@@ -77,11 +78,12 @@ def _alike(bank: Bank, told: Path) -> QuerySet[GatewayStep]:
 def _new(bank: Bank, turn: str) -> tuple[str, str]:
     """A new chat; the one that was begun with just this message, if nobody was answered in it or is about to be."""
     key = f"gw-{turn}"
-    chat = bank.chats.filter(key=key).first()
+    chat = services.chats_of(bank).filter(key=key).first()
     if chat is None:
         return key, How.NEW
-    alone = chat.outputs.filter(status__in=UNANSWERED, gateway_steps=None)
-    if alone.filter(key=turn).exists() and not chat.outputs.exclude(pk__in=alone).exists():
+    turns = services.turns_of(chat)
+    alone = turns.filter(status__in=UNANSWERED, gateway_steps=None)
+    if alone.filter(key=turn).exists() and not turns.exclude(pk__in=alone).exists():
         return key, How.RETRIED
     return f"gw-{uuid4().hex}", How.NEW
 

@@ -1,26 +1,33 @@
 """One request passing through: sent, read while it comes back, and written down once, however it ends."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING
 
-import httpx2
 from django.utils import timezone
 
 from memorybank import services
 from memorybank.exceptions import unexpected
-from memorybank.models import LLMCall, Output
+from memorybank.services import LLMCall, Output
+from projects.web.polling import with_heartbeat
 
 from . import turn_recording
 from .db_threads import hop
 from .events import Events
 from .protocols import Answer
 from .requests import Taken
-from .upstream_client import beating
+
+if TYPE_CHECKING:
+    import httpx2
 
 logger = logging.getLogger(__name__)
-PULSE = b": still there\n\n"
+HEARTBEAT = b": still there\n\n"
+#: Of silence in a stream, before proxies on the way close it.
+HEARTBEAT_SECONDS = 30.0
 BROKEN = "The upstream broke off its answer."
 Outcome = LLMCall.Outcome
 FAILURES = {**dict.fromkeys((401, 403, 404), Outcome.MISCONFIGURED), 429: Outcome.UNAVAILABLE}
@@ -61,13 +68,15 @@ class Passage:
 
     async def stream(self, response: httpx2.Response) -> AsyncIterator[bytes]:
         """The events as they come. The last one waits until the turn is written down: the next may follow at once."""
+        import httpx2  # takes 0.4 s, which no page needs
+
         events = Events()
         try:
-            async for chunk in beating(response.aiter_bytes()):
+            async for chunk in with_heartbeat(response.aiter_bytes(), seconds=HEARTBEAT_SECONDS, beat=b""):
                 whole, said = events.feed(chunk)
                 await self._follow(said)
                 if whole or not chunk:
-                    yield whole or PULSE
+                    yield whole or HEARTBEAT
             if events.rest:
                 yield events.rest
             if not self._reader.complete:

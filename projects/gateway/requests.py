@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memorybank.models import LLMCall
+from memorybank.services import LLMCall
 from projects.tenancy import api_keys, permissions
 
 from ..models import APIKey

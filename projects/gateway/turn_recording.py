@@ -6,12 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput, unexpected
-from memorybank.models import Bank, LLMCall, Output, PromptCount
-from memorybank.services import PromptMemory
+from memorybank.services import Bank, LLMCall, Output, PromptCount, PromptMemory
 from projects.chat.titles import title_of
 
 from ..models import APIKey, GatewayStep, GivenWith
@@ -88,7 +86,7 @@ def count_failure(bank: Bank) -> None:
 
 def _count(bank: Bank, reason: Reason) -> None:
     try:
-        PromptCount.objects.note(bank.pk, reason, timezone.now())
+        services.count_prompt(bank, reason)
     except Exception as error:  # the database is what fails
         logger.error("gateway: not counted for bank %s: %s", bank.pk, unexpected(error))
 
@@ -186,17 +184,21 @@ def _keep_step(turn: Turn, output: Output, answer: Answer) -> None:
 
 def _leave_behind(turn: Turn, done: Output) -> None:
     """What the client has undone, edited or asked anew is no memory any more."""
-    behind = Output.objects.remembered().filter(pk__in=turn.place.behind, chat_id=done.chat_id).exclude(pk=done.pk)
+    behind = services.turns_of(done.chat).remembered().filter(pk__in=turn.place.behind).exclude(pk=done.pk)
     for pk in behind.values_list("pk", flat=True):
         services.forget(turn.bank, output=pk, actor=turn.actor)
 
 
 def enter(bank: Bank, purpose: LLMCall.Purpose, answer: Answer, asked_at: datetime, now: datetime, failed: str) -> None:
     """Write a call into the ledger. ``failed`` is how, as the ledger calls it, or ""."""
-    call = LLMCall(bank_id=bank.pk, purpose=purpose, model=answer.model[:200], at=asked_at)
-    call.prompt_tokens, call.completion_tokens = answer.prompt_tokens or 0, answer.completion_tokens or 0
-    call.outcome = failed or LLMCall.Outcome.OK
-    call.error = (answer.error or failed)[:500] if failed else ""
-    call.duration_ms = max(0, round((now - asked_at).total_seconds() * 1000))
-    call.price()
-    LLMCall.objects.enter([call], bank)
+    services.enter_call(
+        bank,
+        purpose=purpose,
+        model=answer.model,
+        prompt_tokens=answer.prompt_tokens or 0,
+        completion_tokens=answer.completion_tokens or 0,
+        asked_at=asked_at,
+        ended_at=now,
+        failed=failed,
+        error=answer.error,
+    )

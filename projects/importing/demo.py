@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils.timezone import now
 
 from memorybank import services
-from memorybank.models import Bank, Output
+from memorybank.services import Bank
 from projects.models import Membership, Project, Role, Tenant
 from projects.tenancy import audit
 
@@ -78,8 +78,9 @@ def sample() -> list[ImportLine]:
 def is_loaded(lines: list[ImportLine]) -> bool:
     """Whether the newest output of the sample is there, and its chat has been summarised."""
     last = max(lines, key=lambda line: line.output.created_at)
-    outputs = Output.objects.filter(chat__bank__project__in=Project.objects.at(last.path), key=last.output.key)
-    return outputs.filter(chat__pending_outputs=0).exists()
+    project = Project.objects.at(last.path).select_related("bank").first()
+    known = project and services.outputs_of(project.bank).filter(key=last.output.key, chat__pending_outputs=0)
+    return bool(known and known.exists())
 
 
 def prepare(bank: Bank) -> None:

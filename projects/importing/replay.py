@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from django.utils.timezone import now as real_now
 
 from memorybank import services
-from memorybank.models import Bank, Chat
-from memorybank.services import Report
+from memorybank.services import Bank, Report
 
 from .jsonl import ImportLine
 from .service import Projects, record
@@ -39,7 +38,7 @@ def replay(
         until = bisect_right(waiting, clock, lo=fed, key=lambda line: line.output.created_at)
         _feed(projects, waiting[fed:until], prepared, prepare, clock)
         fed = until
-        report = report + _sweep(clock)
+        report = report + services.run_due(now=clock)
         progress(clock, fed)
     return report
 
@@ -57,10 +56,3 @@ def _feed(
             prepare(bank)
             prepared.add(bank.pk)
     record(projects, lines, now=min(clock, real_now()))
-
-
-def _sweep(clock: datetime) -> Report:
-    """Run until idle, unless one look says that there is nothing to do."""
-    if Chat.objects.due(clock).exists() or Bank.objects.compressible(clock).exists():
-        return services.run(until_idle=True, now=clock)
-    return Report(parked=Chat.objects.parked().count())

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Output
+from memorybank.services import Output
 from projects.chat.titles import titled
 from projects.models import Conversation, Project, Tenant
 from projects.tenancy import audit

@@ -1,6 +1,5 @@
 """What owners and admins decide on the memory page: each a POST that says in one line what became of it."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -16,22 +15,21 @@ from django.views.decorators.http import require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Fact
-from memorybank.services import PublicId
-from projects.chat.views import MemberRequest
+from memorybank.services import Bank, Fact, PublicId
 from projects.tenancy import permissions
+from projects.web.requests import MemberRequest
 
 #: Facts that one form may name: a page of them, and what each stands for.
 MOST = 500
 
-#: What may be decided of facts, and how that is told.
-DECISIONS: dict[str, tuple[Callable[..., int], Any]] = {
-    "pin": (services.pin, _("pinned: always in the block")),
-    "unpin": (services.unpin, _("no longer pinned")),
-    "hide": (services.hide, _("hidden: in no prompt from now on")),
-    "restore": (services.restore, _("restored: in prompts from the next sweep on")),
-    "release": (services.release, _("released: in prompts from the next sweep on")),
-    "keep": (services.keep_back, _("kept back for good")),
+#: What may be decided of facts: the service, by name because none is loaded before it is called; and how it is told.
+DECISIONS: dict[str, tuple[str, Any]] = {
+    "pin": ("pin", _("pinned: always in the block")),
+    "unpin": ("unpin", _("no longer pinned")),
+    "hide": ("hide", _("hidden: in no prompt from now on")),
+    "restore": ("restore", _("restored: in prompts from the next sweep on")),
+    "release": ("release", _("released: in prompts from the next sweep on")),
+    "keep": ("keep_back", _("kept back for good")),
 }
 
 
@@ -40,12 +38,12 @@ DECISIONS: dict[str, tuple[Callable[..., int], Any]] = {
 def decide(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Pin, unpin, hide, restore or release facts."""
     found, _role = permissions.page_for(request.user, "memory-decide", tenant, project)
-    act, done = DECISIONS.get(request.POST.get("do", ""), (None, ""))
+    act, done = DECISIONS.get(request.POST.get("do", ""), ("", ""))
     facts = named(request, found.bank)
-    if act is None or not facts:
+    if not act or not facts:
         messages.warning(request, gettext("Nothing was chosen.") if act else gettext("Choose what to do."))
     else:
-        count = act(found.bank, fact_ids=facts, actor=request.user.get_username())
+        count = getattr(services, act)(found.bank, fact_ids=facts, actor=request.user.get_username())
         messages.success(
             request, f"{_lines(count)} {done}." if count else gettext("Nothing to change: it was so before.")
         )

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from django.db.models import Min, Q
-
-from memorybank.models import Bank, Event, ToldLine
+from memorybank import services
+from memorybank.services import Bank, ToldLine
 
 #: The latest changes of the block that are listed.
 MOST = 20
 INSTANT = timedelta(microseconds=1)
-#: After these, lines of what was said earlier are not kept.
-ERASING = (Event.Action.ERASE, Event.Action.PRIVATE, Event.Action.OPT_OUT)
 #: What moves in the block, because it was rolled up or pinned, says the same there.
 Words = tuple[str, str]
 
@@ -48,7 +45,7 @@ class Change:
 
 def told_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> list[ToldLine]:
     """The lines of that moment which may be read; ``all_of_it`` for who may read what is hidden or was put right."""
-    return readable(bank, ToldLine.objects.at(bank, moment), all_of_it=all_of_it)
+    return readable(bank, services.block_lines_at(bank, moment), all_of_it=all_of_it)
 
 
 def readable(bank: Bank, lines: Iterable[ToldLine], *, all_of_it: bool) -> list[ToldLine]:
@@ -57,8 +54,7 @@ def readable(bank: Bank, lines: Iterable[ToldLine], *, all_of_it: bool) -> list[
     if all_of_it:
         return lines
     ids = {fact for line in lines for fact in line.facts}
-    decided = bank.facts.filter(Q(hidden=True) | ~Q(quarantine="") | ~Q(original=""), pk__in=ids)
-    withheld = set(decided.values_list("pk", flat=True))
+    withheld = services.withheld(bank, ids)
     # What stands in the block says nothing that is withheld, under whatever name.
     return [line for line in lines if line.until is None or withheld.isdisjoint(line.facts)]
 
@@ -86,17 +82,12 @@ def change_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> Difference:
 
 def latest(bank: Bank, *, all_of_it: bool) -> list[Change]:
     """The moments at which the block changed last, newest first."""
-    lines = ToldLine.objects.filter(bank=bank)
-    came = lines.order_by("-since").values_list("since", flat=True).distinct()[:MOST]
-    went = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:MOST]
-    times = sorted((at for at in {*came, *went} if at), reverse=True)[:MOST]
-    return list(counted(bank, times, all_of_it=all_of_it).values())
+    return list(counted(bank, services.block_changes(bank, MOST), all_of_it=all_of_it).values())
 
 
 def counted(bank: Bank, times: Collection[datetime], *, all_of_it: bool) -> dict[datetime, Change]:
     """How many lines came and went in each of these moments, if any did; nothing of the one that it begins with."""
-    first = ToldLine.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
-    lines = ToldLine.objects.filter(Q(since__in=times) | Q(until__in=times), bank=bank)
+    first, lines = services.block_known_from(bank), services.block_lines_changed(bank, times)
     came: dict[datetime, list[ToldLine]] = defaultdict(list)
     went: dict[datetime, list[ToldLine]] = defaultdict(list)
     for line in readable(bank, lines, all_of_it=all_of_it):
@@ -108,18 +99,6 @@ def counted(bank: Bank, times: Collection[datetime], *, all_of_it: bool) -> dict
         if at != first and any(sizes := difference(went[at], came[at]).size):
             found[at] = Change(at, *sizes)
     return found
-
-
-def was_on(bank: Bank, moment: datetime) -> bool:
-    """Whether memory was on then, as the audit trail has it."""
-    switched = bank.events.filter(at__lte=moment, action__in=(Event.Action.ENABLE, Event.Action.DISABLE))
-    last = switched.order_by("-at", "-pk").values_list("action", flat=True).first()
-    return last == Event.Action.ENABLE
-
-
-def erased_since(bank: Bank, moment: datetime) -> bool:
-    """Whether something was erased or made private since, so that lines may be missing."""
-    return bank.events.filter(at__gt=moment, action__in=ERASING).exists()
 
 
 def _words(line: ToldLine) -> Words:

@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from memorybank.models import ToldLine
-from projects.chat.views import MemberRequest
+from memorybank import services
+from projects.web.requests import MemberRequest
 
 from . import block_history
 from .views import Opened
@@ -44,7 +44,7 @@ def past_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse
     opened = Opened.by(request, "memory-past", tenant, project)
     form, now = MomentsForm(request.GET), timezone.now()
     at, to, change = (form.given(name, now) for name in ("at", "to", "change"))
-    kept_since = ToldLine.objects.kept_since(opened.bank, now)
+    kept_since = services.block_kept_since(opened.bank, now=now)
     shown = form if form.errors else MomentsForm(initial={"at": at, "to": to})  # browsers know no zone there
     more: dict[str, Any] = {"form": shown, "kept_since": kept_since, "zone": timezone.get_current_timezone_name()}
     more["changes"] = block_history.latest(opened.bank, all_of_it=opened.may_act)
@@ -59,8 +59,8 @@ def _then(opened: Opened, moment: datetime, to: datetime | None, *, is_change: b
     bank, all_of_it = opened.bank, opened.may_act
     more = {
         "moment": moment,
-        "was_on": block_history.was_on(bank, moment),
-        "is_erased": block_history.erased_since(bank, moment),
+        "was_on": services.was_on(bank, moment),
+        "is_erased": services.erased_since(bank, moment),
     }
     if is_change:
         return {**more, "difference": block_history.change_at(bank, moment, all_of_it=all_of_it)}

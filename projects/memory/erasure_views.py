@@ -15,9 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank
-from memorybank.services import PublicId
-from projects.chat.views import MemberRequest
+from memorybank.services import Bank, PublicId
+from projects.web.requests import MemberRequest
 
 from .actions import back, named, page_before
 from .views import Opened
@@ -76,7 +75,7 @@ def forget(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
         assert receipt.id is not None
         return redirect("memory-receipt", tenant, project, receipt.id)
     more = {"meant": meant, "before": page_before(request, tenant, project)}
-    return opened.shown("forget", {**more, **told(receipt.counts)})
+    return opened.shown("forget", {**more, **receipt_parts(receipt.counts)})
 
 
 @require_GET
@@ -84,9 +83,9 @@ def forget(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
 def receipt_page(request: MemberRequest, tenant: str, project: str, receipt: int) -> HttpResponse:
     """How much went, when, by whom; never what."""
     opened = Opened.by(request, "memory-receipt", tenant, project)
-    row = get_object_or_404(opened.bank.erasures, pk=receipt)
-    waiting = opened.bank.entries.filter(stale=True).count()
-    return opened.shown("receipt", {"receipt": row, "stale": waiting, **told(row.counts)})
+    row = get_object_or_404(services.erasures_of(opened.bank), pk=receipt)
+    waiting = services.stale_entries(opened.bank)
+    return opened.shown("receipt", {"receipt": row, "stale": waiting, **receipt_parts(row.counts)})
 
 
 def _meant(request: MemberRequest, bank: Bank) -> Meant | None:
@@ -106,7 +105,7 @@ def _meant(request: MemberRequest, bank: Bank) -> Meant | None:
 def _lines(facts: list[int], bank: Bank) -> Meant | None:
     if not facts:
         return None
-    quoted = list(bank.facts.filter(pk__in=facts).order_by("pk").values_list("text", flat=True))
+    quoted = list(services.facts_of(bank).filter(pk__in=facts).order_by("pk").values_list("text", flat=True))
     fields = [("what", "line"), *(("fact", PublicId().to_url(fact)) for fact in facts)]
     title = ngettext("A line, with the turns that it rests on", "%(number)d facts, with their turns", len(facts))
     return Meant({"facts": facts}, title % {"number": len(facts)}, quoted, fields)
@@ -114,9 +113,10 @@ def _lines(facts: list[int], bank: Bank) -> Meant | None:
 
 def _chat(number: str, bank: Bank) -> Meant:
     with suppress(ValueError):
-        chat = bank.chats.filter(pk=PublicId().to_python(number), private=False).first()
+        chat = services.chats_of(bank).filter(pk=PublicId().to_python(number), private=False).first()
         if chat:
-            people = chat.outputs.order_by("author").values_list("author", flat=True).distinct()[:MOST_NAMED]
+            authors = services.turns_of(chat).order_by("author").values_list("author", flat=True)
+            people = authors.distinct()[:MOST_NAMED]
             title = (
                 _("A whole chat of %(people)s") % {"people": ", ".join(people)}
                 if people
@@ -126,7 +126,7 @@ def _chat(number: str, bank: Bank) -> Meant:
     raise Http404
 
 
-def told(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
+def receipt_parts(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
     """The counts of a receipt in words: what goes and what is made anew."""
     parts = {"gone": GONE, "anew": ANEW}
     return {

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.models import Bank, Fact, FactQuerySet
+from memorybank.services import Bank, Fact, FactQuerySet
 
 
 class FactFilter(forms.Form):

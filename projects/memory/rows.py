@@ -14,8 +14,19 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity, ToldLine
-from memorybank.services import Origin, PublicId, ShownLine, Text
+from memorybank.services import (
+    BY_HAND,
+    Bank,
+    Entry,
+    Event,
+    Fact,
+    Granularity,
+    Origin,
+    PublicId,
+    ShownLine,
+    Text,
+    ToldLine,
+)
 from projects.models import Conversation
 
 #: The parts of the token meter, in the order of a block: what each is called.
@@ -119,7 +130,7 @@ def meter(block: Text, budget: int) -> list[Segment]:
 def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row]:
     """The block's lines, each with the turns it rests on."""
     ids = {fact for line in lines for fact in line.facts}
-    facts = {fact.pk: fact for fact in bank.facts.filter(pk__in=ids).select_related("entry__chat")}
+    facts = {fact.pk: fact for fact in services.facts_of(bank).filter(pk__in=ids).select_related("entry__chat")}
     rest_on = services.origins(bank, list(facts.values()))
     chats = {origin.chat for origins in rest_on.values() for origin in origins}
     own = set(Conversation.objects.filter(owner=reader, chat__in=chats).values_list("chat_id", flat=True))

@@ -1,22 +1,23 @@
 """The timeline of a memory: each entry spans what lies under it, as wide as that has tokens, a lane for each rung."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from memorybank.models import Bank, Entry, Fact, FactQuerySet, Granularity
+from memorybank import services
+from memorybank.services import Bank, Entry, Fact, FactQuerySet, Granularity
 
 from .rows import label_of, replaced_by
 
-#: Leaves on one picture.
-MOST = 150
+#: Leaves of one page.
+MAX_LEAVES = 150
 #: Lanes from top to bottom, and how high each is; the picture is this wide.
 LANES = tuple(reversed(Granularity))
 HEIGHT, WIDTH, GAP = 44, 1000, 8
@@ -80,29 +81,33 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The spans, and the place of the first leaf before these (None: there is none). ``turns`` are the newest."""
+    """The spans, and the newest ``turns`` among them."""
 
     spans: list[Span]
-    earlier: int | None
     turns: list[Turn]
     height: int = len(LANES) * (HEIGHT + GAP)
 
 
-def drawn(bank: Bank, facts: FactQuerySet, told: Collection[int], *, skip: int, hidden_too: bool) -> Timeline:
-    """The newest leaves but for ``skip``, and all digests above.
-
-    ``facts`` are those that may be read, ``told`` those in the block. Four queries.
-    """
+def newest_leaves(bank: Bank) -> QuerySet[Entry]:
+    """All leaves that a timeline may show, newest first."""
     # A chat from before memory was on, or of somebody who is left out, is covered without a word.
-    shared = bank.entries.leaves().filter(tokens__gt=0).exclude(chat__private=True)
-    shared = shared.select_related("chat", "parent__parent__parent")
-    newest = list(shared.order_by("-period_start", "-first_at", "-pk")[skip : skip + MOST + 1])
-    leaves = sorted(newest[:MOST], key=_place)
-    shown = set(bank.facts.filter(pk__in=told).values_list("entry", flat=True))
-    hidden = set(bank.facts.filter(hidden=True).values_list("entry", flat=True)) if hidden_too else set()
+    shared = services.entries_of(bank).leaves().filter(tokens__gt=0)
+    return shared.select_related("chat", "parent__parent__parent").order_by("-period_start", "-first_at", "-pk")
+
+
+def build_timeline(
+    bank: Bank, newest: Iterable[Entry], facts: FactQuerySet, told: Collection[int], *, hidden_too: bool
+) -> Timeline:
+    """One page of leaves, and all digests above them.
+
+    ``facts`` are those that may be read, ``told`` those in the block. Three queries.
+    """
+    leaves = sorted(newest, key=_place)
+    shown = set(services.facts_of(bank).filter(pk__in=told).values_list("entry", flat=True))
+    hidden = set(services.facts_of(bank).filter(hidden=True).values_list("entry", flat=True)) if hidden_too else set()
     turns = list(_turns(facts, leaves))
     spans = list(_spans(leaves, _States(shown, hidden, turns)))
-    return Timeline(spans, skip + MOST if len(newest) > MOST else None, turns[:LISTED])
+    return Timeline(spans, turns[:LISTED])
 
 
 def _turns(facts: FactQuerySet, leaves: Sequence[Entry]) -> Iterator[Turn]:

@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.models import Bank, Output
-from projects.chat.views import MemberRequest
+from memorybank.services import Bank
 from projects.models import Conversation, GivenWith, Project, Role
 from projects.tenancy import permissions
+from projects.web.requests import MemberRequest
 
 from .rows import page_of
 
@@ -34,7 +34,7 @@ class Used:
 def used_page(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
     """Block and notes of one answer. Asked for only when somebody looks."""
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
-    output = get_object_or_404(conversation.chat.outputs.select_related("given_with"), pk=turn)
+    output = get_object_or_404(services.turns_of(conversation.chat).select_related("given_with"), pk=turn)
     given = getattr(output, "given_with", None) or GivenWith(memory_version=0, memory_tokens=0, prompt_tokens=0)
     told, recalled = _told(found, given, request.user), _recalled(found, given, request.user)
     gone = len(given.lines) + len(given.recalled) - len(told) - len(recalled)
@@ -72,7 +72,7 @@ def _recalled(project: Project, given: GivenWith, reader: User) -> list[Used]:
 def _own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
     """Of these turns, where the reader may open those that are in chats of her own."""
     chats = Conversation.objects.filter(owner=reader, chat__bank=bank).values("chat")
-    rows = Output.objects.filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")
+    rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")
     return {output: page_of(bank, key, output, sequence) for output, sequence, key in rows}
 
 

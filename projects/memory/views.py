@@ -7,18 +7,17 @@ from datetime import datetime
 from typing import Any, Self
 
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.models import Bank, Event, Fact, FactQuerySet, Granularity
-from memorybank.services import PublicId
-from projects.chat.views import MemberRequest
+from memorybank.services import Bank, Event, Fact, FactQuerySet, PublicId
 from projects.models import Project, Role
 from projects.tenancy import permissions
+from projects.web.pagination import numbered_page
+from projects.web.requests import MemberRequest
 
 from . import block_history, timeline
 from . import rows as memory_rows
@@ -84,9 +83,8 @@ def facts_page(request: MemberRequest, tenant: str, project: str) -> HttpRespons
     told = _told(opened.bank)
     form = FactFilter(request.GET, facts=opened.readable().with_places(), told=told, may_act=opened.may_act)
     chosen = form.chosen(opened.bank)
-    page = Paginator(chosen, FACTS_ON_A_PAGE).get_page(request.GET.get("page"))
-    digests = opened.bank.facts.filter(pk__in=told).exclude(entry__granularity=Granularity.CONVERSATION)
-    said = {fact for cited in digests.values_list("citations", flat=True) for fact in cited}
+    page = numbered_page(request, chosen, FACTS_ON_A_PAGE)
+    said = services.restated_by(opened.bank, told)
     rows = memory_rows.fact_rows(page.object_list, told, said)
     return opened.shown("facts", {"form": form, "page": page, "rows": rows, "query": form.query()})
 
@@ -97,10 +95,9 @@ def timeline_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
     """How memory is rolled up: what lies under what, and what of it is shown."""
     opened = Opened.by(request, "memory-timeline", tenant, project)
     told = _told(opened.bank)
-    skip = request.GET.get("skip", "")
-    start = int(skip) if skip.isascii() and skip.isdigit() and len(skip) < 7 else 0
-    picture = timeline.drawn(opened.bank, opened.readable(), told, skip=start, hidden_too=opened.may_act)
-    more = {"picture": picture, "skip": start, **_under(opened, request.GET.get("open", ""), told)}
+    page = numbered_page(request, timeline.newest_leaves(opened.bank), timeline.MAX_LEAVES)
+    picture = timeline.build_timeline(opened.bank, page, opened.readable(), told, hidden_too=opened.may_act)
+    more = {"picture": picture, "page": page, **_under(opened, request.GET.get("open", ""), told)}
     return opened.shown("timeline", more)
 
 
@@ -112,7 +109,7 @@ def _told(bank: Bank) -> set[int]:
 def _under(opened: Opened, number: str, told: Collection[int]) -> dict[str, Any]:
     """What lies under the entry that was clicked on: its own lines, and those it stands for as they are."""
     with suppress(ValueError):
-        entry = opened.bank.entries.exclude(chat__private=True).filter(pk=PublicId().to_python(number)).first()
+        entry = services.entries_of(opened.bank).filter(pk=PublicId().to_python(number)).first()
         if entry:
             facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept)).with_places()
             rows = memory_rows.fact_rows(facts.order_by("said_on", "pk")[:FACTS_ON_A_PAGE], told, ())
@@ -139,7 +136,7 @@ def review_page(request: MemberRequest, tenant: str, project: str) -> HttpRespon
     """What is held back, with what made it so."""
     opened = Opened.by(request, "memory-review", tenant, project)
     held = opened.facts.to_review().with_places().order_by("-pk")
-    page = Paginator(held, HELD_ON_A_PAGE).get_page(request.GET.get("page"))
+    page = numbered_page(request, held, HELD_ON_A_PAGE)
     return opened.shown("review", {"page": page, "rows": memory_rows.held_rows(page.object_list)})
 
 
@@ -148,7 +145,7 @@ def review_page(request: MemberRequest, tenant: str, project: str) -> HttpRespon
 def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Who changed what."""
     opened = Opened.by(request, "memory-activity", tenant, project)
-    page = Paginator(opened.bank.events.all(), EVENTS_ON_A_PAGE).get_page(request.GET.get("page"))
+    page = numbered_page(request, services.events_of(opened.bank), EVENTS_ON_A_PAGE)
     members = opened.project.tenant.memberships.order_by("user__username")[:MOST_NAMED]
     people = members.values_list("user__username", flat=True) if opened.may_act else ()
     changes = block_history.counted(opened.bank, [event.at for event in page], all_of_it=opened.may_act)
@@ -162,4 +159,4 @@ def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
 
 def _change_of(event: Event, changes: Mapping[datetime, block_history.Change]) -> block_history.Change | None:
     """What it changed in the block; of an erasure nothing is told."""
-    return None if event.action in block_history.ERASING else changes.get(event.at)
+    return None if event.action in services.ERASING else changes.get(event.at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from memorybank.models import Head, Sealed
+from memorybank.services import Head, Sealed
 
 from .tenant import Tenant
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
 from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F
 
-from memorybank.models import Chat, Output
+from memorybank import services
 
 from .project import Project
-
-#: Words that one search may have; more are not looked for.
-MOST_WORDS = 8
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
@@ -29,23 +24,13 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
 
     def saying(self, words: str) -> ConversationQuerySet:
         """Those with each of the words, or its beginning or end, in the title or in a turn; no words: all."""
-        found = self
-        for word in words.replace("\x00", "").split()[:MOST_WORDS]:
-            turns = Output.objects.filter(_containing(word, "question", "answer"), chat=OuterRef("chat"))
-            found = found.filter(_containing(word, "chat__title") | Q(Exists(turns)))
-        return found
-
-
-def _containing(word: str, *columns: str) -> Q:
-    # SQLite knows capitals of ASCII only.
-    spelt = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
-    return reduce(or_, (Q(**{f"{column}__icontains": each}) for column in columns for each in sorted(spelt)))
+        return self.filter(services.saying(words))
 
 
 class Conversation(models.Model):
     """Whose chat it is. Memory is shared in a project, transcripts are not."""
 
-    chat = models.OneToOneField(Chat, models.CASCADE, related_name="conversation")
+    chat = models.OneToOneField("memorybank.Chat", models.CASCADE, related_name="conversation")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="conversations")
 
     objects: ClassVar[ConversationQuerySet] = ConversationQuerySet.as_manager()  # type: ignore[assignment]
@@ -57,7 +42,7 @@ class Conversation(models.Model):
 class GivenWith(models.Model):
     """What an answer was given with: counts and references, never text, so that erasure need not look here."""
 
-    output = models.OneToOneField(Output, models.CASCADE, related_name="given_with")
+    output = models.OneToOneField("memorybank.Output", models.CASCADE, related_name="given_with")
     memory_version = models.PositiveBigIntegerField(help_text="Which stored block; 0: none.")
     memory_tokens = models.PositiveIntegerField(help_text="Tokens of the block.")
     recalled_tokens = models.PositiveIntegerField(default=0, help_text="Tokens of the notes beside the message.")

@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from django.db import models
 
-from memorybank.models import Output
-
 #: Whoever writes an answer says at least every few seconds that he still does; after so long nobody does.
 PATIENCE = timedelta(seconds=15)
 
@@ -24,7 +22,7 @@ class DraftQuerySet(models.QuerySet["Draft"]):
 class Draft(models.Model):
     """It goes when its message is answered or erased. No memory reads it."""
 
-    output = models.OneToOneField(Output, models.CASCADE, primary_key=True, related_name="draft")
+    output = models.OneToOneField("memorybank.Output", models.CASCADE, primary_key=True, related_name="draft")
     text = models.TextField(blank=True)
     saved_at = models.DateTimeField(help_text="When its process was last heard of.")
     stopping = models.BooleanField(default=False, help_text="Somebody asked to stop it.")

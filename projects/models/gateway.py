@@ -6,7 +6,6 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from memorybank.models import Chat, Output
 from projects.web.encryption import seal, unseal
 
 from .project import Project
@@ -56,8 +55,8 @@ class GatewayStep(models.Model):
     Nobody reads a word in them, and they go with their turn.
     """
 
-    chat = models.ForeignKey(Chat, models.CASCADE, related_name="gateway_steps")
-    output = models.ForeignKey(Output, models.CASCADE, related_name="gateway_steps")
+    chat = models.ForeignKey("memorybank.Chat", models.CASCADE, related_name="gateway_steps")
+    output = models.ForeignKey("memorybank.Output", models.CASCADE, related_name="gateway_steps")
     before = models.CharField(max_length=64)
     after = models.CharField(max_length=64)
     tail = models.CharField(max_length=64)

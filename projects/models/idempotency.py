@@ -8,8 +8,6 @@ from typing import ClassVar
 from django.db import models
 from django.utils.crypto import salted_hmac
 
-from memorybank.models import Output
-
 from .key import APIKey
 
 #: How long a request is known by its name.
@@ -37,7 +35,11 @@ class Answered(models.Model):
     position = models.PositiveIntegerField()
     body = models.CharField(max_length=64)
     output = models.ForeignKey(
-        Output, models.CASCADE, null=True, related_name="+", help_text="Empty: it was known before, or is not taken in."
+        "memorybank.Output",
+        models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text="Empty: it was known before, or is not taken in.",
     )
     at = models.DateTimeField(db_index=True)
 

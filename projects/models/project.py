@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from memorybank.models import Bank
+from memorybank import services
 
 from .tenant import SLUG, Membership, Role, Tenant
 
@@ -32,11 +32,11 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         with transaction.atomic():
             Tenant.objects.select_for_update().get(pk=tenant.pk)
             existing = self.filter(tenant=tenant, slug=slug).select_related("bank").first()
-            return existing or self.create(tenant=tenant, slug=slug, name=name, bank=Bank.objects.create())
+            return existing or self.create(tenant=tenant, slug=slug, name=name, bank=services.create_bank())
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete the banks, and with them these projects: no memory outlives its project."""
-        return Bank.objects.filter(project__in=list(self)).delete()
+        return services.delete_banks([project.bank_id for project in self])
 
     delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Project.objects.delete()
 
@@ -48,7 +48,7 @@ class Project(models.Model):
     slug = models.CharField(max_length=64, validators=[SLUG])
     name = models.CharField(max_length=200)
     system_prompt = models.TextField(blank=True, help_text="Comes first in every prompt of this project.")
-    bank = models.OneToOneField(Bank, models.CASCADE, related_name="project", editable=False)
+    bank = models.OneToOneField("memorybank.Bank", models.CASCADE, related_name="project", editable=False)
     members_only = models.BooleanField(default=False, help_text="Open to those who are named, not to the whole tenant.")
     # By membership, so that nobody stays in a project of a tenant she has left.
     named = models.ManyToManyField(Membership, related_name="projects", blank=True)
@@ -72,4 +72,4 @@ class Project(models.Model):
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Delete the bank, and with it this project: no memory outlives its project."""
-        return self.bank.delete()
+        return services.delete_banks([self.bank_id])

@@ -6,8 +6,7 @@ from django import template
 from django.contrib.auth.models import User
 
 from memorybank import services
-from memorybank.models import LLMCall
-from memorybank.services import Board, Curve
+from memorybank.services import Board, Curve, LLMCall
 from projects.tenancy import permissions
 
 register = template.Library()

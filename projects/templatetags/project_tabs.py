@@ -7,8 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.models import Bank
-from memorybank.services import PublicId, public_id
+from memorybank.services import Bank, PublicId, public_id
 from projects.models import Project
 from projects.tenancy import permissions
 

@@ -4,9 +4,8 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from memorybank.models import Chat, Checkpoint, ToldLine
-from memorybank.services import ShownLine
-from projects.chat import compaction, service
+from memorybank.services import Chat, Checkpoint, ShownLine, ToldLine
+from projects.chat import compaction, markdown
 from projects.memory import rows
 
 register = template.Library()
@@ -27,7 +26,7 @@ def when(line: ShownLine | ToldLine) -> str:
 @register.filter
 def formatted(answer: str) -> SafeString:
     """An answer as it is shown."""
-    return service.formatted(answer)
+    return markdown.as_html(answer)
 
 
 @register.filter

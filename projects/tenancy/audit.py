@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from memorybank.models import Head, Trail
+from memorybank import services
+from memorybank.services import Head
 from projects.models import Membership, Project, Tenant, TenantEvent, TenantTrail
 
 Action = TenantEvent.Action
@@ -23,8 +24,10 @@ def removed(members: Iterable[Membership], actor: str, now: datetime) -> None:
 
 def deleted(projects: Iterable[Project], actor: str, now: datetime) -> None:
     """These are about to be deleted, each with its own trail, whose end is kept here."""
+    projects = list(projects)
+    trails = services.trails([project.bank_id for project in projects])
     for project in projects:
-        head = Trail.objects.filter(bank=project.bank_id).first()
+        head = trails.get(project.bank_id)
         end = {"events": head.length, "seal": head.seal} if head else {}
         log(project.tenant, actor, Action.DELETE, now, project=project.slug, **end)
 
@@ -36,7 +39,7 @@ def flaws(tenant: Tenant) -> Iterator[tuple[str, str]]:
 
 def ends(projects: Iterable[Project], tenants: Iterable[Tenant]) -> dict[str, dict[str, Any]]:
     """Where each trail ends: kept elsewhere, it shows whether a whole trail was written anew."""
-    of_banks = Trail.objects.in_bulk([each.bank_id for each in projects])
+    of_banks = services.trails([each.bank_id for each in projects])
     of_tenants = TenantTrail.objects.in_bulk([each.pk for each in tenants])
     found: dict[str, Head | None] = {each.path: of_banks.get(each.bank_id) for each in projects}
     found |= {f"{each.slug}/": of_tenants.get(each.pk) for each in tenants}

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from memorybank.models import Bank, LLMCall
+from memorybank import services
+from memorybank.services import Bank
 from projects.models import Tenant
 
 
@@ -11,4 +12,4 @@ def is_capped(bank: Bank, since: datetime) -> bool:
     tenant = Tenant.objects.filter(projects__bank=bank).first()
     if tenant is None or tenant.monthly_cap is None:
         return False
-    return LLMCall.objects.of_memory(Bank.objects.filter(project__tenant=tenant), since) >= tenant.monthly_cap
+    return services.spent_since(services.all_banks().filter(project__tenant=tenant), since) >= tenant.monthly_cap

@@ -10,7 +10,8 @@ from django.db.models.functions import Concat
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from memorybank.models import Bank
+from memorybank import services
+from memorybank.services import Bank
 from projects.models import Conversation, Membership, Project, Role, Scope, Tenant
 
 #: Open to everybody, by the names of their addresses: signing in and out, links by mail, watching machines, languages.
@@ -31,13 +32,9 @@ NEEDED = {
     "project": Role.VIEWER,
     "chat": Role.MEMBER,  # one's own; nobody opens another's
     "new-chat": Role.MEMBER,
-    "messages": Role.MEMBER,
     "compaction": Role.MEMBER,
     "answer-stream": Role.MEMBER,
     "stop-answer": Role.MEMBER,
-    "retry-message": Role.MEMBER,
-    "edit-message": Role.MEMBER,
-    "regenerate-message": Role.MEMBER,
     "retry": Role.MEMBER,
     "remember": Role.MEMBER,
     "edit-turn": Role.MEMBER,
@@ -202,7 +199,7 @@ def tenants_for(user: Any) -> QuerySet[Tenant]:
 
 def banks_for(user: Any) -> QuerySet[Bank]:
     """The banks whose memory a staff member may see in the admin, each with its ``label``."""
-    named = Bank.objects.annotate(label=Concat("project__tenant__slug", Value("/"), "project__slug"))
+    named = services.all_banks().annotate(label=Concat("project__tenant__slug", Value("/"), "project__slug"))
     return named if user.is_superuser else named.filter(project__tenant__in=tenants_for(user))
 
 

@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from projects.chat.views import MemberRequest
 from projects.models import Membership, Project, Role, Tenant
+from projects.web.requests import MemberRequest
 
 from . import members as tenancy_members
 from . import permissions

@@ -10,13 +10,15 @@ from contextlib import suppress
 
 from django.conf import settings
 
+from .polling import wait_while
+
 #: Seconds for which a web server that is told to end lets answers go on that are being written.
 GRACE_SECONDS = 30
 #: Seconds after which a process that was told to end is killed: a worker finishes the chats that it has asked about,
 #: each within LLM_TIMEOUT × (LLM_MAX_RETRIES + 1).
 PATIENCE_SECONDS = 150
-#: Seconds between two looks at whether all are there.
-EVERY = 0.5
+#: Between two looks at whether all processes are running.
+POLL_SECONDS = 0.5
 
 
 def serve(address: str) -> int:
@@ -28,8 +30,7 @@ def serve(address: str) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     processes = [subprocess.Popen([sys.executable, *command], env=environment) for command in commands(address)]
     try:
-        while all(process.poll() is None for process in processes):
-            time.sleep(EVERY)
+        wait_while(lambda: all(process.poll() is None for process in processes), seconds=POLL_SECONDS)
         return next(process.returncode for process in processes if process.returncode is not None) or 1
     except KeyboardInterrupt:
         return 0

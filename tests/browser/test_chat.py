@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.test_pages import LOOKS, chromium, hindrances, logged_in, tab_to
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.projects.chat.test_lost_answers import free_port, serve
 from tests.support import long_chats
-from tests.support.commands import PATIENCE
 from tests.support.own_site import Site, site
 from tests.system.test_background_compaction import Held
 
-from .test_pages import LOOKS, browser, hindrances, log_in, tab_to
+__all__ = ["chromium"]  # a fixture, found by its name
 
 pytestmark = pytest.mark.own_servers
 
@@ -23,7 +23,7 @@ from django.contrib.auth.models import User
 from memorybank import services
 from memorybank.models import Chat
 from projects.models import Conversation, Membership, Project, Tenant
-from tests import long_chats
+from tests.support import long_chats
 tenant = Tenant.objects.create(slug="acme", name="Acme")
 bob = User.objects.create_user("bob", password="demo")
 Membership.objects.create(tenant=tenant, user=bob)
@@ -61,7 +61,7 @@ class Served:
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The data, made once."""
     with site(tmp_path_factory.mktemp("chat"), DEBUG="true", LLM_MAX_RETRIES="0", LLM_MODEL="harbour") as made:
-        done = made.manage("shell", "--verbosity", "0", "-c", TOLD)
+        done = made.call("shell", "--verbosity", "0", "-c", TOLD)
         assert done.code == 0, done.err
         yield made
 
@@ -75,13 +75,6 @@ def served(told: Site) -> Iterator[Served]:
         yield Served(address, model)
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE * 1000)  # a busy machine may take longer than five seconds for an answer
-    with browser() as opened:
-        yield opened
-
-
 @pytest.fixture(autouse=True)
 def _at_once(served: Served) -> None:
     """The model says how often it was asked."""
@@ -91,7 +84,7 @@ def _at_once(served: Served) -> None:
 
 def opened(chromium: Browser, served: Served, path: str, look: str = "desk", *, script: bool = True) -> Page:
     """A page that Bob looks at."""
-    page = log_in(chromium.new_context(base_url=served.base, java_script_enabled=script, **LOOKS[look]), "bob")
+    page = logged_in(chromium, served.base, "bob", java_script_enabled=script, **LOOKS[look])
     page.goto(path)
     return page
 

@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
+from tests.browser.test_pages import PROJECT, chromium, demo
 from tests.site.test_translations import english_in
 from tests.support.commands import PATIENCE
 from tests.support.own_site import Site
 
-from .test_pages import PROJECT, browser, demo
-
-__all__ = ["demo"]  # a fixture, found by its name
+__all__ = ["chromium", "demo"]  # fixtures, found by their names
 
 pytestmark = pytest.mark.own_servers
 WAY = ("/", PROJECT, f"{PROJECT}chats/bm-001/", f"{PROJECT}memory/", f"{PROJECT}memory/timeline", "/admin/")
@@ -38,12 +37,12 @@ def visited(context: BrowserContext) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without"])
 def test_who_switches_to_german_is_told_everything_in_german(
     demo: Site,
+    chromium: Browser,
     subtests: pytest.Subtests,
     script: bool,
 ) -> None:
-    with browser() as chromium:
-        context = chromium.new_context(base_url=demo.env["ADDRESS"], locale="en-GB", java_script_enabled=script)
-        for path, page in visited(context):
-            with subtests.test(path=path):
-                assert english_in(page) == []
-        context.close()
+    context = chromium.new_context(base_url=demo.env["ADDRESS"], locale="en-GB", java_script_enabled=script)
+    for path, page in visited(context):
+        with subtests.test(path=path):
+            assert english_in(page) == []
+    context.close()

@@ -4,10 +4,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, StorageState, expect, sync_playwright
 
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.projects.chat.test_lost_answers import free_port
@@ -61,6 +62,14 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One for all tests of a module; each opens a context, which shares nothing with another."""
+    expect.set_options(timeout=PATIENCE * 1000)  # a busy machine may take longer than five seconds for an answer
+    with browser() as opened:
+        yield opened
+
+
 def log_in(context: BrowserContext, name: str, password: str = "demo") -> Page:
     """A page whose visitor is logged in."""
     context.set_default_timeout(PATIENCE * 1000)
@@ -70,6 +79,22 @@ def log_in(context: BrowserContext, name: str, password: str = "demo") -> Page:
     page.fill("#id_password", password)
     page.click("main button")
     page.wait_for_url("/")
+    return page
+
+
+#: By name, as long as a module's browser is there.
+_sessions: WeakKeyDictionary[Browser, dict[str, StorageState]] = WeakKeyDictionary()
+
+
+def logged_in(chromium: Browser, base: str, name: str, password: str = "demo", **look: Any) -> Page:
+    """A new page of somebody who logs in once for all tests of a module."""
+    sessions = _sessions.setdefault(chromium, {})
+    if name not in sessions:
+        with chromium.new_context(base_url=base) as first:
+            log_in(first, name, password)
+            sessions[name] = first.storage_state()
+    page = chromium.new_context(base_url=base, storage_state=sessions[name], **look).new_page()
+    page.context.set_default_timeout(PATIENCE * 1000)
     return page
 
 
@@ -90,19 +115,18 @@ def elsewhere(base: str, said: list[str]) -> Callable[[Request], None]:
     return look
 
 
-def test_no_page_hinders_anybody(demo: Site, subtests: pytest.Subtests) -> None:
-    with browser() as chromium:
-        for look, how in LOOKS.items():
-            context = chromium.new_context(base_url=demo.env["ADDRESS"], **how)
-            said: list[str] = []
-            context.on("console", lambda message, said=said: said.append(message.text))
-            context.on("request", elsewhere(demo.env["ADDRESS"], said))
-            page = log_in(context, "priya")
-            for path in PAGES:
-                with subtests.test(look=look, path=path):
-                    page.goto(path)
-                    assert hindrances(page) + said == []
-            context.close()
+def test_no_page_hinders_anybody(demo: Site, chromium: Browser, subtests: pytest.Subtests) -> None:
+    for look, how in LOOKS.items():
+        context = chromium.new_context(base_url=demo.env["ADDRESS"], **how)
+        said: list[str] = []
+        context.on("console", lambda message, said=said: said.append(message.text))
+        context.on("request", elsewhere(demo.env["ADDRESS"], said))
+        page = log_in(context, "priya")
+        for path in PAGES:
+            with subtests.test(look=look, path=path):
+                page.goto(path)
+                assert hindrances(page) + said == []
+        context.close()
 
 
 #: Where the last and the first character of an element stand, in pixels from the left.
@@ -113,14 +137,14 @@ ENDS = """element => [-1, 0].map(at => {
 })"""
 
 
-def test_what_is_written_from_right_to_left_is_shown_so(demo: Site) -> None:
-    with browser() as chromium:
-        page = log_in(chromium.new_context(base_url=demo.env["ADDRESS"]), "priya")
-        page.goto(f"{PROJECT}chats/bm-001/")
-        page.get_by_role("textbox", name="Message").fill("הפגישה הבאה ביום שלישי!")
-        page.get_by_role("button", name="Send").click()
-        last, first = page.locator(".mine .text", has_text="הפגישה").last.evaluate(ENDS)
-        assert last < first
+def test_what_is_written_from_right_to_left_is_shown_so(demo: Site, chromium: Browser) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya")
+    page.goto(f"{PROJECT}chats/bm-001/")
+    page.get_by_role("textbox", name="Message").fill("הפגישה הבאה ביום שלישי!")
+    page.get_by_role("button", name="Send").click()
+    last, first = page.locator(".mine .text", has_text="הפגישה").last.evaluate(ENDS)
+    page.context.close()
+    assert last < first
 
 
 SAID = "We decided that the night shift ends at 5:30 from Monday 4 May 2026. The spare keys are in the blue box."
@@ -130,23 +154,24 @@ NIGHT = "/p/harbor-robotics/night-shift/"
 TOLD = "details.raw pre"
 
 
-def test_an_owner_switches_memory_on_and_takes_back_what_it_holds_without_a_script(demo: Site) -> None:
-    with browser() as chromium:
-        context = chromium.new_context(base_url=demo.env["ADDRESS"], java_script_enabled=False)
-        page = log_in(context, "hanna")
-        opens_a_project_with_memory(page)
-        for said in (SAID, STANDING):
-            page.goto(NIGHT)
-            page.get_by_role("button", name="New chat").click()
-            page.get_by_role("textbox", name="Message").fill(said)
-            page.get_by_role("button", name="Send").click()
-        has_it_summarised(page)
-        finds_out_why_and_corrects_it(page)
-        releases_what_was_held_back(page)
-        sees_what_it_cost(page)
-        erases_a_person_and_reads_the_receipt(page)
-        context.close()
-    assert demo.manage("check_memory").code == 0
+def test_an_owner_switches_memory_on_and_takes_back_what_it_holds_without_a_script(
+    demo: Site, chromium: Browser
+) -> None:
+    context = chromium.new_context(base_url=demo.env["ADDRESS"], java_script_enabled=False)
+    page = log_in(context, "hanna")
+    opens_a_project_with_memory(page)
+    for said in (SAID, STANDING):
+        page.goto(NIGHT)
+        page.get_by_role("button", name="New chat").click()
+        page.get_by_role("textbox", name="Message").fill(said)
+        page.get_by_role("button", name="Send").click()
+    has_it_summarised(page)
+    finds_out_why_and_corrects_it(page)
+    releases_what_was_held_back(page)
+    sees_what_it_cost(page)
+    erases_a_person_and_reads_the_receipt(page)
+    context.close()
+    assert demo.call("check_memory").code == 0
 
 
 def reload_until(page: Page, words: str) -> None:
@@ -219,18 +244,18 @@ def erases_a_person_and_reads_the_receipt(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("Nothing yet")
 
 
-def test_a_line_is_pinned_by_keyboard_alone(demo: Site) -> None:
-    with browser() as chromium:
-        page = log_in(chromium.new_context(base_url=demo.env["ADDRESS"]), "priya")
-        page.goto(f"{PROJECT}memory/")
-        page.keyboard.press("Tab")
-        expect(page.get_by_role("link", name="Skip")).to_be_focused()
-        page.keyboard.press("Enter")
-        tab_to(page, "main .lines summary")
-        page.keyboard.press("Enter")
-        tab_to(page, "button[value=pin]")
-        page.keyboard.press("Enter")
-        expect(page.locator("main .lines summary", has_text="pinned")).to_have_count(1)
+def test_a_line_is_pinned_by_keyboard_alone(demo: Site, chromium: Browser) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya")
+    page.goto(f"{PROJECT}memory/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    tab_to(page, "main .lines summary")
+    page.keyboard.press("Enter")
+    tab_to(page, "button[value=pin]")
+    page.keyboard.press("Enter")
+    expect(page.locator("main .lines summary", has_text="pinned")).to_have_count(1)
+    page.context.close()
 
 
 def tab_to(page: Page, selector: str) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.test_pages import chromium, logged_in
 from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
 from tests.projects.chat.test_lost_answers import Browser as Reader
-from tests.support.commands import PATIENCE
 from tests.support.dictated_model import ALL, WORDS, Dictated
 from tests.support.own_site import Site, kill, site
 from tests.support.requirements import needs_chromium
 
-from .test_pages import browser
+__all__ = ["chromium"]
 
 pytestmark = pytest.mark.own_servers
 
@@ -26,7 +26,7 @@ def own_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     needs_chromium()
     base = f"http://127.0.0.1:{free_port()}"
     with site(tmp_path_factory.mktemp("streams"), LLM_MAX_RETRIES="0", DEBUG="true", BASE=base) as made:
-        people = made.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+        people = made.call("shell", "--verbosity", "0", "-c", PEOPLE)
         assert people.code == 0, people.err
         yield made
 
@@ -45,12 +45,6 @@ def model(dictated: Dictated) -> Dictated:
     return dictated
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as made:
-        yield made
-
-
 @pytest.fixture
 def page(own_site: Site, model: Dictated, chromium: Browser) -> Iterator[Page]:
     """A new chat of Bob's."""
@@ -60,15 +54,7 @@ def page(own_site: Site, model: Dictated, chromium: Browser) -> Iterator[Page]:
 
 
 def opened(own_site: Site, chromium: Browser, *, script: bool = True) -> Page:
-    context = chromium.new_context(base_url=own_site.env["BASE"], java_script_enabled=script)
-    context.set_default_timeout(PATIENCE * 1000)
-    expect.set_options(timeout=PATIENCE * 1000)
-    made = context.new_page()
-    made.goto("/login/")
-    made.fill("#id_username", "bob")
-    made.fill("#id_password", "a pass phrase")
-    made.click("main button")
-    made.wait_for_url("/")
+    made = logged_in(chromium, own_site.env["BASE"], "bob", "a pass phrase", java_script_enabled=script)
     made.goto("/p/acme/apollo/")
     made.get_by_role("button", name="New chat").click()
     made.wait_for_url("**/chats/**")
@@ -245,3 +231,4 @@ def test_without_a_script_the_page_comes_with_the_answer(own_site: Site, model: 
     page.get_by_role("textbox", name="Message").fill(QUESTION)
     page.get_by_role("button", name="Send").click()
     shows(page, *WORDS, over=True)
+    page.context.close()

@@ -54,7 +54,7 @@ def answers(own_site: Site, address: str) -> list[str]:
 
 
 def test_every_example_does_what_the_page_says(own_site: Site) -> None:
-    assert own_site.manage("shell", "--verbosity", "0", "-c", SET_UP).code == 0
+    assert own_site.call("shell", "--verbosity", "0", "-c", SET_UP).code == 0
     browser = Browser(f"http://127.0.0.1:{free_port()}")
     own_site.start("manage.py", "serve", "--address", browser.base.removeprefix("http://"))
     wait_until(browser.is_up, "up", own_site)

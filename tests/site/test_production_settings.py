@@ -196,7 +196,7 @@ def documented() -> list[str]:
 @pytest.mark.own_servers
 def test_the_documented_server_answers_others_while_a_model_is_slow(tmp_path: Path) -> None:
     with Stalling() as model, site(tmp_path, SECRET_KEY="x" * 50, LLM_BASE_URL=model.base_url) as served:
-        made = served.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+        made = served.call("shell", "--verbosity", "0", "-c", PEOPLE)
         assert made.code == 0, made.err
         chat, port = f"/p/acme/apollo/chats/{made.out.split()[-1]}/", free_port()
         served.start(*documented(), "--port", port)

@@ -15,6 +15,8 @@ from projects.chat import service
 from projects.models import Membership, Project, Role, Tenant
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+#: Of a request whose answer is to be JSON.
+JSON = {"Accept": "application/json"}
 
 
 def scripted() -> ScriptedLLM:
@@ -85,10 +87,10 @@ class Cast(TestCase):
         return reverse(name, args=[where.tenant.slug, where.slug, chat.key])
 
     def say(self, user: User, chat: Chat, message: Any, project: Project | None = None) -> Any:
-        """POST to the JSON endpoint, signed in as ``user``."""
+        """Send a message as the page's script does, signed in as ``user``."""
         self.client.force_login(user)
         body = json.dumps({"message": message})
-        return self.client.post(self.chat_url(chat, "messages", project), body, "application/json")
+        return self.client.post(self.chat_url(chat, project=project), body, "application/json", headers=JSON)
 
     def remember(self, project: Project, author: str, text: str, chat_key: str = "told") -> None:
         """Record a turn long past and let it become memory."""

@@ -1,9 +1,12 @@
 """Plain functions that make banks, chats, outputs and entries. Time is passed in."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from django.db import transaction
 
 from memorybank import services
 from memorybank.language import tokens
@@ -107,6 +110,12 @@ def block_of(bank: Bank, **of_chat: Any) -> tuple[str, int]:
     return block.text, block.tokens
 
 
+def send_prompt(bank: Bank, chat_key: str, **now: Any) -> None:
+    """Give a chat its memory and say that the prompt is on its way, as whoever answers a message does."""
+    memory = services.prompt_memory(bank, chat_key=chat_key, **now)
+    services.keep_prompt(bank, chat_key=chat_key, memory=memory, **now)
+
+
 def stored_text(bank: Bank) -> str:
     """Every text and every line that blocks of a bank are stored in."""
     return " ".join(f"{text} {lines}" for text, lines in bank.blocks.values_list("text", "lines"))
@@ -117,6 +126,14 @@ def cover(*banks: Bank) -> None:
     chats = Chat.objects.filter(bank__in=banks, last_output_at__isnull=False).order_by("last_output_at", "pk")
     for chat in chats.select_related("bank"):
         services.summarise_now(chat.bank, chat_key=chat.key, now=chat.last_output_at)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Whatever is written within is undone at the end, so that the next case finds the same rows."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def sound(*banks: Bank) -> bool:

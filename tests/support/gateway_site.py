@@ -65,7 +65,7 @@ class Gateway:
     def summarise(self, project: str = "acme/apollo") -> None:
         """As if the chats of a project had been idle for long enough."""
         later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
-        done = self.site.manage("run_memory", "--project", project, "--until-idle", "--now", later)
+        done = self.site.call("run_memory", "--project", project, "--until-idle", "--now", later)
         assert done.code == 0, done.err
 
     def turns(self, project: str = "acme/apollo") -> list[dict[str, Any]]:
@@ -130,7 +130,7 @@ def gateway(data: Path, *, postgres: str = "", **env: str) -> Iterator[Gateway]:
 
 def _projects(made: Site) -> dict[str, str]:
     """Made by one process, because each takes seconds to begin."""
-    told = made.manage("shell", "--verbosity", "0", "-c", SET_UP)
+    told = made.call("shell", "--verbosity", "0", "-c", SET_UP)
     assert told.code == 0, told.err
     return dict(line.split() for line in told.out.splitlines())
 

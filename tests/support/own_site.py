@@ -1,28 +1,42 @@
 """A whole site for one test: its own database, data directory, environment and processes; nothing of it survives."""
 
 import os
+import runpy
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import psycopg
+from django.conf import global_settings
+from django.db import connections
+from django.test import override_settings
 
 from . import prepared
-from .commands import NO_MODEL, OURS, PATIENCE, ROOT, Ran
+from .commands import NO_MODEL, OURS, PATIENCE, ROOT, Ran, run
+
+#: Lets a test use a database that is not the test database. Set as the run begins.
+unblocked: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 @dataclass
 class Site:
-    """Runs commands and workers on one database. ``env`` is what its processes get besides."""
+    """Runs commands and workers on one database. ``env`` is what its processes get besides.
+
+    ``manage`` starts a process, which costs a second of a processor. ``call`` does the same in this one: for what only
+    prepares a test, or looks at what became of it.
+    """
 
     data: Path
     env: dict[str, str]
@@ -43,6 +57,15 @@ class Site:
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
+
+    def call(self, *args: object, stdin: str = "") -> Ran:
+        """Run a command to its end in this process, with the site's settings and on its database."""
+        with self._entered(), TemporaryFile("w+", encoding="utf-8") as lines, redirect_stdout(StringIO()) as printed:
+            lines.write(stdin)
+            lines.seek(0)
+            with patch.object(sys, "stdin", lines):
+                ran = run(*args)
+        return Ran(ran.code, ran.out + printed.getvalue(), ran.err)
 
     def start(self, *args: object, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.Popen[bytes]:
         """Start ``python …`` in a process group of its own, its words in ``data/output``."""
@@ -84,6 +107,31 @@ class Site:
             return
         with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PATIENCE)) as file, file:
             file.execute(statement)
+
+    def settings(self) -> dict[str, Any]:
+        """Django's settings as the site's processes read them."""
+        with patch.dict(os.environ, self._environment({}), clear=True):
+            return runpy.run_path(str(ROOT / "config/settings.py"))
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        """Use the site's database, secret key, password hashers and memory settings in this process."""
+        ours = self.settings()
+        changed = {name: ours[name] for name in ("SECRET_KEY", "MEMORYBANK")}
+        changed["PASSWORD_HASHERS"] = global_settings.PASSWORD_HASHERS
+        databases, before = connections.configure_settings(ours["DATABASES"]), connections["default"]
+        with (
+            unblocked(),
+            patch.dict(os.environ, DJANGO_ALLOW_ASYNC_UNSAFE="1"),  # Playwright's event loop is in this thread
+            patch.dict(connections.settings, databases),
+            override_settings(**changed),
+        ):
+            del connections["default"]
+            try:
+                yield
+            finally:
+                connections["default"].close()
+                connections["default"] = before
 
     def _environment(self, more: dict[str, str]) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}

@@ -14,6 +14,7 @@ import pytest
 from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.support import long_chats
+from tests.support.cast import JSON
 from tests.support.commands import PATIENCE
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, site, wait_until
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.own_servers
 TALK = """
 from memorybank import services
 from memorybank.models import Chat
-from tests import long_chats
+from tests.support import long_chats
 chat = Chat.objects.get()
 services.record_many(chat.bank, long_chats.turns(6_000, chat=chat.key, author="bob"))
 """
@@ -54,8 +55,8 @@ class Script(Reader):
         """Send a message; status and JSON."""
         found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert found
-        headers = {"Content-Type": "application/json", "X-CSRFToken": found[1]}
-        sent = Request(f"{self.base}{self.path}messages", json.dumps({"message": message}).encode(), headers)
+        headers = {**JSON, "Content-Type": "application/json", "X-CSRFToken": found[1]}
+        sent = Request(f"{self.base}{self.path}", json.dumps({"message": message}).encode(), headers)
         try:
             with self._open(sent, timeout=PATIENCE) as answer:
                 return answer.status, json.loads(answer.read())
@@ -84,9 +85,9 @@ def opened(own_site: Site, reader: Script) -> str:
 
 
 def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_server(own_site: Site) -> None:
-    set_up = own_site.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+    set_up = own_site.call("shell", "--verbosity", "0", "-c", PEOPLE)
     assert set_up.code == 0, set_up.err
-    talked = own_site.manage("shell", "--verbosity", "0", "-c", TALK)
+    talked = own_site.call("shell", "--verbosity", "0", "-c", TALK)
     assert talked.code == 0, talked.err
     reader = Script(f"http://127.0.0.1:{free_port()}")
     reader.path = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
@@ -127,8 +128,8 @@ def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_serve
 
 
 def test_one_that_kills_its_process_is_resumed_once(own_site: Site) -> None:
-    set_up = own_site.manage("shell", "--verbosity", "0", "-c", PEOPLE)
-    talked = own_site.manage("shell", "--verbosity", "0", "-c", TALK)
+    set_up = own_site.call("shell", "--verbosity", "0", "-c", PEOPLE)
+    talked = own_site.call("shell", "--verbosity", "0", "-c", TALK)
     assert (set_up.code, talked.code) == (0, 0)
     reader = Script(f"http://127.0.0.1:{free_port()}")
     reader.path = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"

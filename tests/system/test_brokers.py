@@ -87,7 +87,7 @@ def settled(own_site: Site) -> bool:
 
 
 def test_chats_become_memory_although_a_worker_is_killed_in_mid_task(own_site: Site) -> None:
-    assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
+    assert own_site.call("import_chats", "-", "--enable", stdin=lines()).code == 0
     with Holding() as model:
         first = start_worker(own_site, model)
         wait_until(lambda: model.calls, "called", own_site)
@@ -98,7 +98,7 @@ def test_chats_become_memory_although_a_worker_is_killed_in_mid_task(own_site: S
         start_worker(own_site, model)
         wait_until(lambda: settled(own_site), "settled", own_site)
 
-    assert own_site.manage("check_memory").code == 0
+    assert own_site.call("check_memory").code == 0
     assert leaves(own_site) == [(chat, 2) for chat in CHATS]
     assert knows_its_own_chats_and_no_others(own_site)
     sent = model.chats()

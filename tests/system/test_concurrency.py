@@ -84,7 +84,7 @@ def lines() -> str:
 def knows_its_own_chats_and_no_others(own_site: Site) -> bool:
     """What each project's prompts get is of all its chats, and of none of the other project's."""
     for project in PROJECTS:
-        shown = own_site.manage("show_memory", project)
+        shown = own_site.call("show_memory", project)
         assert (shown.code, "Hamburg" in shown.out) == (0, True), shown
         assert {chat for chat in CHATS if f"{chat} jam" in shown.out} == {c for c in CHATS if project_of(c) == project}
     return True
@@ -101,7 +101,7 @@ def leaves(own_site: Site) -> list[tuple[str, int]]:
 
 @pytest.mark.own_servers
 def test_four_runs_at_once_and_one_killed_in_mid_call(own_site: Site) -> None:
-    assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
+    assert own_site.call("import_chats", "-", "--enable", stdin=lines()).code == 0
     with Holding() as model:
         own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "held"}
         own_site.env |= {"MEMORYBANK_LEASE_SECONDS": str(LEASE.seconds)}
@@ -115,19 +115,17 @@ def test_four_runs_at_once_and_one_killed_in_mid_call(own_site: Site) -> None:
         kill(workers.pop(model.first))
         assert [worker.wait(timeout=PATIENCE) for worker in workers.values()] == [0, 0, 0], own_site.output()
 
-        assert own_site.manage("check_memory").code == 0
+        assert own_site.call("check_memory").code == 0
         assert leaves(own_site) == [(chat, 2) for chat in CHATS if chat != held(model)]
         assert model.chats() == Counter(CHATS)  # the killed call among them
 
         resumes_when_the_lease_is_over(own_site)
         assert model.chats() == Counter(CHATS) + Counter([held(model)])
 
-        again = own_site.manage(
-            "run_memory", "--until-idle", "--json", "--now", (datetime.now(UTC) + LEASE).isoformat()
-        )
+        again = own_site.call("run_memory", "--until-idle", "--json", "--now", (datetime.now(UTC) + LEASE).isoformat())
         assert (again.json["llm_calls"], again.json["due"]) == (0, 0)
     assert leaves(own_site) == [(chat, 2) for chat in CHATS]
-    assert own_site.manage("check_memory").code == 0
+    assert own_site.call("check_memory").code == 0
     assert knows_its_own_chats_and_no_others(own_site)
 
 
@@ -142,28 +140,28 @@ def resumes_when_the_lease_is_over(own_site: Site) -> None:
     """The killed worker's chat waits while it is leased, and becomes memory as soon as it is not."""
     for after, summarised in ((LEASE / 2, 0), (LEASE, 1)):
         now = (datetime.now(UTC) + after).isoformat()
-        ran = own_site.manage("run_memory", "--until-idle", "--json", "--now", now)
+        ran = own_site.call("run_memory", "--until-idle", "--json", "--now", now)
         assert (ran.code, ran.json["summarised"]) == (0, summarised)
 
 
 @pytest.mark.own_servers
 def test_eight_writers_while_chats_are_summarised(own_site: Site) -> None:
     turns = 15
-    assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
+    assert own_site.call("import_chats", "-", "--enable", stdin=lines()).code == 0
     with OpenAIServer(delay=0.02) as model:
         own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "quick", "MEMORYBANK_DUE_AFTER_TURNS": "4"}
         crowd = own_site.start("-m", "tests.support.concurrent_writers", PROJECTS[0], turns)
         assert crowd.wait(timeout=PATIENCE) == 0, own_site.output()[-3000:]
-        assert own_site.manage("check_memory").code == 0
+        assert own_site.call("check_memory").code == 0
         later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-        assert own_site.manage("run_memory", "--until-idle", "--now", later).code == 0
+        assert own_site.call("run_memory", "--until-idle", "--now", later).code == 0
     assert sum(count for _, count in leaves(own_site)) == 8 * turns + 2 * len(CHATS)
-    assert own_site.manage("check_memory").code == 0
+    assert own_site.call("check_memory").code == 0
 
 
 @pytest.mark.own_servers
 def test_four_imports_into_the_same_chats_while_they_are_summarised(own_site: Site, tmp_path: Path) -> None:
-    assert own_site.manage("import_chats", "-", "--enable", stdin=lines()).code == 0
+    assert own_site.call("import_chats", "-", "--enable", stdin=lines()).code == 0
     with OpenAIServer(delay=0.2) as model:
         own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "slow", "MEMORYBANK_DUE_AFTER_TURNS": "2"}
         working = [own_site.start("manage.py", "run_memory", "--until-idle")]
@@ -176,14 +174,14 @@ def test_four_imports_into_the_same_chats_while_they_are_summarised(own_site: Si
             )
             working.append(own_site.start("manage.py", "import_chats", path))
         assert [process.wait(timeout=PATIENCE) for process in working] == [0] * 5, own_site.output()[-3000:]
-        assert own_site.manage("check_memory").code == 0
+        assert own_site.call("check_memory").code == 0
         later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-        assert own_site.manage("run_memory", "--until-idle", "--now", later).code == 0
+        assert own_site.call("run_memory", "--until-idle", "--now", later).code == 0
     covered = Counter[str]()
     for chat, count in leaves(own_site):
         covered[chat] += count
     assert covered == Counter(dict.fromkeys(CHATS, 2 + 4 * 5))
-    assert own_site.manage("check_memory").code == 0
+    assert own_site.call("check_memory").code == 0
     assert knows_its_own_chats_and_no_others(own_site)
 
 
@@ -205,7 +203,7 @@ def recorded_in_order(own_site: Site) -> bool:
     for chat in range(len(CHATS)):
         of_chat = [number for number in numbers if number % len(CHATS) == chat]
         assert of_chat == sorted(of_chat)
-    assert own_site.manage("check_memory").code == 0
+    assert own_site.call("check_memory").code == 0
     return True
 
 
@@ -228,7 +226,7 @@ def test_an_import_that_is_killed_between_two_batches_goes_on_where_it_was(own_s
         killed.stdin.flush()
         wait_until(lambda: recorded(own_site) == BATCH, "recorded a batch", own_site)
         kill(killed)
-    again = own_site.manage("import_chats", "-", "--json", stdin=said).json
+    again = own_site.call("import_chats", "-", "--json", stdin=said).json
     assert (again["known"], again["recorded"], again["bad"]) == (BATCH, BATCH // 2, 0)
     assert recorded_in_order(own_site)
 

@@ -58,27 +58,27 @@ def everything(own_site: Site) -> str:
     rows = [str(own_site.ask(f'SELECT * FROM "{name}"')) for (name,) in own_site.ask(names)]
     queued = [path for path in own_site.data.glob("broker*/**/*") if path.is_file()]
     files = [path.read_bytes().decode("utf-8", "replace") for path in queued]
-    told = own_site.manage("show_memory", "acme/apollo", "--question", f"{CANARIES[0]} contract")
-    return "\n".join([*rows, *files, told.out, own_site.manage("export_memory", "acme/apollo").out, own_site.output()])
+    told = own_site.call("show_memory", "acme/apollo", "--question", f"{CANARIES[0]} contract")
+    return "\n".join([*rows, *files, told.out, own_site.call("export_memory", "acme/apollo").out, own_site.output()])
 
 
 @pytest.mark.own_servers
 def test_a_worker_that_reads_what_is_erased_meanwhile_brings_nothing_back(own_site: Site) -> None:
-    assert own_site.manage("import_chats", "-", "--enable", stdin=turns()).code == 0
+    assert own_site.call("import_chats", "-", "--enable", stdin=turns()).code == 0
     with Thinking() as model:
         own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "thinking", "LLM_TIMEOUT": str(PATIENCE)}
         worker = own_site.start("manage.py", "run_memory", "--until-idle")
         wait_until(model.reads.is_set, "asked about the canary", own_site)
         assert CANARIES[0] in str(own_site.ask("SELECT question FROM memorybank_output"))
-        receipt = own_site.manage("forget_memory", "acme/apollo", "--author", "Zelda", "--json")
+        receipt = own_site.call("forget_memory", "acme/apollo", "--author", "Zelda", "--json")
         assert (receipt.code, receipt.json["turns"]) == (0, 1), receipt
         model.go_on.set()
         assert worker.wait(timeout=PATIENCE) == 0, own_site.output()
-        assert own_site.manage("import_chats", "-", stdin=turns()).code == 0
-        assert own_site.manage("run_memory", "--until-idle").code == 0
+        assert own_site.call("import_chats", "-", stdin=turns()).code == 0
+        assert own_site.call("run_memory", "--until-idle").code == 0
     left = everything(own_site)
     assert [canary for canary in CANARIES if canary in left] == []
     assert "Lisbon" in left and "warehouse" in left and "Zelda" not in receipt.out
-    assert own_site.manage("check_memory").code == 0
-    shown = own_site.manage("show_memory", "acme/apollo", "--question", "When does the ferry to Lisbon sail?")
+    assert own_site.call("check_memory").code == 0
+    shown = own_site.call("show_memory", "acme/apollo", "--question", "When does the ferry to Lisbon sail?")
     assert "Lisbon" in shown.out

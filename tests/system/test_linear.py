@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from functools import cache
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -57,6 +58,7 @@ def inside(value: Any, depth: int = 3) -> Iterator[re.Pattern[Any]]:
             yield from inside(each, depth - 1)
 
 
+@cache
 def uses() -> dict[str, set[str]]:
     """By the name of a pattern: which of its methods are called anywhere."""
     called: dict[str, set[str]] = defaultdict(set)
@@ -68,13 +70,13 @@ def uses() -> dict[str, set[str]]:
     return called
 
 
-PATTERNS, USES = patterns(), uses()
+PATTERNS = patterns()
 ANCHORED = {"match", "fullmatch"}
 
 
 def as_used(name: str, pattern: re.Pattern[str]) -> list[Callable[[str], object]]:
     """What is done with it: one look at the beginning, or a search from every place."""
-    called = USES[name.rpartition(".")[2]] & {"match", "fullmatch", "search", "sub", "split", "finditer", "findall"}
+    called = uses()[name.rpartition(".")[2]] & {"match", "fullmatch", "search", "sub", "split", "finditer", "findall"}
     if called and called <= ANCHORED:
         return [getattr(pattern, method) for method in called]
     return [lambda text: sum(1 for _ in pattern.finditer(text))]

@@ -44,7 +44,7 @@ LIMITS = {
     "SWEEP_CHATS_PER_BANK": 2,
 }
 SETTINGS = hypothesis.settings(
-    max_examples=hypothesis.settings.default.max_examples // 8,  # each is a small life
+    max_examples=hypothesis.settings.default.max_examples // 12,  # each is a small life
     stateful_step_count=20,
     suppress_health_check=list(HealthCheck),
     report_multiple_bugs=False,

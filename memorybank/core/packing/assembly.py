@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Generic
 
+from memorybank import prompts
 from memorybank.core.packing.greedy import Objective, fill
 from memorybank.core.packing.items import Item, S
 from memorybank.core.packing.layout import Sheet, line_of, worded
@@ -16,7 +17,7 @@ SECTIONS = (PINNED, STABLE, QUOTA, FURTHER)
 #: Not in the block: what would be said next.
 RESERVE = "reserve"
 #: The heading of the last section, where a stable one stands before it.
-MORE = "Further detail:"
+MORE = prompts.text("memory.further")
 #: Around all that is quoted. No line can hold it, so none can end the text and go on as if somebody else spoke.
 FENCE = "```"
 #: About what opening a paragraph, or a section with its heading, costs; and how little room nothing has use for.

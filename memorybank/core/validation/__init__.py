@@ -5,17 +5,31 @@ what the model was shown, is short, and states no number, date, identifier, addr
 its cited sources do not.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memorybank.core.validation.claims import claims
 from memorybank.core.validation.evidence import Evidence
-from memorybank.core.validation.line_parser import KINDS, Line, parse, parse_row, rows, says_nothing
+from memorybank.core.validation.line_parser import KINDS, Form, Line, parse, parse_row, rows, says_nothing
 from memorybank.language.terms import length
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 
-__all__ = ["KINDS", "Accepted", "Line", "accept", "escape", "parse", "unsupported"]
+__all__ = [
+    "KINDS",
+    "Accepted",
+    "Evidence",
+    "Form",
+    "Line",
+    "accept",
+    "escape",
+    "first_unsupported",
+    "gist",
+    "parse",
+    "rows",
+    "says_nothing",
+    "unsupported",
+]
 
 MAX_WORDS = 60
 MAX_SHOWN = 300  # characters of a rejected line
@@ -51,7 +65,7 @@ def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_WORD
         line = written and replace(written, text=escape(written.text))
         why = _objection(line, library, max_words, kept) if line else "not of the form “- KIND: text [1]”"
         if line and written and not why:
-            kept[_gist(line.text)] = _judged(line, written.text)
+            kept[gist(line.text)] = _judged(line, written.text)
         else:
             rejected.append((escape(raw)[:MAX_SHOWN], why))
     return Accepted(tuple(kept.values()), tuple(rejected))
@@ -59,7 +73,7 @@ def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_WORD
 
 def unsupported(text: str, sources: Iterable[str]) -> str:
     """What ``text`` states that no source does: "a number", "a date", "an identifier", … or ""."""
-    return _first_unsupported(text, [Evidence.of(source) for source in sources])
+    return first_unsupported(text, [Evidence.of(source) for source in sources])
 
 
 class _Library:
@@ -90,15 +104,17 @@ def _objection(line: Line, library: _Library, max_words: int, kept: Container[st
         return "cites what was not shown"
     if length(line.text) > max_words or len(line.text) > max_words * LETTERS_A_WORD:
         return f"longer than {max_words} words"
-    if _gist(line.text) in kept:
+    if gist(line.text) in kept:
         return "says the same as a line before it"
-    missing = _first_unsupported(line.text, [library.of(label) for label in line.labels])
+    missing = first_unsupported(line.text, [library.of(label) for label in line.labels])
     return f"states {missing} that its cited sources do not" if missing else ""
 
 
-def _first_unsupported(text: str, evidence: list[Evidence]) -> str:
+def first_unsupported(text: str, evidence: Sequence[Evidence]) -> str:
+    """What ``text`` states that none of the evidence does, as :func:`unsupported` says it."""
     return next((claim.what for claim in claims(text) if not claim.supported(evidence)), "")
 
 
-def _gist(text: str) -> str:
+def gist(text: str) -> str:
+    """Equal for lines that say the same."""
     return "".join(character for character in text.casefold() if character.isalnum())

@@ -1,6 +1,7 @@
 """What a model answered → the lines it meant: kind, text, labels."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memorybank.core.turns import STEERS
@@ -13,14 +14,15 @@ INSTRUCTION = "instruction"
 # Models asked in another language answer the kind in it.
 _KIND_OF = meaning(pack.kinds.labels for pack in packs())
 
-_BULLET = re.compile(r"^(?:[-*+•‣◦·・–—](?!\d)|\(?\d{1,3}[.)、．](?=\s|\*))\s*")
-_KIND = re.compile(rf"^[*_\[(【]{{0,3}}\s*({either(_KIND_OF)})\s*[*_\])】]{{0,3}}\s*[:：]\s*[*_]{{0,2}}\s*", re.I)
+_DASH = r"[-*+•‣◦·・–—](?!\d)"
+_BULLET = re.compile(rf"^(?:{_DASH}|\(?\d{{1,3}}[.)、．](?=\s|\*))\s*")
+_BULLETS = re.compile(rf"^(?:{_DASH}\s*)+")
 _LABEL = r"(?:(?:turns?|facts?|#)\s*)?[Ff]?\d{1,6}"
 _ITEM = rf"{_LABEL}(?:\s*[-–—‒~]\s*{_LABEL})?"
 _GROUP = rf"[\[［【〔]\s*{_ITEM}(?:(?:\s*[,;，、；&/]\s*|\s+){_ITEM})*\s*[,;]?\s*[\]］】〕]"
 # Where no group has just ended: from there all groups are taken at once, and never again one by one.
 _FRESH = "".join(rf"(?<![\]］】〕][\s,;]{{{gap}}})" for gap in range(4))
-_TAIL = re.compile(rf"{_FRESH}(?:[\s,;]{{0,3}}{_GROUP})++\s*[.。．!！?？;；]*\s*[*_]*\s*$")
+_TAIL = re.compile(rf"{_FRESH}(?>(?:[\s,;]{{0,3}}{_GROUP})+)\s*[.。．!！?？;；]*\s*[*_]*\s*$")
 _INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
 _SPAN = re.compile(r"([Ff]?)(\d{1,6})(?:\s*[-–—‒~]\s*(?:(?:turns?|facts?|#)\s*)?[Ff]?(\d{1,6}))?")
 _NOTHING = re.compile(r"^(?:fact\s*:\s*)?[*_\"'`]{0,3}nothing[*_\"'`]{0,3}\s*(?:\[\s*\])?\s*[.!。]?$", re.I)
@@ -41,26 +43,42 @@ class Line:
     quarantine: str = ""
 
 
-def parse(answer: str) -> list[Line]:
-    """The lines of ``answer`` that are lines of memory by their form; nothing is checked or escaped."""
-    return [line for raw in rows(answer) if (line := parse_row(raw))]
+class Form:
+    """What the lines of an answer look like: the words for their kinds, the kind of those that name none, citations.
+
+    Only lines that cite may be numbered: a list in prose is numbered, too.
+    """
+
+    def __init__(self, kinds: Mapping[str, str], otherwise: str, *, cited: bool) -> None:
+        self.kinds, self.otherwise, self.cited = kinds, otherwise, cited
+        self._bullet = _BULLET if cited else _BULLETS
+        words = rf"[*_`\[(【]{{0,3}}\s*({either(kinds)})\s*[*_`\])】]{{0,3}}"
+        self._kind = re.compile(rf"^{words}\s*[:：]\s*[*_]{{0,2}}\s*", re.I)
+
+    def parse(self, answer: str) -> list[Line]:
+        """The lines of ``answer`` that have this form; nothing is checked or escaped."""
+        return [line for raw in rows(answer) if (line := self.parse_row(raw))]
+
+    def parse_row(self, raw: str) -> Line | None:
+        """One row, if it has a bullet or a citation; prose around the list has neither."""
+        body = self._bullet.sub("", raw, count=1)
+        text, labels = _cut_citations(body) if self.cited else (body, ())
+        if body == raw and not labels:
+            return None
+        found = self._kind.match(text)
+        kind = self.kinds[found[1].lower()] if found else self.otherwise
+        text = text[found.end() :].strip() if found else text
+        return Line("fact", text, labels, STEERS) if kind == INSTRUCTION else Line(kind, text, labels)
+
+
+#: Lines of memory.
+FACTS = Form(_KIND_OF, "fact", cited=True)
+parse, parse_row = FACTS.parse, FACTS.parse_row
 
 
 def rows(answer: str) -> list[str]:
     """The rows of ``answer`` that say something, white space collapsed (which keeps the patterns linear)."""
     return [row for raw in answer.splitlines() if (row := " ".join(raw.split()))]
-
-
-def parse_row(raw: str) -> Line | None:
-    """One row, if it has a bullet or a citation; prose around the list has neither."""
-    body = _BULLET.sub("", raw, count=1)
-    text, labels = _cut_citations(body)
-    if body == raw and not labels:
-        return None
-    found = _KIND.match(text)
-    kind = _KIND_OF[found[1].lower()] if found else "fact"
-    text = text[found.end() :].strip() if found else text
-    return Line("fact", text, labels, STEERS) if kind == INSTRUCTION else Line(kind, text, labels)
 
 
 def says_nothing(answer: str) -> bool:

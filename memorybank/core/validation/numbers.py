@@ -18,7 +18,7 @@ _GROUPED = re.compile(r"^\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?:[.,](\d+))?$
 
 _SCALES = {word: int(value) for word, value in meaning(each.numbers.scales for each in packs()).items()}
 # The same, as long as anybody writes a number before a word: what is longer would be read again from each digit.
-_WRITTEN = r"\d{1,3}[,.'’_ ]\d{3}(?:[,.]\d{3}){0,8}+(?!\d)(?:[.,]\d{1,20}+(?!\d))?+|\d{1,40}+(?:[.,]\d{1,20}+)?+"
+_WRITTEN = r"\d{1,3}[,.'’_ ]\d{3}(?>(?:[,.]\d{3}){0,8})(?!\d)(?:[.,]\d{1,20}+(?!\d))?|\d{1,40}+(?:[.,]\d{1,20}+)?"
 SCALED = re.compile(rf"({_WRITTEN})[ -]?({either(_SCALES)})(?![a-zà-ÿ0-9])", re.I)
 
 

@@ -20,7 +20,7 @@ PREPOSITIONS = frozenset(WORDS.grammar["preposition"])
 # Not inside an identifier, path or address. What is glued to another phrase stays glued to it when that has its date.
 OPEN = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
 CLOSE = r"(?![\w/@=-]|\.\w)"
-POSSESSIVE = r"(?P<own>['’]s)?+"
+POSSESSIVE = r"(?>(?P<own>['’]s)?)"
 
 PARTS = {
     "number": rf"(?P<n>\d{{1,3}}|{either(NUMBERS)})",

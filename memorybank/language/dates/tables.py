@@ -125,7 +125,7 @@ def of_weeks(dates: Dates) -> Iterator[tuple[re.Pattern[str], Reading]]:
     """The days that a language counts from another week."""
     days = spelt(chain(*(names.split() for names in dates.weekdays)))
     for weeks, patterns in dates.week_and_day.items():
-        phrase = rf"(?:{either(patterns)})(?P<weekday>{days})(?:{either(dates.weekday_tail)})?+"
+        phrase = rf"(?:{either(patterns)})(?P<weekday>{days})(?:{either(dates.weekday_tail)})?"
         yield re.compile(phrase), week_and_day(int(weeks))
 
 

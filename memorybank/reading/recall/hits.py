@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument, Standing
 from memorybank.reading.recall.index_terms import searched
 from memorybank.reading.recall.searching import Found, parsed, search
@@ -28,9 +29,8 @@ class Hit:
     citations: tuple[int, ...]
 
 
-def recall(
-    bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", now: datetime | None = None
-) -> list[Hit]:
+@at_present
+def recall(bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", now: datetime = PRESENT) -> list[Hit]:
     """The ``top`` best hits for a question, best first; [] when the bank is off or nothing matches.
 
     Private chats, the excluded chat, hidden and quarantined facts and replaced ones are never among them.

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.models import Checkpoint
+from memorybank.services import Checkpoint
 
 from ..base import MemoryCommand, add_project_argument, find_project
 

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.models import Bank
+from memorybank.services import Bank
 from projects.importing import demo
 from projects.importing.jsonl import ImportLine
 from projects.importing.replay import replay

@@ -8,8 +8,7 @@ from django.utils.timezone import now
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.models import Bank, Chat
-from memorybank.models.bank import MAX_TOKENS, MIN_TOKENS
+from memorybank.services import MAX_TOKENS, MIN_TOKENS, Bank
 from projects.importing.jsonl import BadLineError, ImportLine, Reader
 from projects.importing.replay import replay
 
@@ -62,7 +61,7 @@ class Command(MemoryCommand):
 
             report = replay(lines, step=step, prepare=prepare, progress=progress)
         self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
-        waiting = report.due + Chat.objects.failing().count()
+        waiting = report.due + services.failing()
         if waiting or report.parked:
             what = f"{counted(waiting, 'chat')} not summarised yet, {report.parked:,} parked"
             raise CommandError(f"{what} (the log says why). Nothing is lost: run_memory goes on.", returncode=FAILED)

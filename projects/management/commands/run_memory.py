@@ -8,8 +8,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Job, LLMEndpoint
-from memorybank.services import Report
+from memorybank.services import Bank, Chat, Job, LLMEndpoint, Report
 
 from ..base import ACTOR, FAILED, USAGE, MemoryCommand, counted, find_project, moment
 
@@ -49,10 +48,10 @@ class Command(MemoryCommand):
             raise CommandError(alone, returncode=USAGE)
         bank = find_project(where).bank if where else None
         if bank and chat:
-            self._of_one(_find_chat(bank, chat), force=force, now=now, json=options["json"])
+            self._of_one(_find_chat(bank, chat), force=force, now=now or timezone.now(), json=options["json"])
             return
         for kind in wanted:
-            services.ask(find_project(str(where)).bank, kind, actor=ACTOR, now=now)
+            services.ask(find_project(str(where)).bank, kind, actor=ACTOR, now=now or timezone.now())
         self._of_all(bank, until_idle=options["until_idle"] or bool(wanted), now=now, json=options["json"])
 
     def _of_all(self, bank: Bank | None, *, until_idle: bool, now: datetime | None, json: bool) -> None:
@@ -63,15 +62,14 @@ class Command(MemoryCommand):
 
             report = services.run(bank=bank, until_idle=until_idle, now=now, progress=progress)
         self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
-        chats = Chat.objects.failing().filter(bank=bank) if bank else Chat.objects.failing()
-        _complain(report, report.due + chats.count(), services.outage(now=now))
+        _complain(report, report.due + services.failing(bank), services.outage(now=now or timezone.now()))
 
-    def _of_one(self, chat: Chat, *, force: bool, now: datetime | None, json: bool) -> None:
+    def _of_one(self, chat: Chat, *, force: bool, now: datetime, json: bool) -> None:
         if force and not _never(chat):
             report = services.summarise_now(chat.bank, chat_key=chat.key, now=now)
             self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
             return
-        why = _never(chat) or _when(chat, now or timezone.now())
+        why = _never(chat) or _when(chat, now)
         said = {"chat": chat.key, "pending": chat.pending_outputs, "due_at": chat.due_at, "why": why}
         self.print_json(said) if json else self.stdout.write(f"Chat {chat.key}: {why}")
         if force:
@@ -85,7 +83,7 @@ def _wanted(*, force: bool, rebuild: bool, retry_parked: bool, **_: Any) -> list
 
 
 def _find_chat(bank: Bank, key: str) -> Chat:
-    chat = Chat.objects.filter(bank=bank, key=key).select_related("bank").first()
+    chat = services.chats_of(bank).filter(key=key).first()
     if chat is None:
         raise CommandError(f"The project has no chat “{key}”.", returncode=USAGE)
     return chat

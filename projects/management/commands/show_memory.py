@@ -5,8 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from memorybank import services
-from memorybank.models.bank import MAX_RECALL_TOKENS, MAX_TOKENS
-from memorybank.services import Block, Text
+from memorybank.services import MAX_RECALL_TOKENS, MAX_TOKENS, Block, Text
 
 from ..base import MemoryCommand, add_project_argument, between, find_project
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memorybank import llm
-from memorybank.compaction.progress import Progress
+from memorybank.compaction.lease import Progress
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, LLMCall

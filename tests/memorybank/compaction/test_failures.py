@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memorybank import services
-from memorybank.compaction.progress import Reporter
+from memorybank.compaction.lease import Reporter
 from memorybank.exceptions import InvalidInput, LLMRejected, LLMUnavailable, NotCompacted
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Checkpoint, Compaction, Output

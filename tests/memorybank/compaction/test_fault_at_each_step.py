@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, connection
 
 from memorybank import llm
-from memorybank.compaction.progress import Progress
+from memorybank.compaction.lease import Progress
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable, NotCompacted
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM

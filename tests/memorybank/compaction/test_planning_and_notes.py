@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank.compaction import extracts
-from memorybank.compaction.checkpoint_notes import SECTIONS, Note, by_section, fitted, parse, proved
+from memorybank.compaction.checkpoint_notes import (
+    SECTIONS,
+    Note,
+    by_section,
+    current,
+    extracted,
+    fitted,
+    goal,
+    parse,
+    proved,
+)
 from memorybank.compaction.planning import LEFT_OUT, STUB, Budget, cut, own_words, tail, thinned
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import tokens
@@ -131,10 +140,10 @@ class TestNotes:
         old = Note("decision", "marta: Decision: Ledgerline will use MySQL 8, because ops runs six MySQL instances.")
         new = Note("decision", "priya: We revised the database decision: PostgreSQL 16 instead of MySQL 8.")
         other = Note("context", "marta: The ops team runs six servers.")
-        assert extracts.current([old, other, new]) == [other, new]
-        assert extracts.current([new, old]) == [new, old]
+        assert current([old, other, new]) == [other, new]
+        assert current([new, old]) == [new, old]
 
     def test_without_a_model_sentences_are_noted_by_their_signs(self) -> None:
         said = turn(("user", "Move billing to Postgres\nWe decided to use Postgres 16 for the billing service."))
-        assert extracts.goal([said]) == [Note("goal", "Move billing to Postgres")]
-        assert [note.section for note in extracts.notes([said], 500, ENCODING)] == ["context", "decision"]
+        assert goal([said]) == [Note("goal", "Move billing to Postgres")]
+        assert [note.section for note in extracted([said], 500, ENCODING)] == ["context", "decision"]

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 
 from memorybank import services
+from memorybank.indexing import block_writer
 from memorybank.models import Bank, Chat, Entry
-from memorybank.reading import rendering
 from tests.support.factories import (
     DAY,
     HOUR,
@@ -21,6 +21,7 @@ from tests.support.factories import (
     digests,
     make_bank,
     run,
+    send_prompt,
     sound,
     stored_text,
 )
@@ -42,7 +43,7 @@ def remembering() -> Bank:
     add_leaf(bank, "other", [OTHER], at=MONDAY + HOUR)
     run(MONDAY + DAY)
     for key in ("deleted", "other"):
-        services.prompt_memory(bank, chat_key=key, keep=True)
+        send_prompt(bank, key)
     return bank
 
 
@@ -110,7 +111,7 @@ def test_a_block_rendered_while_a_chat_is_deleted_is_not_stored() -> None:
         return result
 
     with connection.execute_wrapper(delete_meanwhile):
-        rendering.refresh(bank.pk, now=MONDAY + DAY)
+        block_writer.refresh(bank.pk, now=MONDAY + DAY)
     assert deleted and "zanzibar" not in stored_text(bank)
 
 

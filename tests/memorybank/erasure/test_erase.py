@@ -28,6 +28,7 @@ from tests.support.factories import (
     sentence,
     sound,
     tag,
+    undone,
 )
 from tests.support.word_search import places, told
 
@@ -118,31 +119,33 @@ def test_the_walk_finds_a_word_wherever_it_is() -> None:
     assert WORD in told(bank, WORD)
 
 
-@pytest.mark.parametrize("way", [*WAYS, "everything"])
 @pytest.mark.usefixtures("no_model")
-def test_nothing_is_left_after_a_month(way: str) -> None:
+def test_nothing_is_left_after_a_month(subtests: pytest.Subtests) -> None:
     bank = make_bank(max_tokens=200)
     to_a_month(bank)
     assert places(WORD)
-    {**WAYS, "everything": all_of_it}[way](bank)
-    assert gone(bank)
-    run(MONDAY + 91 * DAY)
-    assert gone(bank)
-    assert (tag(3) in told(bank, tag(3))) == (way != "everything")
+    for way, erase in {**WAYS, "everything": all_of_it}.items():
+        with subtests.test(way=way), undone():
+            erase(Bank.objects.get(pk=bank.pk))
+            assert gone(bank)
+            run(MONDAY + 91 * DAY)
+            assert gone(bank)
+            assert (tag(3) in told(bank, tag(3))) == (way != "everything")
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_left_where_a_model_wrote(model: ScriptedLLM, way: str) -> None:
+def test_nothing_is_left_where_a_model_wrote(model: ScriptedLLM, subtests: pytest.Subtests) -> None:
     bank = make_bank(max_tokens=200)
     to_a_month(bank)
     [month] = digests("month")
     cited = month.kept[:1] or [Fact.objects.filter(entry__chat__key="other1").earliest("pk").pk]
     add_fact(month, f"Others speak of the {WORD}, too.", position=90, citations=cited)  # it had read the neighbours
-    WAYS[way](bank)
-    assert gone(bank)
-    run(MONDAY + 91 * DAY)
-    assert gone(bank)
-    assert all(tag(number) in told(bank, tag(number)) for number in range(8))
+    for way, erase in WAYS.items():
+        with subtests.test(way=way), undone():
+            erase(Bank.objects.get(pk=bank.pk))
+            assert gone(bank)
+            run(MONDAY + 91 * DAY)
+            assert gone(bank)
+            assert all(tag(number) in told(bank, tag(number)) for number in range(8))
 
 
 @pytest.mark.usefixtures("no_model")
@@ -304,18 +307,18 @@ def test_a_masked_value_is_forgotten_unless_somebody_else_told_it_too() -> None:
 
 
 @pytest.mark.usefixtures("no_model")
-@pytest.mark.parametrize("way", [*WAYS, "everything"])
-def test_a_dry_run_says_what_goes_and_changes_nothing(way: str) -> None:
+def test_a_dry_run_says_what_goes_and_changes_nothing(subtests: pytest.Subtests) -> None:
     bank = make_bank(max_tokens=200)
     to_a_month(bank, beside=OTHER)
     tables = (Output, Fact, Entry, SearchDocument, MaskedValue, Erasure, Event)
     before = [list(table.objects.order_by("pk").values()) for table in tables]
-    act = {**WAYS, "everything": all_of_it}[way]
-    dry = act(bank, dry_run=True)
-    assert [list(table.objects.order_by("pk").values()) for table in tables] == before
-    real = act(bank)
-    assert (dry.counts, dry.epoch, dry.id) == (real.counts, real.epoch, None)
-    assert real.counts["turns"] == before_and_after(before[0])
+    for way, erase in {**WAYS, "everything": all_of_it}.items():
+        with subtests.test(way=way), undone():
+            dry = erase(Bank.objects.get(pk=bank.pk), dry_run=True)
+            assert [list(table.objects.order_by("pk").values()) for table in tables] == before
+            real = erase(Bank.objects.get(pk=bank.pk))
+            assert (dry.counts, dry.epoch, dry.id) == (real.counts, real.epoch, None)
+            assert real.counts["turns"] == before_and_after(before[0])
 
 
 def before_and_after(before: list[Any]) -> int:

@@ -7,7 +7,20 @@ from django.db import IntegrityError, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
-from tests.support.factories import DAY, HOUR, MONDAY, add_fact, add_leaf, make_bank, run, say, sentence, sound, talk
+from tests.support.factories import (
+    DAY,
+    HOUR,
+    MONDAY,
+    add_fact,
+    add_leaf,
+    make_bank,
+    run,
+    say,
+    sentence,
+    sound,
+    talk,
+    undone,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
@@ -107,13 +120,13 @@ def test_a_sound_bank_has_no_violation(bank: Bank) -> None:
     assert sound(bank)
 
 
-@pytest.mark.parametrize("what", BREAKS)
-def test_a_broken_invariant_is_seen_and_named_without_chat_text(bank: Bank, what: str) -> None:
-    invariant, break_it = BREAKS[what]
-    break_it()
-    violations = services.check(Bank.objects.get(pk=bank.pk))
-    assert invariant in {violation.invariant for violation in violations}
-    assert not any("ORD-" in f"{violation.where} {violation.what}" for violation in violations)
+def test_a_broken_invariant_is_seen_and_named_without_chat_text(bank: Bank, subtests: pytest.Subtests) -> None:
+    for what, (invariant, break_it) in BREAKS.items():
+        with subtests.test(what=what), undone():
+            break_it()
+            violations = services.check(Bank.objects.get(pk=bank.pk))
+            assert invariant in {violation.invariant for violation in violations}
+            assert not any("ORD-" in f"{violation.where} {violation.what}" for violation in violations)
 
 
 def test_what_a_constraint_can_refuse_is_refused(bank: Bank) -> None:

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from memorybank import services
 from memorybank.core.packing.pool import worth
 from memorybank.core.packing.provenance import Source
+from memorybank.indexing import block_writer
 from memorybank.language import tokens
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
@@ -25,6 +26,7 @@ from tests.support.factories import (
     make_bank,
     run,
     say,
+    send_prompt,
     sentence,
     sound,
     stored_text,
@@ -293,7 +295,7 @@ def test_memory_that_has_changed_is_shown_to_a_chat_that_was_quiet() -> None:
     bank = make_bank()
     history(bank, days=2)
     run(MONDAY + 3 * DAY)
-    services.prompt_memory(bank, chat_key="c0", keep=True, now=MONDAY + 3 * DAY)
+    send_prompt(bank, "c0", now=MONDAY + 3 * DAY)
     talk(bank, "another", [500], at=MONDAY + 4 * DAY)
     run(MONDAY + 4 * DAY + HOUR)
     assert tag(500) in block_of(bank, chat_key="c0", now=MONDAY + 4 * DAY + HOUR)[0]
@@ -305,7 +307,7 @@ def warm_chat() -> Bank:
     history(bank, days=2)
     run(MONDAY + 3 * DAY)
     say(bank, "warm", "What is new?", at=MONDAY + 4 * DAY, answer="")
-    services.prompt_memory(bank, chat_key="warm", keep=True, now=MONDAY + 4 * DAY)
+    send_prompt(bank, "warm", now=MONDAY + 4 * DAY)
     talk(bank, "another", [500], at=MONDAY + 3 * DAY)
     run(MONDAY + 4 * DAY + MINUTE)
     assert tag(500) in block_of(bank)[0]
@@ -384,7 +386,7 @@ def test_a_slow_renderer_never_overwrites_a_newer_block() -> None:
     stale = Bank.objects.get(pk=bank.pk)
     made = rendering.sourced(stale, 2000)
     Bank.objects.touch(bank.pk)
-    rendering.refresh(bank.pk, now=MONDAY)
+    block_writer.refresh(bank.pk, now=MONDAY)
     assert not StoredBlock.objects.store(stale, made, MONDAY)
     assert bank.blocks.get().version == stale.version + 1
 
@@ -400,7 +402,7 @@ def test_blocks_that_no_warm_chat_keeps_are_not_kept() -> None:
 def test_rendering_for_a_bank_that_is_gone_is_no_error() -> None:
     bank = make_bank()
     bank.delete()
-    rendering.refresh(10**9, now=MONDAY)
+    block_writer.refresh(10**9, now=MONDAY)
 
 
 def test_one_more_chat_leaves_most_of_the_block_as_it_was() -> None:

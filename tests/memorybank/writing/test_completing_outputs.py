@@ -1,11 +1,8 @@
 """A message is recorded before it is answered: nothing said is lost or doubled, and no watermark overtakes it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +26,7 @@ from tests.support.factories import (
     sentence,
     shown,
     sound,
+    undone,
 )
 
 pytestmark = pytest.mark.django_db
@@ -219,16 +217,9 @@ STEPS = st.tuples(
 )
 
 
-@contextmanager
-def undone() -> Iterator[None]:
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
-
-
 @settings(
     deadline=None,
-    max_examples=20,
+    max_examples=settings.default.max_examples // 4,
     phases=set(Phase) - {Phase.shrink},  # shrinking takes minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -275,7 +275,7 @@ DECISIONS = st.lists(st.tuples(st.sampled_from(["pin", "edit", "hide", "add"]), 
 
 
 @pytest.mark.long
-@settings(max_examples=8)
+@settings(max_examples=settings.default.max_examples // 8)  # each is three months
 @given(before=DECISIONS, between=DECISIONS, scripted=st.booleans())
 def test_no_human_word_is_lost_by_deriving_anew(
     before: list[tuple[str, int]], between: list[tuple[str, int]], scripted: bool

@@ -20,7 +20,7 @@ OLD, NEW = "The launch of the portal is on 3 May.", "The launch of the portal is
 def fact_of(bank: Bank, chat: str, text: str, **more: Any) -> Fact:
     """The one fact of a chat that is summarised and indexed."""
     fact = add_leaf(bank, chat, [text], at=more.pop("at", MONDAY), **more).facts.get()
-    document_writer.catch_up(bank)
+    document_writer.reindex(bank)
     return fact
 
 

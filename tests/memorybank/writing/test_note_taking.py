@@ -13,9 +13,9 @@ from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
+from memorybank.model_calls.session import Session
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
 from memorybank.writing import note_taking
-from memorybank.writing.model_calls.session import Session
 from memorybank.writing.note_taking import Strategy, TakenNotes
 from tests.support.commands import PATIENCE
 from tests.support.factories import MONDAY, note_taker, prompt_of, sentence, tag
@@ -174,6 +174,7 @@ def test_the_merge_unites_the_notes_and_keeps_their_citations(model: ScriptedLLM
     assert kinds(calls)[-1] == Purpose.MERGE
     [united] = (draft for draft in notes.drafts if not draft.detail)
     assert united.citations == (1000, 1001)
+    assert re.fullmatch(r"scripted summarise@\w{8} merge@\w{8}", notes.method)
 
 
 @pytest.mark.parametrize("problem", [LLMUnavailable("HTTP 500"), LLMRejected("HTTP 400"), "Sorry, no."])
@@ -189,6 +190,7 @@ def test_when_the_merge_fails_the_chunks_notes_stand_as_they_are(model: Scripted
     notes, calls = take(model, turns(range(20)))
     assert all(tag(n) in " ".join(written(notes)) for n in range(20))
     assert [call.outcome for call in calls if call.purpose == Purpose.MERGE] != ["ok"]
+    assert "merge@" not in notes.method
 
 
 def test_a_merge_past_its_own_time_limit_is_not_waited_for(model: ScriptedLLM, tuned: Any) -> None:

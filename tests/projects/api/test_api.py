@@ -328,8 +328,9 @@ class WorkTest(ProgramCase):
 
     async def test_silence_is_broken_by_a_heartbeat(self) -> None:
         row = await Job.objects.acreate(bank=self.apollo.bank, kind="summarise", asked_by="ann", asked_at=NOON)
-        stream = jobs.events(self.apollo.bank, row.pk, look=0, heartbeat=0)
-        await anext(stream)
+        stream = jobs.events(self.apollo.bank, row.pk, poll=0, heartbeat=0)
+        while not (await anext(stream)).startswith("event: "):
+            pass
         self.assertTrue((await anext(stream)).startswith(": "))
         await Job.objects.filter(pk=row.pk).adelete()
         self.assertEqual([each async for each in stream if not each.startswith(":")], [])

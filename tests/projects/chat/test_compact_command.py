@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from memorybank import services
 from memorybank.exceptions import LLMRejected
 from memorybank.models import Checkpoint, Compaction
 from memorybank.services import PublicId
-from projects.chat import compact_command, compaction, service
+from projects.chat import compaction, service
 from tests.support.cast import NOON, scripted, with_chat_model, without_models
 from tests.support.long_chat_page import GOOD, LongChat
 
@@ -25,7 +26,7 @@ class TestTheCommand(LongChat):
             "/compact": "", "  /compact \n": "", "/compact the  ports": "the  ports", "/compact\nports": "ports",
             "/compactor": None, "What does /compact do?": None, "compact": None, "": None, "/Compact": None,
         }.items():  # fmt: skip
-            self.assertEqual(compact_command.focus_in(message), focus, message)
+            self.assertEqual(compaction.command_focus(message), focus, message)
 
     def test_it_puts_a_checkpoint_in_the_place_of_the_turns_and_records_no_message(self) -> None:
         scripted().enqueue(GOOD)
@@ -150,7 +151,7 @@ class TestMeanwhile(LongChat):
             held.release()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compaction.time, "sleep", over)
+            patch.setattr(time, "sleep", over)
             scripted().enqueue("Well.")
             self.assertEqual(self.say(self.alice, self.chat, "Well?").json()["answer"], "Well.")
         self.assertTrue(scripted().history[0][1]["content"].startswith("Notes."))

@@ -25,14 +25,14 @@ QUESTION = "The launch is on 17 May 2026 in Lisbon. Who books the hotel?"
 PEOPLE = """
 from django.contrib.auth.models import User
 from memorybank import services
-from projects.chat import service as answering
+from projects.chat import service
 from projects.models import Membership, Project, Tenant
 tenant = Tenant.objects.create(slug="acme", name="Acme")
 bob = User.objects.create_user("bob", password="a pass phrase")
 Membership.objects.create(user=bob, tenant=tenant)
 project = Project.objects.open(tenant, "apollo", "Apollo")
 services.enable(project.bank, actor="bob", disclosure_accepted=True)
-print("chat", answering.begin(project, bob).chat.key)
+print("chat", service.begin(project, bob).chat.key)
 """
 
 
@@ -97,7 +97,7 @@ def own_site(tmp_path: Path) -> Iterator[Site]:
 
 
 def test_a_message_outlives_the_web_server_and_is_answered_after_one_click(own_site: Site) -> None:
-    set_up = own_site.manage("shell", "--verbosity", "0", "-c", PEOPLE)
+    set_up = own_site.call("shell", "--verbosity", "0", "-c", PEOPLE)
     assert set_up.code == 0, set_up.err
     chat = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
     browser = Browser(f"http://127.0.0.1:{free_port()}")
@@ -123,10 +123,10 @@ def test_a_message_outlives_the_web_server_and_is_answered_after_one_click(own_s
 
     status = "SELECT question, status FROM memorybank_output"
     assert own_site.ask(status) == [(QUESTION, "ok")]
-    report = own_site.manage("run_memory", "--until-idle", "--now", "2099-01-01T00:00:00Z", "--json")
+    report = own_site.call("run_memory", "--until-idle", "--now", "2099-01-01T00:00:00Z", "--json")
     assert json.loads(report.out)["summarised"] == 1, report.err
     assert own_site.ask("SELECT output_count FROM memorybank_entry") == [(1,)]
-    assert own_site.manage("check_memory").code == 0
+    assert own_site.call("check_memory").code == 0
 
 
 def post_in_vain(browser: Browser, path: str, page: str) -> None:

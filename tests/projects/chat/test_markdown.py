@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from projects.chat.markdown import CLASSES, MOST_BRACKETS, MOST_CELLS, MOST_CHARACTERS, TAGS, as_html
+from projects.chat.markdown import CLASSES, MAX_BRACKETS, MAX_CHARACTERS, MAX_TABLE_CELLS, TAGS, as_html
 from tests.support.cast import Cast, scripted, with_chat_model
 from tests.support.commands import shell
 
@@ -115,11 +115,11 @@ def test_whatever_is_said_can_be_shown_and_does_nothing(text: str) -> None:
 
 
 def test_what_would_take_long_is_shown_as_it_was_written() -> None:
-    for text in ("<b> " * (MOST_CHARACTERS // 4 + 1), "[" * (MOST_BRACKETS + 1)):
+    for text in ("<b> " * (MAX_CHARACTERS // 4 + 1), "[" * (MAX_BRACKETS + 1)):
         html = as_html(text)
         assert Walked(html).tags == [("div", {"class": "plain"})]
         assert Walked(html).text == text
-    wide = "|a" * 200 + "\n" + "|-" * 200 + "\n" + "|\n" * (MOST_CELLS // 200)
+    wide = "|a" * 200 + "\n" + "|-" * 200 + "\n" + "|\n" * (MAX_TABLE_CELLS // 200)
     assert "<table" not in as_html(wide)
 
 

@@ -9,6 +9,7 @@ from urllib.request import Request
 
 import pytest
 
+from tests.support.cast import JSON
 from tests.support.commands import PATIENCE
 from tests.support.dictated_model import ALL, WORDS, Dictated
 from tests.support.own_site import Site, site, wait_until
@@ -29,7 +30,7 @@ class Reader(Browser):
     def begin(self) -> None:
         """A new chat."""
         made = self.post("/p/acme/apollo/chats/", self.get("/p/acme/apollo/"))
-        found = re.search(r'data-endpoint="([^"]+)messages"', made)
+        found = re.search(r'id="composer" action="([^"]+)"', made)
         assert found
         self.chat = found[1]
 
@@ -37,9 +38,9 @@ class Reader(Browser):
         """Where the answer to one more message is streamed."""
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.get(self.chat))
         assert token
-        headers = {"Content-Type": "application/json", "X-CSRFToken": token[1], "Prefer": "respond-async"}
+        headers = {**JSON, "Content-Type": "application/json", "X-CSRFToken": token[1], "Prefer": "respond-async"}
         body = json.dumps({"message": "What comes first?"}).encode()
-        with self._open(Request(f"{self.base}{self.chat}messages", body, headers), timeout=PATIENCE) as answer:
+        with self._open(Request(f"{self.base}{self.chat}", body, headers), timeout=PATIENCE) as answer:
             found = re.search(r'data-stream="([^"]+)"', json.loads(answer.read())["turn"])
         assert found
         return found[1]
@@ -72,7 +73,7 @@ def grown(shown: list[str], data: dict[str, Any]) -> list[str]:
 @pytest.fixture(scope="module")
 def own_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with site(tmp_path_factory.mktemp("http"), LLM_MAX_RETRIES="0", SECRET_KEY="x" * 50, SWEEP_SECONDS="1") as made:
-        assert made.manage("shell", "--verbosity", "0", "-c", PEOPLE).code == 0
+        assert made.call("shell", "--verbosity", "0", "-c", PEOPLE).code == 0
         yield made
 
 

@@ -1,5 +1,6 @@
 """Turns and what their author does with them: edit, answer anew, remember, forget; and the memory they were given."""
 
+from itertools import product
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,7 +13,7 @@ from memorybank.exceptions import LLMUnavailable
 from memorybank.models import Chat, Erasure, Job, Output
 from projects.chat import revisions, service
 from projects.models import Conversation, GivenWith
-from tests.support.cast import NOON, Cast, scripted, with_chat_model, without_models
+from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.word_search import places
 
 CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
@@ -35,8 +36,8 @@ class TurnCase(Cast):
     def url(self, name: str, output: Output) -> str:
         return reverse(name, args=["acme", "apollo", self.chat.key, output.pk])
 
-    def post(self, name: str, output: Output, **form: Any) -> Any:
-        return self.client.post(self.url(name, output), form, follow=True)
+    def post(self, name: str, output: Output, headers: dict[str, str] | None = None, **form: Any) -> Any:
+        return self.client.post(self.url(name, output), form, headers=headers, follow=True)
 
     def questions(self) -> list[str]:
         return list(self.chat.outputs.order_by("pk").values_list("question", flat=True))
@@ -101,13 +102,13 @@ class ReplacingTest(TurnCase):
 
     def test_nobody_changes_the_turns_of_others(self) -> None:
         theirs = self.tell("The quay is mine.", author="tom")
-        for name in (*DEEDS, "edit-message", "regenerate-message"):
-            self.post(name, theirs, message="It is not.", sure="yes")
+        for name, headers in product(DEEDS, ({}, JSON)):
+            self.post(name, theirs, headers, message="It is not.", sure="yes")
         for user in (self.alice, self.charlie, self.root):
             self.client.force_login(user)
-            for name in (*DEEDS, "edit-message", "regenerate-message"):
-                with self.subTest(user=user.username, name=name):
-                    status = self.post(name, self.second, message="It is not.", sure="yes").status_code
+            for name, headers in product(DEEDS, ({}, JSON)):
+                with self.subTest(user=user.username, name=name, headers=headers):
+                    status = self.post(name, self.second, headers, message="It is not.", sure="yes").status_code
                     self.assertEqual(status, 404)
         self.assertEqual(len(self.questions()), 4)
 

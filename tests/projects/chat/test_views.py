@@ -16,9 +16,9 @@ from memorybank import services
 from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
 from memorybank.services import PublicId
+from projects.chat.forms import MAX_MESSAGE_CHARACTERS
 from projects.models import GivenWith
-from projects.tenancy.forms import MAX_MESSAGE_CHARS
-from tests.support.cast import NOON, Cast, scripted, with_chat_model, without_models
+from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.factories import block_of
 
 
@@ -148,7 +148,7 @@ class RefusalTest(Cast):
 
     def test_the_endpoint_does_not_exist_for_who_is_not_signed_in(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
-        response = self.client.post(self.chat_url(chat, "messages"), {"message": "x"}, "application/json")
+        response = self.client.post(self.chat_url(chat), {"message": "x"}, "application/json", headers=JSON)
 
         self.assertEqual(response.status_code, 404)
 
@@ -169,14 +169,14 @@ class RefusalTest(Cast):
         chat = self.begin_chat(self.bob, self.apollo)
         client = Client(enforce_csrf_checks=True)
         client.force_login(self.bob)
-        response = client.post(self.chat_url(chat, "messages"), {"message": "x"}, "application/json")
+        response = client.post(self.chat_url(chat), {"message": "x"}, "application/json", headers=JSON)
 
         self.assertEqual(response.status_code, 403)
 
     def post(self, body: str | bytes) -> Any:
         chat = self.begin_chat(self.bob, self.apollo)
         self.client.force_login(self.bob)
-        return self.client.post(self.chat_url(chat, "messages"), body, "application/json")
+        return self.client.post(self.chat_url(chat), body, "application/json", headers=JSON)
 
     def test_a_body_that_is_no_message_gets_one_clear_line(self) -> None:
         for body in ("", "{", "[]", '"x"', "{}", '{"message": 3}', b"\xff\xfe", "[" * 100_000):
@@ -191,7 +191,7 @@ class RefusalTest(Cast):
             self.assertEqual((response.status_code, response.json()["error"]), (400, "message: write something first."))
 
     def test_an_over_long_message_is_refused_with_the_limit(self) -> None:
-        response = self.post(json.dumps({"message": "x" * (MAX_MESSAGE_CHARS + 1)}))
+        response = self.post(json.dumps({"message": "x" * (MAX_MESSAGE_CHARACTERS + 1)}))
 
         self.assertEqual(response.status_code, 413)
         self.assertEqual(response.json()["error"], "message: 100001 characters; at most 100000 are accepted.")
@@ -218,7 +218,7 @@ class RefusalTest(Cast):
     def test_the_form_without_script_keeps_a_refused_message(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
         self.client.force_login(self.bob)
-        page = self.client.post(self.chat_url(chat), {"message": "y" * (MAX_MESSAGE_CHARS + 1)})
+        page = self.client.post(self.chat_url(chat), {"message": "y" * (MAX_MESSAGE_CHARACTERS + 1)})
 
         self.assertContains(page, "at most 100000 are accepted", status_code=413)
         self.assertContains(page, "yyyy", status_code=413)
@@ -373,8 +373,9 @@ class UnansweredTest(Cast):
             created_at=asked_at,
         )
 
-    def retry(self, output: Output, name: str = "retry-message", project: str = "apollo", **more: Any) -> Any:
-        return self.client.post(reverse(name, args=["acme", project, self.chat.key, output.pk]), **more)
+    def retry(self, output: Output, *, script: bool = True, project: str = "apollo", **more: Any) -> Any:
+        url = reverse("retry", args=["acme", project, self.chat.key, output.pk])
+        return self.client.post(url, headers=JSON if script else {}, **more)
 
     @with_chat_model()
     def test_a_message_is_recorded_before_the_model_is_asked(self) -> None:
@@ -429,7 +430,7 @@ class UnansweredTest(Cast):
     @with_chat_model()
     def test_it_can_be_asked_again_without_script(self) -> None:
         scripted().enqueue("At noon.")
-        response = self.retry(self.pending(60), "retry")
+        response = self.retry(self.pending(60), script=False)
 
         output = Output.objects.get()
         self.assertRedirects(response, f"{self.chat_url(self.chat)}#turn-{number_of(output)}")
@@ -467,7 +468,7 @@ class UnansweredTest(Cast):
         lost = self.pending(60)
         self.retry(lost)
 
-        self.assertRedirects(self.retry(lost, "retry"), self.chat_url(self.chat))
+        self.assertRedirects(self.retry(lost, script=False), self.chat_url(self.chat))
         self.assertEqual(self.retry(lost).status_code, 404)
         self.assertEqual(self.retry(Output.objects.get()).status_code, 404)
         self.assertEqual(len(scripted().history), 1)
@@ -497,7 +498,7 @@ class UnansweredTest(Cast):
         """As when a form is sent twice, or the connection breaks before the answer comes."""
         scripted().enqueue(LLMUnavailable("down"), "At noon.", "Also noon.")
         sent = {"message": self.QUESTION, "key": "a" * 32}
-        bodies = [self.client.post(self.chat_url(self.chat, "messages"), sent, "application/json") for _ in range(3)]
+        bodies = [self.client.post(self.chat_url(self.chat), sent, "application/json", headers=JSON) for _ in range(3)]
         self.client.post(self.chat_url(self.chat), sent)
 
         self.assertEqual([body.status_code for body in bodies], [502, 200, 200])
@@ -514,7 +515,7 @@ class UnansweredTest(Cast):
     @with_chat_model()
     def test_a_key_that_is_none_is_refused(self) -> None:
         sent = {"message": self.QUESTION, "key": "mine"}
-        response = self.client.post(self.chat_url(self.chat, "messages"), sent, "application/json")
+        response = self.client.post(self.chat_url(self.chat), sent, "application/json", headers=JSON)
 
         self.assertEqual((response.status_code, "hexadecimal" in response.json()["error"]), (400, True))
 
@@ -558,14 +559,15 @@ class UnansweredTest(Cast):
     @with_chat_model()
     def test_only_who_may_write_in_the_chat_asks_again(self) -> None:
         lost = self.pending(60)
-        for name in ("retry", "retry-message"):
+        for script in (True, False):
             for user, status in ((self.alice, 404), (self.charlie, 404), (self.vera, 403)):
                 self.client.force_login(user)
-                self.assertEqual(self.retry(lost, name).status_code, status)
+                self.assertEqual(self.retry(lost, script=script).status_code, status)
             self.client.force_login(self.bob)
-            self.assertEqual(self.retry(lost, name, project="nothing").status_code, 404)
+            self.assertEqual(self.retry(lost, script=script, project="nothing").status_code, 404)
             self.assertEqual(
-                self.client.get(self.retry(lost, name, project="nothing").request["PATH_INFO"]).status_code, 405
+                self.client.get(self.retry(lost, script=script, project="nothing").request["PATH_INFO"]).status_code,
+                405,
             )
         self.assertEqual(scripted().history, [])
 
@@ -574,7 +576,7 @@ class UnansweredTest(Cast):
         theirs = services.record(self.zeus.bank, chat_key="c", author="charlie", question="Secret?", status="error")
 
         self.assertEqual(self.retry(theirs).status_code, 404)
-        self.assertRedirects(self.retry(theirs, "retry"), self.chat_url(self.chat))
+        self.assertRedirects(self.retry(theirs, script=False), self.chat_url(self.chat))
         self.assertEqual(Output.objects.get().status, "error")
 
 

@@ -47,7 +47,7 @@ def test_strangers_with_the_same_first_message_never_meet(served: Gateway) -> No
 
 
 def test_another_key_of_the_project_is_another_name_space(served: Gateway) -> None:
-    made = served.site.manage("create_api_key", "acme/apollo", "--name", "other", "--scopes", "write", "--json")
+    made = served.site.call("create_api_key", "acme/apollo", "--name", "other", "--scopes", "write", "--json")
     ours = Talk(served, **{"X-Session-Id": "s-1"})
     theirs = Talk(served, **{"X-Session-Id": "s-1", "Authorization": f"Bearer {made.json['key']}"})
     for talk in (ours, theirs):
@@ -162,7 +162,7 @@ def test_erasing_a_chat_takes_every_hash_of_it(served: Gateway) -> None:
         talk.say(text)
     count = "SELECT count(*) FROM projects_gatewaystep s JOIN memorybank_chat c ON c.id = s.chat_id WHERE c.key = "
     assert served.site.ask(f"{count}'{talk.chat}'") == [(2,)]
-    assert served.site.manage("forget_memory", "acme/apollo", "--chat", talk.chat).code == 0
+    assert served.site.call("forget_memory", "acme/apollo", "--chat", talk.chat).code == 0
     assert served.site.ask(f"{count}'{talk.chat}'") == [(0,)]
     chat = talk.chat
     talk.say("Who are you?")

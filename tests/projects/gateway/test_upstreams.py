@@ -1,7 +1,7 @@
 """Upstreams of projects: keys sealed at rest and never shown, addresses that only superusers set, pulses in silence."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from itertools import islice
 from typing import Any
 
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from memorybank.exceptions import InvalidInput
 from projects.gateway.refusals import Refusal
-from projects.gateway.upstream_client import beating
 from projects.gateway.upstreams import target_of
 from projects.models import Upstream
 from projects.web.encryption import seal, unseal
+from projects.web.polling import with_heartbeat
 from tests.projects.admin.test_admin import AdminCase
 
 KEY, OTHER, OPENAI = "sk-of-apollo", "y" * 60, Upstream.Protocol.OPENAI
@@ -42,13 +42,13 @@ def test_silence_is_filled_with_pulses_and_nothing_is_lost() -> None:
     async def heard(pulses: int) -> list[bytes]:
         spoken = asyncio.Event()
 
-        async def chunks() -> AsyncIterator[bytes]:
+        async def chunks() -> AsyncGenerator[bytes, None]:
             yield b"one"
             await spoken.wait()
             yield b"two"
 
         found: list[bytes] = []
-        async for chunk in beating(chunks(), silence=0.001):
+        async for chunk in with_heartbeat(chunks(), seconds=0.001, beat=b""):
             found.append(chunk)
             if found.count(b"") == pulses:
                 spoken.set()

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support import prepared
 from tests.support.commands import shell
+from tests.support.own_site import Site
 
 
 def contents(data: Path) -> list[str]:
@@ -69,11 +70,12 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
     for planted in ("AKIA", "wJalr", "SYSTEM POLICY", "30 November", "Deirdre Molloy"):
         assert planted not in first, planted
 
-    checked = shell("check_memory", data=tmp_path)
+    demo = Site(tmp_path, {"DEBUG": "true"})
+    checked = demo.call("check_memory")
     assert (checked.code, checked.out) == (0, "4 projects checked: coverage, tree, budget and audit trail hold.\n")
 
     for project, changes in CHANGED.items():
-        told = shell("show_memory", project, "--budget", "32000", data=tmp_path).out
+        told = demo.call("show_memory", project, "--budget", "32000").out
         for old, newest in changes:
             assert old not in told and newest in told, (old, newest)
 

@@ -20,6 +20,7 @@ from memorybank import services
 from memorybank.models import Bank, Chat, Output
 from projects.importing.service import BATCH
 from projects.models import Conversation, Membership, Project, Role, Tenant
+from tests.support import prepared
 from tests.support.commands import Ran, run, shell
 
 GOOD = {
@@ -317,7 +318,7 @@ class TestBatches(ImportCase):
 
 def _on_a_terminal(*args: object, data: Path) -> str:
     """What a command writes on a terminal's standard error, every step of its bar."""
-    assert shell("migrate", "--verbosity=0", data=data).code == 0
+    prepared.migrated(data)
     terminal, end = pty.openpty()
     termios.tcsetwinsize(end, (24, 80))
     os.set_blocking(terminal, False)

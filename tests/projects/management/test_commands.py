@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from memorybank import services
 from memorybank.models import Bank, Chat, Checkpoint, Entry, Event, Output
 from memorybank.services import Report, public_id
+from tests.support import prepared
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.commands import PATIENCE, Ran, run, shell
 from tests.support.long_chats import turns
@@ -495,7 +496,7 @@ class TestInTheShell:
         assert "Traceback" not in ran.err
 
     def test_standard_input_is_read_and_bad_lines_exit_with_1(self, tmp_path: Path) -> None:
-        shell("migrate", "-v0", data=tmp_path)
+        prepared.migrated(tmp_path)
         ran = shell("import_chats", "-", "--json", data=tmp_path, stdin=b'{"tenant": "\xff"}\nnot json\n')
         assert (ran.code, ran.json["bad"]) == (1, 2)
         assert ran.err.splitlines() == [

@@ -100,7 +100,10 @@ def test_what_openai_and_its_kin_send_is_taken() -> None:
     assert factories.say(bank, "c1", "Hello", messages=messages).messages == messages
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=settings.default.max_examples // 2,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(messages=values)
 @example(messages=[{"tool_calls": 5}])
 @example(messages=5)

@@ -35,7 +35,7 @@ const showHowFar = ({ percent, stage, problem }) => {
 
 // Whether somebody is at it. While the server does not answer, whoever was at it may be.
 const look = async () => {
-  const response = await fetch(compacting.dataset.endpoint).catch(() => null);
+  const response = await fetch(compacting.dataset.endpoint, { headers: { Accept: "application/json" } }).catch(() => null);
   if (!response) return atIt;
   if (!response.ok) return false;
   const told = await response.json();

@@ -37,9 +37,9 @@ const begun = (reply) => {
   listen(settle);
 };
 
-const ask = (endpoint, data) => post(endpoint, data, { Prefer: "respond-async" });
+const ask = (address, data) => post(address, data, { Prefer: "respond-async" });
 
-const shorten = async (message) => shortening((await post(composer.dataset.endpoint, { message })).compaction);
+const shorten = async (message) => shortening((await post(composer.action, { message })).compaction);
 
 const send = () => {
   const message = box.value;
@@ -47,7 +47,7 @@ const send = () => {
   const key = unsure && unsure.message === message ? unsure.key : newKey();
   unsure = null;
   box.value = "";
-  const work = async () => (isCommand(message) ? shorten(message) : begun(await ask(composer.dataset.endpoint, { message, key })));
+  const work = async () => (isCommand(message) ? shorten(message) : begun(await ask(composer.action, { message, key })));
   busy(work, gettext("The connection broke. Your message is still here; sent again, it is there once.")).catch((error) => {
     if (error instanceof TypeError && !box.value) unsure = { message, key };
     box.value = box.value ? `${message}\n${box.value}` : message;
@@ -55,10 +55,10 @@ const send = () => {
 };
 
 // What is said of a turn that is there; `then` if the site has taken it.
-const askAnew = (endpoint, data, then = () => {}) => {
+const askAnew = (address, data, then = () => {}) => {
   if (button.disabled) return tell(gettext("An answer is being written. Wait for it, or stop it."));
   const work = async () => {
-    const reply = await ask(endpoint, data);
+    const reply = await ask(address, data);
     then();
     begun(reply);
     if (!isWriting()) location.reload(); // nobody answers, or somebody has: turns may have given way to it
@@ -66,11 +66,11 @@ const askAnew = (endpoint, data, then = () => {}) => {
   busy(work, gettext("The connection broke. Try again, or reload the page.")).catch(() => {});
 };
 
-const askAgain = (retry) => askAnew(retry.dataset.endpoint, {});
+const askAgain = (retry) => askAnew(retry.action, {});
 
 const edit = (form) => {
   const { message, key } = form.elements;
-  askAnew(form.dataset.endpoint, { message: message.value, key: key.value }, () => {
+  askAnew(form.action, { message: message.value, key: key.value }, () => {
     form.querySelector(".cancel").click();
     if (!byThumb) box.focus();
   });
@@ -87,10 +87,9 @@ turns.addEventListener("submit", (event) => {
   act(event.target);
 });
 document.getElementById("on-turn").addEventListener("submit", (event) => {
-  const { endpoint } = event.submitter.dataset;
-  if (!endpoint) return; // a page of its own
+  if (!("inPlace" in event.submitter.dataset)) return; // its answer is another page
   event.preventDefault();
-  askAnew(endpoint, {});
+  askAnew(event.submitter.formAction, {});
 });
 box.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || byThumb) return;

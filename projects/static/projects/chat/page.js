@@ -19,10 +19,11 @@ export const tell = (line) => {
 export const isAtEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 80;
 export const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
 
-export const post = async (endpoint, data, headers = {}) => {
-  const response = await fetch(endpoint, {
+// An action of a form, answered in JSON.
+export const post = async (address, data, headers = {}) => {
+  const response = await fetch(address, {
     method: "POST",
-    headers: { "Content-Type": "application/json", "X-CSRFToken": composer.elements.csrfmiddlewaretoken.value, ...headers },
+    headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRFToken": composer.elements.csrfmiddlewaretoken.value, ...headers },
     body: JSON.stringify(data),
   });
   const isJSON = (response.headers.get("Content-Type") || "").startsWith("application/json");

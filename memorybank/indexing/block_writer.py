@@ -1,0 +1,17 @@
+"""Storing a bank's block, as it is rendered now, for the prompts to come."""
+
+from datetime import datetime
+
+from memorybank.models import Bank, BankDay, StoredBlock
+from memorybank.reading import rendering
+
+
+def refresh(bank_id: int, *, now: datetime) -> None:
+    """Render the block of a bank that is on and store it, unless the stored one is current."""
+    bank = Bank.objects.filter(pk=bank_id, enabled=True).first()
+    if bank is None:
+        return
+    if StoredBlock.objects.current_version(bank.pk) < bank.version:
+        made = rendering.sourced(bank, bank.max_tokens)
+        if StoredBlock.objects.store(bank, made, now):
+            BankDay.objects.note_block(bank, made.block.tokens, now)

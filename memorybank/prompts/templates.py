@@ -1,0 +1,16 @@
+"""Prompt files are Django templates, of plain text: nothing is escaped, and no site's settings change a number."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.template import Context, Engine
+
+from memorybank.prompts import FOLDER
+
+_ENGINE = Engine(dirs=[str(FOLDER)], autoescape=False)
+
+
+def render(name: str, context: Mapping[str, Any]) -> str:
+    """The text of a prompt file with what varies in it: plain text, which a page has to escape."""
+    template = _ENGINE.get_template(f"{name}.txt")
+    return template.render(Context(dict(context), autoescape=False, use_l10n=False)).strip()

@@ -1,0 +1,27 @@
+"""Banks as rows: made and deleted with the projects of the outer application, listed for whoever may see several."""
+
+from collections.abc import Collection
+
+from django.db.models import QuerySet, Subquery
+
+from memorybank.models import Bank, StoredBlock
+
+
+def all_banks() -> QuerySet[Bank]:
+    """The banks of all tenants: whoever asks narrows them to those that somebody may see."""
+    return Bank.objects.all()
+
+
+def create_bank() -> Bank:
+    """A new bank, switched off."""
+    return Bank.objects.create()
+
+
+def delete_banks(ids: Collection[int]) -> tuple[int, dict[str, int]]:
+    """Delete banks with all they hold, the rows of other apps that refer to them included; Django's counts."""
+    return Bank.objects.filter(pk__in=ids).delete()
+
+
+def block_tokens(bank: str) -> Subquery:
+    """Tokens of the stored block, to annotate rows that refer to their bank by the column ``bank``."""
+    return StoredBlock.current_tokens(bank)

@@ -1,0 +1,37 @@
+"""Calls of models that are made outside memory, on the ledger of their bank."""
+
+from contextlib import AbstractContextManager
+from datetime import datetime
+
+from memorybank.clock import PRESENT, at_present
+from memorybank.models import Bank, LLMCall, ledgered
+
+
+@at_present
+def on_ledger(
+    bank: Bank, *, purpose: LLMCall.Purpose, model: str, now: datetime = PRESENT
+) -> AbstractContextManager[LLMCall]:
+    """The ledger's row for the call that is made within, which the caller ``charge``s; kept however the call ends."""
+    return ledgered(bank.pk, purpose, model, now, keep=LLMCall.save)
+
+
+def enter_call(
+    bank: Bank,
+    *,
+    purpose: LLMCall.Purpose,
+    model: str,
+    prompt_tokens: int,
+    completion_tokens: int,
+    asked_at: datetime,
+    ended_at: datetime,
+    failed: str = "",
+    error: str = "",
+) -> None:
+    """Put a call that somebody else made on the ledger. ``failed`` is a value of ``LLMCall.Outcome``, or ""."""
+    call = LLMCall(bank_id=bank.pk, purpose=purpose, model=model[:200], at=asked_at)
+    call.prompt_tokens, call.completion_tokens = prompt_tokens, completion_tokens
+    call.outcome = failed or LLMCall.Outcome.OK
+    call.error = (error or failed)[:500] if failed else ""
+    call.duration_ms = max(0, round((ended_at - asked_at).total_seconds() * 1000))
+    call.price()
+    LLMCall.objects.enter([call], bank)

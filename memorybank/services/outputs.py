@@ -1,0 +1,19 @@
+"""Turns as rows: those of a bank, of a chat, and of a chat from one on."""
+
+from memorybank.models import Bank, Chat, Output
+from memorybank.models.output import OutputQuerySet
+
+
+def outputs_of(bank: Bank) -> OutputQuerySet:
+    """All turns of a bank, unanswered ones and those of private chats among them."""
+    return Output.objects.filter(chat__bank=bank)
+
+
+def turns_of(chat: Chat) -> OutputQuerySet:
+    """The turns of one chat, oldest first."""
+    return chat.outputs.all()
+
+
+def turns_from(output: Output) -> OutputQuerySet:
+    """A turn and all that came after it in its chat."""
+    return Output.objects.filter(chat=output.chat_id, sequence__gte=output.sequence)

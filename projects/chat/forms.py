@@ -1,0 +1,95 @@
+"""What people type in a chat: a message, a title."""
+
+import json
+from typing import Any, Self
+from uuid import uuid4
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from memorybank.exceptions import InvalidInput
+
+#: Characters of one message. Whether its tokens fit the model's context is checked as well.
+MAX_MESSAGE_CHARACTERS = 100_000
+FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class TooLong(InvalidInput):
+    """A message has more characters than are accepted."""
+
+
+class MessageForm(forms.Form):
+    """One chat message, kept as it was typed (code is indented)."""
+
+    message = forms.CharField(
+        strip=False,
+        max_length=MAX_MESSAGE_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "aria-describedby": "composer-hint"}),
+        error_messages={
+            "required": _("message: write something first."),
+            "max_length": _("message: %(show_value)s characters; at most %(limit_value)s are accepted."),
+            "null_characters_not_allowed": _("message: a null character is not text."),
+        },
+    )
+
+    #: A new one each time the form is shown, so that the same message sent twice is recorded once.
+    key = forms.RegexField(
+        r"\A[0-9a-f]{32}\Z",
+        required=False,
+        widget=forms.HiddenInput(attrs={"autocomplete": "off"}),
+        initial=lambda: uuid4().hex,
+        error_messages={"invalid": _("key: must be 32 hexadecimal digits.")},
+    )
+
+    def clean_message(self) -> str:
+        """Lone surrogates cannot be stored or sent; they become "?"."""
+        message: str = self.cleaned_data["message"].encode("utf-8", "replace").decode("utf-8")
+        if not message.strip():
+            raise ValidationError(_("message: write something first."), code="required")
+        return message
+
+    @classmethod
+    def posted(cls, request: HttpRequest) -> Self:
+        """The form of a page, or ``{"message": …, "key": …}`` as JSON; :class:`InvalidInput` if it is no such JSON."""
+        return cls(request.POST if request.content_type in FORM_TYPES else _json_fields(request.body))
+
+    def message_and_key(self) -> tuple[str, str]:
+        """What was sent; :class:`InvalidInput` with the first thing wrong if it is no message."""
+        if self.is_valid():
+            return self.cleaned_data["message"], self.cleaned_data["key"]
+        raise (TooLong if self.has_error("message", "max_length") else InvalidInput)(_first_error(self))
+
+
+class TitleForm(forms.Form):
+    """What a chat is called."""
+
+    title = forms.CharField(
+        max_length=200,
+        error_messages={
+            "required": _("A title needs a word."),
+            "max_length": _("A title has at most %(limit_value)s characters."),
+            "null_characters_not_allowed": _("A null character is not text."),
+        },
+    )
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, in one line; "" if nothing is."""
+        return _first_error(self)
+
+
+def _first_error(form: forms.Form) -> str:
+    return next((str(problem) for problems in form.errors.values() for problem in problems), "")
+
+
+def _json_fields(body: bytes) -> dict[str, Any]:
+    # RecursionError: brackets nested by the ten thousand are bad input, not a fault of ours.
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput((_("This is not JSON: %(error)s.") % {"error": error})[:300]) from None
+    if not isinstance(data, dict) or not isinstance(data.get("message"), str):
+        raise InvalidInput(_('Send {"message": "…"} with the text as a string.'))
+    return {"message": data["message"], "key": str(data.get("key") or "")}

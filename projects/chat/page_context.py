@@ -1,0 +1,97 @@
+"""Context of the chat page's templates: turns and what stands beside them, the list of chats, errors of the model."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memorybank import llm, services
+from memorybank.exceptions import InvalidInput
+from memorybank.services import Chat, ErasureRequest, Output
+from projects.models import Conversation, Project, Role
+from projects.tenancy import permissions
+
+from . import generation, service
+from .prompt import Prompt
+
+#: Chats that are listed beside the open one; the project's page has the others.
+MAX_SIDEBAR_CHATS = 40
+MAX_SEARCH_CHARACTERS = 200
+
+
+def turns_context(user: User, project: Project, chat: Chat, turns: list[Output]) -> dict[str, Any]:
+    """Context of ``turns.html`` for these turns, oldest first, as ``user`` may see them."""
+    return {
+        "project": project,
+        "chat": chat,
+        "turns": turns,
+        "awaited": generation.awaited(turns, timezone.now()),
+        "unsent": _unsent_prompt(project, chat, turns),
+        "asked": _open_erasure_requests(project, turns),
+        "checkpoints": services.checkpoints_after(chat, [turn.sequence for turn in turns]),
+        "model": llm.get("chat"),
+        "sees_words": may_read_errors(user, project),
+        "unavailable": unavailable(),
+    }
+
+
+def turns_html(request: HttpRequest, project: Project, chat: Chat, turns: list[Output]) -> str:
+    """The turns alone, as the page shows them."""
+    assert isinstance(request.user, User)
+    return render_to_string("projects/turns.html", turns_context(request.user, project, chat, turns), request)
+
+
+def sidebar_context(user: User, project: Project, query: str) -> dict[str, Any]:
+    """The newest chats of ``user`` that contain the words of the query, all if it is empty. One query."""
+    words = search_words(query)
+    chats = list(Conversation.objects.of(user, project).saying(words)[: MAX_SIDEBAR_CHATS + 1])
+    shown = [conversation.chat for conversation in chats[:MAX_SIDEBAR_CHATS]]
+    return {"chats": shown, "more": len(chats) > MAX_SIDEBAR_CHATS, "sought": words}
+
+
+def search_words(query: str) -> str:
+    """What a search of chats looks for."""
+    return query.replace("\x00", "").strip()[:MAX_SEARCH_CHARACTERS]
+
+
+# --- errors of a failed model call ------------------------------------------------------------------------
+
+
+def may_read_errors(user: User, project: Project) -> bool:
+    """Owners, admins and superusers, who can act. The provider's words may name accounts and addresses."""
+    return permissions.may(user, project.tenant, Role.ADMIN)
+
+
+def error_text(user: User, project: Project, error: str) -> str:
+    """The provider's words for people who can act, a notice for the others. The ledger of calls keeps them."""
+    return error if may_read_errors(user, project) else unavailable()
+
+
+def unavailable() -> str:
+    """The notice that everybody may read."""
+    return _("The model is not available. The operator has been told.")
+
+
+# --- what stands beside turns -----------------------------------------------------------------------------
+
+
+def _open_erasure_requests(project: Project, turns: list[Output]) -> set[int]:
+    """Turns in which their author asked to have something forgotten, and the owners have not decided."""
+    withheld = [turn.pk for turn in turns if turn.withheld]
+    requests = services.erasure_requests_of(project.bank)
+    waiting = requests.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
+    return set(waiting.values_list("asked_in", flat=True)) if withheld else set()
+
+
+def _unsent_prompt(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:
+    """Without a chat model: the exact prompt the last message would be sent with."""
+    last = turns[-1] if turns else None
+    if last is None or last.answer or last.status != Output.Status.OK or llm.get("chat"):
+        return None
+    try:
+        return service.prompt_for(project, chat, last.question, before=last)
+    except InvalidInput:  # it fitted once; the budget or the system prompt has grown since
+        return None
