@@ -222,7 +222,7 @@ class NumbersTest(AdminCase):
             self.assertNotContains(page, number)
             self.assertNotIn(number, said.content.decode())
         self.assertContains(page, f'id="turn-{said.json()["output"]}"')
-        retry = re.search(r'action="([^"]*/retry)" data', page.content.decode())
+        retry = re.search(r'action="([^"]*/retry)"', page.content.decode())
         assert retry
         self.assertEqual(self.client.post(retry[1]).status_code, 302)
 
