@@ -57,6 +57,24 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='BlockLineVersion',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('since', models.DateTimeField()),
+                ('until', models.DateTimeField(null=True)),
+                ('text', models.TextField()),
+                ('speaker', models.CharField(max_length=200)),
+                ('label', models.CharField(help_text='The date that its paragraph opened with.', max_length=100)),
+                ('period_start', models.DateField()),
+                ('tier', models.PositiveSmallIntegerField()),
+                ('pinned', models.BooleanField()),
+                ('digest', models.BooleanField(help_text="Written for a digest, with others' words in sight.")),
+                ('said_at', models.DateTimeField()),
+                ('facts', models.JSONField(help_text='Ids of the facts that it stood for, and of those that it restated.')),
+                ('chats', models.JSONField(help_text='Keys of the chats whose words it said.')),
+            ],
+        ),
+        migrations.CreateModel(
             name='Chat',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -124,7 +142,6 @@ class Migration(migrations.Migration):
                 ('provisional', models.BooleanField(default=False)),
                 ('updates', models.PositiveIntegerField(default=0, help_text='Extensions since it was last made anew.')),
                 ('stale', models.BooleanField(default=False, help_text='To be made anew from what is there now.')),
-                ('kept', models.JSONField(blank=True, default=list, help_text='Ids of the leaf facts that a digest stands for as they are, in order.')),
             ],
             options={
                 'verbose_name_plural': 'entries',
@@ -192,7 +209,6 @@ class Migration(migrations.Migration):
                 ('worth', models.GeneratedField(db_persist=True, expression=django.db.models.expressions.CombinedExpression(models.F('weight'), '/', django.db.models.expressions.CombinedExpression(models.F('tokens'), '+', models.Value(3))), output_field=models.FloatField())),
                 ('tier', models.PositiveSmallIntegerField(editable=False, help_text="That of the live entry above it; empty: an absorbed digest's, unless a person settled it.", null=True)),
                 ('detail', models.BooleanField(default=False, help_text="Extracted beside a model's facts.")),
-                ('citations', models.JSONField(help_text='Output ids (in a leaf) or leaf-fact ids (in a digest).')),
                 ('ongoing', models.BooleanField(default=False, editable=False, help_text='It says that something is so for now; a newer one may end it.')),
                 ('changing', models.BooleanField(default=False, editable=False, help_text='It says that something is over; what was said before may give way.')),
                 ('pinned', models.BooleanField(default=False)),
@@ -210,6 +226,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='FactOutput',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+            ],
+            options={
+                'ordering': ['pk'],
+            },
+        ),
+        migrations.CreateModel(
+            name='FactSource',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+            ],
+            options={
+                'ordering': ['pk'],
+            },
+        ),
+        migrations.CreateModel(
             name='Job',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -222,6 +256,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-pk'],
+            },
+        ),
+        migrations.CreateModel(
+            name='KeptFact',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+            ],
+            options={
+                'ordering': ['pk'],
             },
         ),
         migrations.CreateModel(
@@ -321,7 +364,7 @@ class Migration(migrations.Migration):
                 ('text', models.TextField(blank=True)),
                 ('tokens', models.PositiveIntegerField()),
                 ('encoding', models.CharField(max_length=20)),
-                ('lines', models.JSONField(help_text='Its lines, some in reserve, and where each comes from; see packing.Sourced.')),
+                ('lines', models.JSONField(help_text='Its lines and those in reserve, each by its fields; see packing.MemoryLine.')),
             ],
         ),
         migrations.CreateModel(
@@ -329,24 +372,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField()),
-            ],
-        ),
-        migrations.CreateModel(
-            name='ToldLine',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('since', models.DateTimeField()),
-                ('until', models.DateTimeField(null=True)),
-                ('text', models.TextField()),
-                ('speaker', models.CharField(max_length=200)),
-                ('label', models.CharField(help_text='The date that its paragraph opened with.', max_length=100)),
-                ('period', models.CharField(max_length=40)),
-                ('tier', models.PositiveSmallIntegerField()),
-                ('pinned', models.BooleanField()),
-                ('digest', models.BooleanField(help_text="Written for a digest, with others' words in sight.")),
-                ('said_at', models.DateTimeField()),
-                ('facts', models.JSONField(help_text='Ids of the facts that it stood for, and of those that it restated.')),
-                ('chats', models.JSONField(help_text='Keys of the chats whose words it said.')),
             ],
         ),
         migrations.CreateModel(
@@ -392,6 +417,11 @@ class Migration(migrations.Migration):
             model_name='bankday',
             name='bank',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='days', to='memorybank.bank'),
+        ),
+        migrations.AddField(
+            model_name='blocklineversion',
+            name='bank',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='line_versions', to='memorybank.bank'),
         ),
         migrations.AddField(
             model_name='chat',
@@ -464,9 +494,44 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='supersedes', to='memorybank.fact'),
         ),
         migrations.AddField(
+            model_name='factoutput',
+            name='fact',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='output_links', to='memorybank.fact'),
+        ),
+        migrations.AddField(
+            model_name='factsource',
+            name='fact',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='source_links', to='memorybank.fact'),
+        ),
+        migrations.AddField(
+            model_name='factsource',
+            name='source',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='restating_links', to='memorybank.fact'),
+        ),
+        migrations.AddField(
+            model_name='fact',
+            name='sources',
+            field=models.ManyToManyField(help_text="The leaf facts that a digest's line rests on.", related_name='restated_by', through='memorybank.FactSource', through_fields=('fact', 'source'), to='memorybank.fact'),
+        ),
+        migrations.AddField(
             model_name='job',
             name='bank',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='jobs', to='memorybank.bank'),
+        ),
+        migrations.AddField(
+            model_name='keptfact',
+            name='entry',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='kept_links', to='memorybank.entry'),
+        ),
+        migrations.AddField(
+            model_name='keptfact',
+            name='fact',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='kept_links', to='memorybank.fact'),
+        ),
+        migrations.AddField(
+            model_name='entry',
+            name='kept',
+            field=models.ManyToManyField(help_text='Leaf facts that a digest stands for as they are.', related_name='kept_in', through='memorybank.KeptFact', to='memorybank.fact'),
         ),
         migrations.AddField(
             model_name='llmcall',
@@ -502,6 +567,16 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='outputs', to='memorybank.chat'),
         ),
         migrations.AddField(
+            model_name='factoutput',
+            name='output',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='fact_links', to='memorybank.output'),
+        ),
+        migrations.AddField(
+            model_name='fact',
+            name='outputs',
+            field=models.ManyToManyField(help_text="The turns that a leaf's fact cites.", related_name='facts', through='memorybank.FactOutput', to='memorybank.output'),
+        ),
+        migrations.AddField(
             model_name='promptcount',
             name='bank',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='prompt_counts', to='memorybank.bank'),
@@ -516,11 +591,6 @@ class Migration(migrations.Migration):
             name='kept_block',
             field=models.ForeignKey(blank=True, editable=False, help_text='The block it was last given: while people write in it, it keeps that.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='kept_by', to='memorybank.storedblock'),
         ),
-        migrations.AddField(
-            model_name='toldline',
-            name='bank',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='told_lines', to='memorybank.bank'),
-        ),
         migrations.AddIndex(
             model_name='bankday',
             index=models.Index(fields=['day'], name='bank_day_by_day'),
@@ -528,6 +598,14 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='bankday',
             constraint=models.UniqueConstraint(fields=('bank', 'day'), name='bank_day_unique'),
+        ),
+        migrations.AddIndex(
+            model_name='blocklineversion',
+            index=models.Index(fields=['bank', 'until'], name='line_version_until'),
+        ),
+        migrations.AddIndex(
+            model_name='blocklineversion',
+            index=models.Index(fields=['bank', 'since'], name='line_version_since'),
         ),
         migrations.AddIndex(
             model_name='checkpoint',
@@ -540,6 +618,34 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='compaction',
             constraint=models.CheckConstraint(condition=models.Q(('percent__lte', 100)), name='compaction_percent'),
+        ),
+        migrations.AddIndex(
+            model_name='erasure',
+            index=models.Index(fields=['bank', 'subject'], name='erasure_of_subject'),
+        ),
+        migrations.AddConstraint(
+            model_name='erasurerequest',
+            constraint=models.CheckConstraint(condition=models.Q(('state', 'open'), models.Q(('closed_by', ''), _negated=True), _connector='OR'), name='erasure_request_closed'),
+        ),
+        migrations.AddConstraint(
+            model_name='event',
+            constraint=models.UniqueConstraint(fields=('bank', 'number'), name='event_place_unique'),
+        ),
+        migrations.AddIndex(
+            model_name='factsource',
+            index=models.Index(fields=['source'], name='fact_source_restated'),
+        ),
+        migrations.AddConstraint(
+            model_name='factsource',
+            constraint=models.UniqueConstraint(fields=('fact', 'source'), name='fact_rests_on_source_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='job',
+            constraint=models.UniqueConstraint(condition=models.Q(('finished_at', None)), fields=('bank', 'kind'), name='job_open_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='keptfact',
+            constraint=models.UniqueConstraint(fields=('entry', 'fact'), name='entry_keeps_fact_once'),
         ),
         migrations.AddIndex(
             model_name='entry',
@@ -568,50 +674,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='entry',
             constraint=models.CheckConstraint(condition=models.Q(('parent', models.F('id')), _negated=True), name='entry_not_own_parent'),
-        ),
-        migrations.AddIndex(
-            model_name='erasure',
-            index=models.Index(fields=['bank', 'subject'], name='erasure_of_subject'),
-        ),
-        migrations.AddConstraint(
-            model_name='erasurerequest',
-            constraint=models.CheckConstraint(condition=models.Q(('state', 'open'), models.Q(('closed_by', ''), _negated=True), _connector='OR'), name='erasure_request_closed'),
-        ),
-        migrations.AddConstraint(
-            model_name='event',
-            constraint=models.UniqueConstraint(fields=('bank', 'number'), name='event_place_unique'),
-        ),
-        migrations.AddIndex(
-            model_name='fact',
-            index=models.Index(fields=['entry', 'position'], name='fact_in_entry'),
-        ),
-        migrations.AddIndex(
-            model_name='fact',
-            index=models.Index(fields=['bank', 'tier', '-worth', 'id'], name='fact_worth'),
-        ),
-        migrations.AddIndex(
-            model_name='fact',
-            index=models.Index(condition=models.Q(('pinned', True)), fields=['bank'], name='fact_pinned'),
-        ),
-        migrations.AddIndex(
-            model_name='fact',
-            index=models.Index(condition=models.Q(('ongoing', True)), fields=['bank'], name='fact_ongoing'),
-        ),
-        migrations.AddIndex(
-            model_name='fact',
-            index=models.Index(condition=models.Q(('changing', True)), fields=['bank', 'said_on'], name='fact_changing'),
-        ),
-        migrations.AddConstraint(
-            model_name='fact',
-            constraint=models.CheckConstraint(condition=models.Q(('citations', []), _negated=True), name='fact_cites_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='fact',
-            constraint=models.CheckConstraint(condition=models.Q(('original', ''), models.Q(('edited_by', ''), _negated=True), _connector='OR'), name='fact_original_was_edited'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.UniqueConstraint(condition=models.Q(('finished_at', None)), fields=('bank', 'kind'), name='job_open_once'),
         ),
         migrations.AddIndex(
             model_name='llmcall',
@@ -661,6 +723,38 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('chat', 'sequence'), name='output_sequence_unique_in_chat'),
         ),
         migrations.AddIndex(
+            model_name='factoutput',
+            index=models.Index(fields=['output'], name='fact_output_cited'),
+        ),
+        migrations.AddConstraint(
+            model_name='factoutput',
+            constraint=models.UniqueConstraint(fields=('fact', 'output'), name='fact_cites_output_once'),
+        ),
+        migrations.AddIndex(
+            model_name='fact',
+            index=models.Index(fields=['entry', 'position'], name='fact_in_entry'),
+        ),
+        migrations.AddIndex(
+            model_name='fact',
+            index=models.Index(fields=['bank', 'tier', '-worth', 'id'], name='fact_worth'),
+        ),
+        migrations.AddIndex(
+            model_name='fact',
+            index=models.Index(condition=models.Q(('pinned', True)), fields=['bank'], name='fact_pinned'),
+        ),
+        migrations.AddIndex(
+            model_name='fact',
+            index=models.Index(condition=models.Q(('ongoing', True)), fields=['bank'], name='fact_ongoing'),
+        ),
+        migrations.AddIndex(
+            model_name='fact',
+            index=models.Index(condition=models.Q(('changing', True)), fields=['bank', 'said_on'], name='fact_changing'),
+        ),
+        migrations.AddConstraint(
+            model_name='fact',
+            constraint=models.CheckConstraint(condition=models.Q(('original', ''), models.Q(('edited_by', ''), _negated=True), _connector='OR'), name='fact_original_was_edited'),
+        ),
+        migrations.AddIndex(
             model_name='promptcount',
             index=models.Index(fields=['day'], name='prompt_count_by_day'),
         ),
@@ -695,14 +789,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='chat',
             constraint=models.CheckConstraint(condition=models.Q(('key', ''), _negated=True), name='chat_key_not_empty'),
-        ),
-        migrations.AddIndex(
-            model_name='toldline',
-            index=models.Index(fields=['bank', 'until'], name='told_line_until'),
-        ),
-        migrations.AddIndex(
-            model_name='toldline',
-            index=models.Index(fields=['bank', 'since'], name='told_line_since'),
         ),
         migrations.AddField(
             model_name='embedding',
