@@ -1,4 +1,4 @@
-"""What people read of models and figures, in their language: names, help, choices and grouped digits."""
+"""Translate model names, help texts and choices, and group digits, in the reader's language."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy
 
 
 def give_to_translators(app: AppConfig) -> None:
-    """Have each name, help text and choice of an app's models looked up in the reader's language when it is shown.
+    """Make names, help texts and choices of an app's models lazy translations.
 
-    A field is named by its attribute. To write each name once more, beside it, would be no better than this, and a
-    migration for every one. Migrations keep the English.
+    A field is named by its attribute. Writing each name again beside its field would be no better than this, and would
+    add a migration for every one. Migrations keep the English.
     """
     for model in app.get_models():
         opts: Any = model._meta
@@ -36,5 +36,5 @@ def _lazy(words: Any) -> Any:
 
 
 def grouped(number: int) -> str:
-    """With the separator of thousands that the reader is used to."""
+    """The number with the reader's thousands separator."""
     return number_format(number, force_grouping=True)

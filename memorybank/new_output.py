@@ -1,4 +1,4 @@
-"""An output as it comes in, and what became of asking: plain values, validated before anything is stored."""
+"""A new output, and the result of its attempt: plain values, validated before anything is stored."""
 
 import json
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ STATUSES: list[str] = Output.Status.values
 
 @dataclass(frozen=True, slots=True)
 class NewOutput:
-    """An output to be recorded. Texts at most ``MAX_TEXT`` characters, keys and names at most ``MAX_KEY``.
+    """An output to be recorded. Texts have at most ``MAX_TEXT``, keys and names at most ``MAX_KEY`` characters.
 
-    ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke
-    in the model's place. Whoever records vouches for them; a text never says who speaks. ``replaces`` are the ids of
+    ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke in
+    the model's place. The recording caller vouches for them; a text never says who speaks. ``replaces`` are the ids of
     outputs of the chat that are erased as soon as this one is answered.
     """
 
@@ -88,9 +88,9 @@ class NewOutput:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of asking. ``title`` is the chat's if it has none, ``error`` why there is no answer.
+    """The result of an attempt. ``title`` is for a chat that has none; ``error`` says why there is no answer.
 
-    ``messages`` were said between question and answer.
+    ``messages`` were exchanged between question and answer.
     """
 
     status: str = Output.Status.OK
@@ -105,14 +105,14 @@ class Outcome:
             raise InvalidInput(f"status: “{self.status[:40]}” does not complete an output.")
 
 
-def as_json(said: Sequence[Any]) -> str:
-    """Messages as JSON; :class:`InvalidInput` if they are none."""
+def as_json(messages: Sequence[Any]) -> str:
+    """Messages as JSON; raises :class:`InvalidInput` if that is impossible."""
     try:
-        return json.dumps(list(said), ensure_ascii=False, allow_nan=False)
+        return json.dumps(list(messages), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"messages: cannot be stored as JSON: {error}.") from error
 
 
 def storable(text: str) -> str:
-    """What every database can hold: no NUL, no lone surrogate."""
+    """The text as every database can store it: no NUL, no lone surrogate."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

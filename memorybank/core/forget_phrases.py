@@ -1,7 +1,7 @@
-"""Whether somebody asks, in a chat, to have forgotten what she said: by how each language puts it. Pure.
+"""Detect requests in a chat to forget something the user said, by the phrases of each language. Pure.
 
-A wish is a sentence of its own, and a short one: "forget that", "please forget my number". Missed, it is said again or
-asked of an owner; heard where none was meant, it costs a click.
+A request is a short sentence: "forget that", "please forget my number". A missed request is repeated or sent to an
+owner; a false one costs a click.
 """
 
 import re
@@ -11,33 +11,34 @@ from functools import cache
 
 from memorybank.language import Pack, either, filled, packs, plain
 
-#: Longer messages are documents, not wishes.
+#: Longer messages are documents, not requests.
 LONGEST_MESSAGE, LONGEST_SENTENCE = 2_000, 240
 SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n")
 ABOUT = r"(?P<about>[^.!?。！？]{1,80}?)"
-#: What may stand behind a wish: the end, or what is said next.
+#: After a request: its end, or another clause.
 BEHIND = r"\W*(?:[,;:–—，、] ?.*)?"
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """That something be forgotten: what was said last, or what was said ``about`` something. In which language."""
+    """A request to forget the previous message, or what was said ``about`` something; with its language."""
 
     about: str
     language: str
 
 
 def wish(text: str) -> Wish | None:
-    """The first wish in a message."""
-    said = plain(text)
-    if len(said) > LONGEST_MESSAGE:
+    """The first request in a message."""
+    text = plain(text)
+    if len(text) > LONGEST_MESSAGE:
         return None
-    sentences = (sentence.strip() for sentence in SENTENCE.split(said))
-    return next((found for each in sentences if 0 < len(each) <= LONGEST_SENTENCE and (found := _wish(each))), None)
+    sentences = (sentence.strip() for sentence in SENTENCE.split(text))
+    short = (sentence for sentence in sentences if 0 < len(sentence) <= LONGEST_SENTENCE)
+    return next((request for sentence in short if (request := _wish(sentence))), None)
 
 
 def said_then(language: str) -> str:
-    """What an answer says to a wish in a language."""
+    """The chat's confirmation of a request, in a language."""
     return next(" ".join(pack.wishes.done) for pack in packs() if pack.code == language)
 
 

@@ -1,7 +1,7 @@
-"""Which older sentence tells of a state that a newer one says is over: revoked, closed, arrived, moved. Pure.
+"""Detect ended states: which older sentence's state a newer one ends (revoked, closed, arrived, moved). Pure.
 
-What is over must be said outright, and what is so "still" or "for now" must be the same thing: an end that is seen
-where there is none hides a truth, one that is missed only leaves both to be read with their dates.
+The end must be stated explicitly, and the state that "still" holds or holds "for now" must be the same thing: a falsely
+detected end hides a true fact, a missed one only leaves both facts, to be read with their dates.
 """
 
 import re
@@ -28,15 +28,16 @@ MOVED = tuple(
 MONTHS = frozenset(name for month in every(lambda pack: pack.dates.months) for name in month.casefold().split())
 DIGITS, COUNTED = re.compile(r"\d+"), re.compile(r"(?<!\d)(\d{1,9}+)\.? ([^\W\d_]{1,40}+)")
 KANA = re.compile("[\u3040-\u309f]")
-#: "l'accès", "dell'accesso": the word is what stands behind.
+#: "l'accès", "dell'accesso": the word follows the apostrophe.
 ELIDED = re.compile(r"\b[^\W\d_]{1,4}['’](?=[^\W\d_]{3})")
-#: So much of what the older sentence is about the newer one must speak of, and of so many things at least.
+#: The share of the older sentence's subject that the newer one must mention, the minimum of shared terms, and the
+#: number of shared terms that is sufficient evidence.
 COVERED, LEAST, SURE = 0.75, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence with who says it; ``context`` is what else is said there, for one that names nothing itself."""
+    """A sentence with its speaker; ``context`` is the text around it, for a sentence that names nothing itself."""
 
     text: str
     speaker: str = ""
@@ -45,7 +46,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a clause is about: its content words, those written as names are, and its speaker, who speaks of himself."""
+    """The subject of a clause: its content words, those written like names, and a speaker who means themselves."""
 
     terms: frozenset[str]
     names: frozenset[str]
@@ -53,48 +54,48 @@ class Topic:
 
 
 def goes_on(text: str) -> bool:
-    """Whether the text says that something is so for the time being."""
+    """Whether the text says that something holds for the time being."""
     return any(True for _ in _states(text))
 
 
 def is_bare(text: str) -> bool:
-    """Whether the text says so of nothing that it names: "The current answer is July 10." """
+    """Whether the text says so without naming what it is about: "The current answer is July 10"."""
     return any(not _topic(state, "").terms for state in _states(text))
 
 
 def ends(text: str) -> bool:
-    """Whether the text says that something is over, has come, or holds another value from now on."""
+    """Whether the text says that something is over, has arrived, or has another value from now on."""
     return any(True for _ in _ends(text, ARRIVED)) or any(True for _ in _moves(text))
 
 
 def tells_of_change(text: str) -> bool:
-    """Whether the text says that a state or a value is over."""
+    """Whether the text says that a state or a value no longer holds."""
     return bool(replacements(text)) or ends(text)
 
 
 def is_over(older: Statement, newer: Statement) -> bool:
-    """Whether ``newer`` says that a state is over which ``older`` says goes on."""
+    """Whether ``newer`` ends a state that ``older`` says is ongoing."""
     return any(_is_ended(state, newer, older) or _is_moved(state, newer, older) for state in _states(older.text))
 
 
 def _states(text: str) -> Iterator[re.Match[str]]:
-    """Where the text says that something is so for now."""
+    """Matches of "for now" and its like."""
     if not text.rstrip().endswith(("?", "？")) and not HEDGED.search(text):
         yield from (match for sign in (WAITING, ONGOING) for match in sign.finditer(text))
 
 
 def _ends(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Where the text says outright that something is over."""
+    """Matches of explicit ends."""
     if _is_told(text):
         yield from (match for match in by.finditer(text) if not _is_to_come(match))
 
 
 def _is_told(text: str) -> bool:
-    """Whether the text says that something is so, and does not suppose it. "Se" is no condition in Spanish."""
+    """Whether the text states something and does not suppose it. "Se" introduces no condition in Spanish."""
     code = spoken(words(text))
-    among = pack(code).clauses.conditions if code else every(lambda pack: pack.clauses.conditions)
-    begun = (words(match[0])[-1:] for match in CONDITION.finditer(text))
-    return not HEDGED.search(text) and not any(word in among for each in begun for word in each)
+    conditions = pack(code).clauses.conditions if code else every(lambda pack: pack.clauses.conditions)
+    last_words = (words(match[0])[-1:] for match in CONDITION.finditer(text))
+    return not HEDGED.search(text) and not any(word in conditions for last in last_words for word in last)
 
 
 def _is_to_come(end: re.Match[str]) -> bool:
@@ -108,16 +109,21 @@ def _is_ended(state: re.Match[str], newer: Statement, older: Statement) -> bool:
     return any(_is_same(about, _topic(end, newer.speaker)) for end in _ends(newer.text, by))
 
 
-def _is_same(about: Topic, told: Topic) -> bool:
-    """Whether what ended is what went on: one of them is all about the other, and about more than any word."""
-    shared = about.terms & told.terms
-    whole_of_it = len(shared) >= COVERED * len(about.terms) if len(about.terms) > SURE else about.terms <= told.terms
-    known = len(shared) >= SURE or bool(shared & (about.names | told.names))
-    return (whole_of_it or told.terms <= about.terms) and len(shared) >= LEAST and known and about.speaker <= shared
+def _is_same(ongoing: Topic, ended: Topic) -> bool:
+    """Whether both states are the same: one subject covers the other, and not with common words only."""
+    shared = ongoing.terms & ended.terms
+    if len(ongoing.terms) > SURE:
+        is_covered = len(shared) >= COVERED * len(ongoing.terms)
+    else:
+        is_covered = ongoing.terms <= ended.terms
+    is_known = len(shared) >= SURE or bool(shared & (ongoing.names | ended.names))
+    return (
+        (is_covered or ended.terms <= ongoing.terms) and len(shared) >= LEAST and is_known and ongoing.speaker <= shared
+    )
 
 
 def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
-    """Whether the newer one says that from now on another value holds: "it has moved to July 31"."""
+    """Whether the newer sentence says that another value holds from now on: "it has moved to July 31"."""
     if state.re is not ONGOING:
         return False
     own, clause = _topic(state, older.speaker), _clause(state)
@@ -130,24 +136,24 @@ def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
 
 def _moves(text: str) -> Iterator[re.Match[str]]:
     if _is_told(text):
-        found = (match for pattern in MOVED for match in pattern.finditer(text))
-        yield from (match for match in found if is_value(match["new"]) and not _is_to_come(match))
+        matches = (match for pattern in MOVED for match in pattern.finditer(text))
+        yield from (match for match in matches if is_value(match["new"]) and not _is_to_come(match))
 
 
-def _shares(about: Topic, told: Topic, *, least: float) -> bool:
-    """Whether the two are about one thing, beside a value of one kind."""
-    shared = about.terms & told.terms
-    known = len(shared) >= LEAST or bool(shared & (about.names | told.names))
-    return len(shared) >= least and known and about.speaker <= shared
+def _shares(ongoing: Topic, moved: Topic, *, least: float) -> bool:
+    """Whether both have the same subject, besides a value of the same kind."""
+    shared = ongoing.terms & moved.terms
+    is_known = len(shared) >= LEAST or bool(shared & (ongoing.names | moved.names))
+    return len(shared) >= least and is_known and ongoing.speaker <= shared
 
 
 def _differs(clause: str, value: str) -> bool:
-    """Whether the clause has another value of the same kind: another date, or another number of the same."""
+    """Whether the clause has another value of the same kind: another date, or another number of the same unit."""
     return bool(_kind(value)) and _kind(value) <= _kind(clause) and not _digits(value) <= _digits(clause)
 
 
 def _kind(text: str) -> frozenset[str]:
-    """What is counted in the text: months and what stands behind a number."""
+    """What the text's numbers count: months, and the words after numbers."""
     counted = {word for _, word in COUNTED.findall(text.casefold())}
     return frozenset("month" if word in MONTHS else word for word in [*counted, *(MONTHS & set(words(text)))])
 
@@ -173,7 +179,7 @@ def _clause(match: re.Match[str]) -> str:
 
 
 def _topic(sign: re.Match[str], speaker: str) -> Topic:
-    """What the clause of a sign is about, without the sign; who speaks of himself is in it."""
+    """The subject of the clause of a sign, without the sign; with the speaker if they speak of themselves."""
     rest = _without(_clause(sign), sign[0])
     return _said_in(rest, frozenset(terms(speaker)) if OWN.search(rest) else frozenset())
 
@@ -184,7 +190,7 @@ def _said_in(text: str, own: frozenset[str]) -> Topic:
 
 
 def _content(text: str) -> frozenset[str]:
-    """Content words that are no numbers; of Japanese what is not written in the letters of its grammar."""
+    """Content words without numbers; in Japanese without words in hiragana, which writes its grammar."""
     return (
         frozenset(term for term in terms(ELIDED.sub("", text)) if not term.isdigit() and not KANA.search(term))
         - GENERIC

@@ -1,4 +1,4 @@
-"""What we know of languages: their characters, and the words and patterns of each in one file, read once."""
+"""Languages: character classes, and the word lists and patterns of each language pack, loaded once."""
 
 from memorybank.language.characters import is_cjk, plain
 from memorybank.language.pack import Beyond, Pack

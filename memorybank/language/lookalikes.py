@@ -1,9 +1,9 @@
-"""Text as the eye reads it: letters of another alphabet that look like Latin ones, accents and case do not count."""
+"""Fold text to what the eye reads: look-alike letters of other alphabets, accents and case are removed."""
 
 import re
 import unicodedata
 
-# Cyrillic, Greek, Armenian and phonetic letters by the Latin letter that they are taken for.
+# Cyrillic, Greek, Armenian and phonetic letters by the Latin letter they look like.
 LOOKALIKES = {
     "a": "аαɑ", "b": "ВΒЬ", "c": "сϲ", "d": "ԁ", "e": "еεҽ", "g": "ɡց", "h": "һНΗհ", "i": "іιı", "j": "јϳ", "k": "кκКΚ",
     "l": "ӏΙ", "m": "МΜм", "n": "ηΝոп", "o": "оοօσ", "p": "рρ", "q": "ԛ", "r": "г", "s": "ѕ", "t": "тτТΤ", "u": "υսц",
@@ -26,12 +26,12 @@ def folded(text: str) -> str:
 
 
 def is_mixed(word: str) -> bool:
-    """Whether the word has Latin letters and others that only look so."""
+    """Whether the word mixes Latin letters with look-alikes of other alphabets."""
     word = word.casefold()
     return any("a" <= letter <= "z" for letter in word) and word.translate(LATIN) != word
 
 
 def _in_latin(word: str, among_latin: bool) -> str:
-    """The word in Latin letters, if that is how it is read."""
-    read = word.translate(LATIN)
-    return read if read.isascii() and (among_latin or is_mixed(word)) else word
+    """The word in Latin letters if all its letters look Latin and it stands among Latin text or mixes alphabets."""
+    latin_word = word.translate(LATIN)
+    return latin_word if latin_word.isascii() and (among_latin or is_mixed(word)) else word

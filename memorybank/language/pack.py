@@ -1,4 +1,4 @@
-"""What we know of one language: its sections."""
+"""One language pack: the sections of one language."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from memorybank.language.sections import Changes, Clauses, Dates, Kinds, Numbers
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """One language. ``code`` is ISO 639-1; ``spaced`` says whether it parts its words by spaces."""
+    """One language. ``code`` is ISO 639-1; ``spaced`` says whether the language puts spaces between words."""
 
     code: str
     spaced: bool
@@ -29,7 +29,7 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """A language without a pack: as much as masking and screening know of it."""
+    """A language without a full pack: only what masking and injection screening need."""
 
     code: str
     spaced: bool = True

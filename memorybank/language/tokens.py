@@ -1,4 +1,4 @@
-"""Counting tokens exactly and offline: the tables ship with the app.
+"""Count tokens exactly and offline: the encoding tables ship with the app.
 
 Special-token text such as ``<|endoftext|>`` is plain text here, never a control token.
 """
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 ENCODINGS = ("o200k_base", "cl100k_base")
 TABLES = Path(__file__).parent / "encodings"
 
-# tiktoken's Rust core recurses on very long pieces and slows down on very long texts;
-# counting in slices of at most this many characters bounds both.
+# tiktoken's Rust core recurses on very long pieces and slows down on very long texts; slices bound both.
 SLICE = 100_000
-# Both tables' patterns start a piece at a space between two letters, so a cut there changes no count.
-# (A cut elsewhere may: tokens are not subadditive, "rt" is one and "rtrt" is three.)
+# In both tables a token begins at a space between two letters, so a cut there changes no count. (Another cut may:
+# tokens are not subadditive, "rt" is one token and "rtrt" is three.)
 _SAFE_CUT = re.compile(r"(?<=[a-zA-Z])(?= [a-zA-Z])")
 
 
@@ -36,8 +35,8 @@ def encoding(name: str) -> "Encoding":
 def encode(text: str, name: str = "o200k_base") -> list[int]:
     """Token ids of ``text``; lone surrogates count as the replacement character.
 
-    Exact, unless 100,000 characters pass without two words in a row: then it may be off by a
-    few tokens at each such cut.
+    Exact, unless 100,000 characters pass without two words in a row: then it may be off by a few tokens at each such
+    cut.
     """
     table = encoding(name)
     text = text.encode("utf-8", "replace").decode("utf-8")
@@ -48,11 +47,11 @@ def encode(text: str, name: str = "o200k_base") -> list[int]:
 
 
 def _slices(text: str) -> Iterator[str]:
-    """``text`` in pieces of at most ``SLICE`` characters, cut where the tokenizer cuts."""
+    """``text`` in pieces of at most ``MAX_SLICE_CHARACTERS``, cut where the tokenizer cuts."""
     start = 0
     while len(text) - start > SLICE:
-        tail = start + SLICE - 2_000
-        cuts = [match.start() for match in _SAFE_CUT.finditer(text, tail, start + SLICE)]
+        search_start = start + SLICE - 2_000
+        cuts = [match.start() for match in _SAFE_CUT.finditer(text, search_start, start + SLICE)]
         end = cuts[-1] if cuts else start + SLICE
         yield text[start:end]
         start = end
@@ -60,5 +59,4 @@ def _slices(text: str) -> Iterator[str]:
 
 
 def count(text: str, name: str = "o200k_base") -> int:
-    """How many tokens ``text`` is."""
     return len(encode(text, name))

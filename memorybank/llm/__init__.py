@@ -21,8 +21,8 @@ _lock = Lock()
 def get(alias: str) -> LLM | None:
     """The model configured as ``alias``, or None; "summary" falls back to "chat".
 
-    One instance per configuration, so that connections are reused and aliases that say the
-    same share them. Changed settings give a new instance.
+    One instance per configuration, so that connections are reused and aliases with equal options share them. Changed
+    settings give a new instance.
     """
     llms = conf.current().llms
     options = llms.get(alias) or llms.get(FALLBACKS.get(alias, alias))
@@ -36,9 +36,9 @@ def embedder() -> Any:
 
 
 def _instance(options: Mapping[str, Any]) -> Any:
-    # By what it says and not by its alias: two aliases of one endpoint share its connections.
+    # By options and not by alias: two aliases of one endpoint share its connections.
     key = tuple(sorted((name, repr(value)) for name, value in options.items()))
-    # Two threads that ask first at the same time must not open two pools.
+    # Two threads with the first call at the same time must not open two pools.
     with _lock:
         if key not in _instances:
             _instances[key] = _build(options)
@@ -46,7 +46,7 @@ def _instance(options: Mapping[str, Any]) -> Any:
 
 
 def reset() -> None:
-    """Close and forget every instance: for tests."""
+    """Close and remove every instance: for tests."""
     with _lock:
         for instance in _instances.values():
             instance.close()
@@ -54,7 +54,7 @@ def reset() -> None:
 
 
 def _abandon() -> None:
-    """In a forked child: the sockets are the parent's, and it may have held the lock."""
+    """Drop the instances in a forked child: the sockets are the parent's, and another thread may have held the lock."""
     global _lock
     _lock = Lock()
     _instances.clear()

@@ -1,8 +1,7 @@
-"""Whether a text tells a model what to do: by what it speaks of, sentence by sentence, in the words of each language.
+"""Detect instructions to a model by the topics of each sentence, in the words of each language.
 
-No word is an attack. "Always" and "answer" are not, nor "the assistant"; but somebody who says always, answer and
-whenever they ask in one sentence lays down rules for a model. What is spoken of together is weighed; the words are in
-the packs.
+No single word is an attack: neither "always" nor "answer" nor "the assistant". But a sentence with "always", "answer"
+and "whenever they ask" gives a model a rule. So the combination of topics is weighed. The words are in the packs.
 """
 
 import re
@@ -32,18 +31,19 @@ CONCEALMENT = "hides something from the user"
 FAVOUR = "has something preferred in every answer"
 MANY = "speaks of much that only a model is told"
 SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
-# Scripts whose words are not parted, or carry their particles before or behind them: there a word is found anywhere.
+# Scripts without spaces, or with particles attached to words: there a word is found inside longer runs.
 ATTACHED = "\u0600-\u06ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 WORD = re.compile(rf"[^\W_{ATTACHED}]+")
 PART = re.compile(r"[^\W_]+\*?|\*")
 RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
 GAP, SHORTEST_STEM = 3, 2
-#: A language counts that has this share of the topics of the one that has most: words mean other things elsewhere.
+#: A language counts if it has at least this share of the topics of the language with most, because words mean other
+#: things in other languages.
 LEAST = 0.7
-#: Where a lesson is spoken of so many characters before or behind a quotation, it is an example.
+#: A quotation is an example if a lesson is mentioned at most this far before or after it.
 LESSON, AROUND = "lesson", 120
 #: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words; markup and data that nobody
-#: types into a chat; a question; a quotation behind its source.
+#: types into a chat; a question; a quotation after its source.
 ANY = ""
 SIGNS = {
     "away": re.compile(
@@ -62,33 +62,33 @@ SIGNS = {
     ),
 }
 
-#: Whoever speaks of himself by his name, in more words than a signature has, speaks for himself as of somebody else.
+#: An author who uses their own name in more words than a signature has makes a claim about themselves.
 SELF, SIGNATURE = "self", 3
-TOPICS = (*(each.name for each in fields(Directions)), *SIGNS, SELF)
-#: What the heaviest topic of a sentence says of it.
+TOPICS = (*(field.name for field in fields(Directions)), *SIGNS, SELF)
+#: The reason given when this topic is the heaviest of a sentence.
 REASONS = {
     topic: why
-    for why, named in {
+    for why, names in {
         OVERRIDE: "drop orders", PERSONA: "persona unbound", REVEAL: "reveal secret away",
         WAIVER: "waive", TRUST: "trust grant self", KEEPING: "keep chats memo", CONCEALMENT: "conceal",
         FAVOUR: "favour only", STANDING: "always onward answers output duty relay whoever",
     }.items()
-    for topic in named.split()
+    for topic in names.split()
 }  # fmt: skip
 
-#: A language, and what a word or phrase of it speaks of.
+#: A language code and a topic.
 Topic = tuple[str, str]
 
 
 class Phrase(NamedTuple):
-    """What follows the first word: words, stems ("answer*"), or a gap ("*")."""
+    """The parts after the first word: words, stems ("answer*"), or a gap ("*")."""
 
     rest: tuple[str, ...]
     topic: Topic
 
 
 class Lexicon(NamedTuple):
-    """Phrases by their first word, by its stem; and words that are found anywhere, with the length of the longest."""
+    """Phrases by first word and by its stem; words of scripts without spaces, with the length of the longest."""
 
     words: dict[str, list[Phrase]]
     stems: dict[str, list[Phrase]]
@@ -97,22 +97,26 @@ class Lexicon(NamedTuple):
 
 
 def direction(text: str, by: str = "") -> str:
-    """What ``text``, written by somebody of that name, tells a model to do; "" when nothing. Linear."""
-    among = len(_sentences(text))
-    return next((why for spoken in spoken_of(text, by) if (why := _told(spoken, among))), "")
+    """Why ``text``, written by an author called ``by``, reads like an instruction to a model; "" if it does not.
+    Linear.
+    """
+    sentence_count = len(_sentences(text))
+    return next((why for topics in spoken_of(text, by) if (why := _told(topics, sentence_count))), "")
 
 
 def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
-    """What each sentence speaks of in the languages it has most of; two neighbouring ones are read together, too."""
+    """The topics of each sentence, and of each two neighbours, in the languages with most topics."""
     names = _names(by)
-    spoken = [topics(sentence, names) for sentence in _sentences(text)]
-    for found in (*spoken, *(one | other for one, other in pairwise(spoken))):
-        named: dict[str, set[str]] = defaultdict(set)
-        for language, topic in found:
-            named[language].add(topic)
-        signs = named.pop(ANY, set())
-        most = max(map(len, named.values()), default=0)
-        yield from (frozenset(each | signs) for each in named.values() or [set()] if len(each) >= LEAST * most)
+    by_sentence = [topics(sentence, names) for sentence in _sentences(text)]
+    for sentence_topics in (*by_sentence, *(one | other for one, other in pairwise(by_sentence))):
+        by_language: dict[str, set[str]] = defaultdict(set)
+        for language, topic in sentence_topics:
+            by_language[language].add(topic)
+        signs = by_language.pop(ANY, set())
+        most = max(map(len, by_language.values()), default=0)
+        for named in by_language.values() or [set()]:
+            if len(named) >= LEAST * most:
+                yield frozenset(named | signs)
 
 
 def _sentences(text: str) -> list[str]:
@@ -120,13 +124,13 @@ def _sentences(text: str) -> list[str]:
 
 
 def _names(by: str) -> frozenset[str]:
-    """What somebody calls himself by: no letter and no function word of "Grad A", or every sentence would."""
-    said = frozenset(WORD.findall(folded(by)))
-    return frozenset(word for word in said if len(word) > 1 and word not in FUNCTION) or said
+    """The words of an author's name, without single letters and function words, which every sentence contains."""
+    name_words = frozenset(WORD.findall(folded(by)))
+    return frozenset(word for word in name_words if len(word) > 1 and word not in FUNCTION) or name_words
 
 
 def used(text: str) -> str:
-    """``text`` without what it quotes to speak about it: in lessons, stories, and warnings of fraud. Linear."""
+    """``text`` without quotations that are examples: in lessons, stories and fraud warnings. Linear."""
 
     def shown(quoted: re.Match[str]) -> str:
         around = text[max(0, quoted.start() - AROUND) : quoted.start()], text[quoted.end() : quoted.end() + AROUND]
@@ -136,61 +140,63 @@ def used(text: str) -> str:
 
 
 def topics(sentence: str, names: Collection[str] = ()) -> frozenset[Topic]:
-    """What a sentence speaks of, by language. Who wrote it is called ``names``."""
-    known, text = _lexicon(), folded(MASK.sub(" ", sentence))
+    """The topics of a sentence, by language. ``names`` are its author's."""
+    lexicon, text = _lexicon(), folded(MASK.sub(" ", sentence))
     words = WORD.findall(text)
-    found = {phrase.topic for at in range(len(words)) for phrase in _phrases(known, words, at)}
+    topics = {phrase.topic for index in range(len(words)) for phrase in _phrases(lexicon, words, index)}
     for run in RUN.findall(text):
-        for at in range(len(run)):
-            for end in range(at + 1, min(len(run), at + known.longest) + 1):
-                found.update(known.anywhere.get(run[at:end], ()))
-    found.update((ANY, topic) for topic, signs in SIGNS.items() if signs.search(sentence))
+        for start in range(len(run)):
+            for end in range(start + 1, min(len(run), start + lexicon.longest) + 1):
+                topics.update(lexicon.anywhere.get(run[start:end], ()))
+    topics.update((ANY, topic) for topic, signs in SIGNS.items() if signs.search(sentence))
     if len(words) > SIGNATURE and not set(words).isdisjoint(names):
-        found.add((ANY, SELF))
-    return frozenset(found)
+        topics.add((ANY, SELF))
+    return frozenset(topics)
 
 
-def _told(spoken: Collection[str], among: int) -> str:
-    """Why what is spoken of in one of so many sentences tells a model what to do; "" if it weighs too little."""
-    if not is_heavy(spoken, among):
+def _told(topics: Collection[str], sentence_count: int) -> str:
+    """Why one of ``sentence_count`` sentences with these topics is an instruction; "" if they weigh too little."""
+    if not is_heavy(topics, sentence_count):
         return ""
-    return next((REASONS[topic] for topic in heaviest(spoken) if topic in REASONS), MANY)
+    return next((REASONS[topic] for topic in heaviest(topics) if topic in REASONS), MANY)
 
 
-def _phrases(known: Lexicon, words: Sequence[str], at: int) -> Iterator[Phrase]:
-    """The phrases that begin at a word."""
-    word = words[at]
+def _phrases(lexicon: Lexicon, words: Sequence[str], index: int) -> Iterator[Phrase]:
+    """The phrases that begin with this word."""
+    word = words[index]
     stems = (word[:end] for end in range(SHORTEST_STEM, len(word) + 1))
-    for phrases in (known.words.get(word, ()), *(known.stems.get(stem, ()) for stem in stems)):
-        yield from (phrase for phrase in phrases if _goes_on(phrase.rest, words, at + 1))
+    for phrases in (lexicon.words.get(word, ()), *(lexicon.stems.get(stem, ()) for stem in stems)):
+        yield from (phrase for phrase in phrases if _goes_on(phrase.rest, words, index + 1))
 
 
-def _goes_on(rest: Sequence[str], words: Sequence[str], at: int) -> bool:
-    """Whether the words from ``at`` on are the rest of a phrase; no phrase has two gaps."""
-    for place, part in enumerate(rest):
+def _goes_on(rest: Sequence[str], words: Sequence[str], index: int) -> bool:
+    """Whether the words from ``index`` on are the rest of a phrase; no phrase has two gaps."""
+    for number, part in enumerate(rest):
         if part == "*":
-            return any(_goes_on(rest[place + 1 :], words, after) for after in range(at, at + GAP + 1))
-        if at >= len(words) or not (words[at].startswith(part[:-1]) if part.endswith("*") else words[at] == part):
+            return any(_goes_on(rest[number + 1 :], words, after) for after in range(index, index + GAP + 1))
+        if index >= len(words):
             return False
-        at += 1
+        if not (words[index].startswith(part[:-1]) if part.endswith("*") else words[index] == part):
+            return False
+        index += 1
     return True
 
 
 @cache
 def _lexicon() -> Lexicon:
-    known = Lexicon({}, {}, {}, 0)
+    lexicon = Lexicon({}, {}, {}, 0)
     languages: tuple[Pack | Beyond, ...] = (*packs(), *beyond())
-    for each in languages:
+    for language in languages:
         for topic in fields(Directions):
-            for written in getattr(each.directions, topic.name):
-                _enter(known, folded(written), (each.code, topic.name))
-    return known._replace(longest=max(map(len, known.anywhere), default=0))
+            for phrase in getattr(language.directions, topic.name):
+                _enter(lexicon, folded(phrase), (language.code, topic.name))
+    return lexicon._replace(longest=max(map(len, lexicon.anywhere), default=0))
 
 
-def _enter(known: Lexicon, written: str, topic: Topic) -> None:
-    if RUN.match(written):
-        known.anywhere.setdefault(written, []).append(topic)
+def _enter(lexicon: Lexicon, phrase: str, topic: Topic) -> None:
+    if RUN.match(phrase):
+        lexicon.anywhere.setdefault(phrase, []).append(topic)
         return
-    first, *rest = PART.findall(written)
-    table = known.stems if first.endswith("*") else known.words
+    first, *rest = PART.findall(phrase)
+    table = lexicon.stems if first.endswith("*") else lexicon.words
     table.setdefault(first.removesuffix("*"), []).append(Phrase(tuple(rest), topic))

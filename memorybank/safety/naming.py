@@ -1,7 +1,7 @@
-"""The name of an account → the name that its lines stand under: short, on one line, and nothing but a name.
+"""Turn an account name into the display name of its lines: short, on one line, and nothing but a name.
 
-Who may choose a name may choose what a model reads. One that had to be changed carries a code of the account, so that
-two accounts never share one.
+People who choose a name choose text that a model reads. A name that had to be changed gets a code of the account, so
+that two accounts never share one.
 """
 
 import re
@@ -15,16 +15,16 @@ from memorybank.safety.redaction import redact
 
 NOBODY = "a member"
 LONGEST = 40
-#: In a name of three words or more, a word without a capital is a particle, and has at most so many letters.
+#: In a name of three words or more, a word without a capital is a particle, and at most this long.
 PARTICLE = 4
 
 ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
-# Marks that no name has, and a full stop where a sentence ends, not an initial.
+# Marks that no name has, and a full stop after a word, which unlike one after an initial ends a sentence.
 MARKS = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
 
 
 def display_name(account: str) -> str:
-    """What stands before the lines of an account: its name, the local part of its address, or what says nothing."""
+    """The name shown before an account's lines: its name, the local part of its address, or a neutral name."""
     address = ADDRESS.fullmatch(account)
     name = address[1] if address else account
     if not reads_like_a_name(name):
@@ -33,14 +33,14 @@ def display_name(account: str) -> str:
 
 
 def reads_like_a_name(text: str) -> bool:
-    """Nothing hidden, no markup, no mixed alphabets, no role, no sentence, no instruction, nothing to be masked."""
+    """Whether the text has no hidden character, markup, mixed alphabets, role, sentence, instruction or secret."""
     words = text.split()
     if not words or plain(text) != text or " ".join(words) != text or MARKS.search(text):
         return False
     if any(map(is_mixed, LETTERS.findall(text))) or _is_role(text):
         return False
-    small = [word for word in words if word[0].islower() and len(word) > PARTICLE]
-    return not (len(words) > 2 and small) and not quarantine.reason(text) and not redact(text).found
+    lower_case = [word for word in words if word[0].islower() and len(word) > PARTICLE]
+    return not (len(words) > 2 and lower_case) and not quarantine.reason(text) and not redact(text).found
 
 
 def _is_role(name: str) -> bool:

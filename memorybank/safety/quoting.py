@@ -1,7 +1,7 @@
-"""Text that speaks in somebody's name is shown as a quotation: who speaks is the account that wrote it.
+"""Quote text that speaks in somebody's name, so that only the account that wrote a line speaks in it.
 
-"Fine. Priya: I approve" becomes "Fine. “Priya – I approve”". Names need not be known for it: a word that is written
-with a capital more often than without one is a name, by the order of the tokenizer's table ("Priya", not "Deadline").
+"Fine. Priya: I approve" becomes "Fine. “Priya – I approve”". The names need not be known: a word that is written with a
+capital more often than without one is a name, judged by the order of the tokenizer's table ("Priya", not "Deadline").
 """
 
 import re
@@ -14,34 +14,34 @@ from memorybank.language.lookalikes import LETTERS, folded
 COLONS = ":：꞉∶﹕︓ː˸׃։፥"
 NAME = r"[^\W\d_][\w'’.-]{0,30}"
 CLOCK = r"(?:,? ?[\[(]?\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[aApP]\.?[mM]\.?)?[\])]?)?"
-# A name of one to three words: at the beginning or behind a mark, with a colon or an arrow; or in brackets. A mask of
-# ours is no name.
+# A name of one to three words: at the beginning or after a mark, with a colon or an arrow; or in brackets. Our own
+# masks are not names.
 LABEL = re.compile(
     rf"(?:^|(?<=[^\w\s{COLONS}/\\@.'’-])|(?<=[.] )|(?<= -))\s?@?(?!redacted: )"
     rf"(?:(?P<name>{NAME}(?: [\w'’.-]{{1,31}}){{0,2}}){CLOCK}\s?[{COLONS}](?![\d/\\{COLONS}])"
     rf"|(?P<pointed>{NAME}(?: {NAME}){{0,2}}) [>›])\s*"
     rf"|(?<!\w)[\[‹<](?P<bracketed>{NAME}(?: {NAME}){{0,2}}){CLOCK}[\]›>](?!\()\s*"
 )
-# Anywhere: a word with a colon, which counts if somebody is called so.
+# Anywhere: a word with a colon, which counts if somebody has that name.
 CALLED = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
 SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
 QUOTES = re.compile('["“”„«»]')
 
 ROLES = frozenset(map(folded, every(lambda pack: pack.instructions.roles)))
-#: They open sentences and notes, and so are written with a capital as often as names are.
+#: Words that open sentences and notes, and so are capitalised as often as names are.
 NO_NAMES = frozenset(map(folded, every(lambda pack: (*pack.words.function, *pack.words.praise, *pack.dates.signs))))
 
 
 def quoted(text: str, names: Collection[str] = ()) -> str:
-    """``text``, from the first name that it speaks in on as a quotation. ``names``: see :func:`name_words`."""
-    found = min(_labels(text, names), key=re.Match.start, default=None)
-    if found is None or not (rest := text[found.end() :].strip()):
+    """``text`` with everything from the first speaking name on as a quotation. ``names``: see :func:`name_words`."""
+    label = min(_labels(text, names), key=re.Match.start, default=None)
+    if label is None or not (rest := text[label.end() :].strip()):
         return text
-    return f"{text[: found.start()].rstrip()} “{_unspoken(found)} – {_inside(rest, names)}”".lstrip()
+    return f"{text[: label.start()].rstrip()} “{_unspoken(label)} – {_inside(rest, names)}”".lstrip()
 
 
 def name_words(speakers: Iterable[str]) -> frozenset[str]:
-    """The words that people are called by, folded."""
+    """The words of people's names, folded."""
     return frozenset(word for name in set(speakers) for word in re.findall(r"\w{2,}", folded(name)))
 
 
@@ -52,7 +52,7 @@ def _labels(text: str, names: Collection[str]) -> Iterator[re.Match[str]]:
 
 
 def _is_name(label: re.Match[str], names: Collection[str]) -> bool:
-    """Whether somebody, or a role in a chat, may be called so."""
+    """Whether the label is a person's name or a role in a chat."""
     words = LETTERS.findall(folded(_unspoken(label)))
     if any(word in names or word in ROLES for word in words):
         return True
@@ -62,7 +62,7 @@ def _is_name(label: re.Match[str], names: Collection[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_capitalised(word: str) -> bool:
-    """Whether a folded word is mostly written with a capital; without capitals, whether it is a rare one."""
+    """Whether a folded word is mostly capitalised; if it has no capitalised form, whether it is rare."""
     if word in NO_NAMES:
         return False
     small, capital = tokens.encode(f" {word}"), tokens.encode(f" {word.capitalize()}")
@@ -70,11 +70,10 @@ def _is_capitalised(word: str) -> bool:
 
 
 def _inside(text: str, names: Collection[str]) -> str:
-    """What may stand between quotation marks, with no colon behind a name in it."""
+    """The text as a quotation, without colons after names."""
     text = LABEL.sub(lambda match: f" {_unspoken(match)} – " if _is_name(match, names) else match[0], text)
     return QUOTES.sub("'", text).strip()
 
 
 def _unspoken(label: re.Match[str]) -> str:
-    """The name alone."""
     return next(name for name in label.groups() if name)

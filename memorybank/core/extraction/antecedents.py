@@ -1,4 +1,4 @@
-"""A sentence that leans on the one before it ("It was cancelled.") is told together with it, or not at all."""
+"""Join a sentence that depends on the one before it ("It was cancelled.") to that sentence, or drop it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ MOST_WORDS = 20
 
 
 def leaning_joined(texts: Sequence[str]) -> Iterator[str]:
-    """The sentences of one message; one that leans is joined to the one before, if that says something and both fit."""
+    """The sentences of one message; a dependent one is joined to the one before if that has content and both fit."""
     before = ""
     for text in texts:
         if before and LEANING.match(text) and not is_question(text) and not is_question(before):

@@ -1,4 +1,4 @@
-"""What a line claims that can be checked to the letter: numbers, dates, identifiers, links, addresses."""
+"""Extract the literal claims of a line: numbers, dates, identifiers, links, addresses."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,9 @@ DATE, QUANTITY, IDENTIFIER, LINK, ADDRESS = "a date", "a number", "an identifier
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing a line states. It holds if any of ``values``, ``dates``, ``links``, ``patterns`` is found,
-    or if all of ``parts`` hold."""
+    """One claim of a line. It is supported if any of ``values``, ``dates``, ``link``, ``times`` or ``pattern`` is
+    found, or if all ``parts`` are supported.
+    """
 
     what: str
     values: frozenset[str] = frozenset()
@@ -40,8 +41,8 @@ class Claim:
     parts: tuple["Claim", ...] = field(default=())
 
     def supported(self, evidence: Sequence[Evidence]) -> bool:
-        """Whether the sources together state it."""
-        if any(self._in(each) for each in evidence) or self._year_elsewhere(evidence):
+        """Whether the sources together support it."""
+        if any(self._in(source) for source in evidence) or self._year_elsewhere(evidence):
             return True
         return bool(self.parts) and all(part.supported(evidence) for part in self.parts)
 
@@ -49,42 +50,42 @@ class Claim:
         return (
             not self.values.isdisjoint(evidence.numbers)
             or not self.times.isdisjoint(evidence.times)
-            or any(said.states(claimed) for said in evidence.dates for claimed in self.dates)
+            or any(date.states(claimed) for date in evidence.dates for claimed in self.dates)
             or (bool(self.link) and self.link in evidence.links)
             or (bool(self.pattern) and re.search(self.pattern, evidence.text) is not None)
         )
 
     def _year_elsewhere(self, evidence: Sequence[Evidence]) -> bool:
-        """“7 May” in one cited source and 2023 in its date, or in another's, make 7 May 2023."""
-        said = [date for each in evidence for date in each.dates]
-        years = {date.year for date in said if date.year}
-        yearless = [date._replace(year=year) for date in said if date.year is None for year in years]
-        return any(date.states(claimed) for date in yearless for claimed in self.dates)
+        """“7 May” in one cited source and 2023 in its date or in another source make 7 May 2023."""
+        dates = [date for source in evidence for date in source.dates]
+        years = {date.year for date in dates if date.year}
+        completed = [date._replace(year=year) for date in dates if date.year is None for year in years]
+        return any(date.states(claimed) for date in completed for claimed in self.dates)
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Everything ``text`` claims. Longer things first; what they consume is not read twice."""
+    """All claims of ``text``. Longer ones first; the text they cover is not read twice."""
     text = _foldable(normal(text))
     for pattern, what in ((URL, LINK), (EMAIL, ADDRESS)):
         yield from (Claim(what, link=link(match[0])) for match in pattern.finditer(text))
         text = pattern.sub(" ", text)
     yield from (Claim(IDENTIFIER, pattern=_literal(match[0].rstrip("."))) for match in _PATH.finditer(text))
     text = _PATH.sub(" ", text)
-    said = dates.mentions(text.casefold())
-    yield from (Claim(DATE, dates=mention.readings) for mention in said)
-    text = dates.without(said, text)
+    mentions = dates.mentions(text.casefold())
+    yield from (Claim(DATE, dates=mention.readings) for mention in mentions)
+    text = dates.without(mentions, text)
     yield from (Claim(QUANTITY, times=frozenset(times(match)[:2])) for match in TIME.finditer(text))
     yield from _tokens(TIME.sub(" ; ", text))
 
 
 def _foldable(text: str) -> str:
-    """``text``, or its casefolding where that changes offsets (ß): tickets in it lose their capitals."""
+    """``text``, or its casefolded form where casefolding changes offsets (ß): its tickets lose their capitals."""
     folded = text.casefold()
     return text if len(folded) == len(text) else folded
 
 
 def _tokens(text: str) -> Iterator[Claim]:
-    """Claims of what is left: numbers with spaces between their groups, then runs, then number words."""
+    """Claims of the rest: numbers with spaces between their groups, then runs, then number words."""
     spaced = [match[0] for match in NUMBER.finditer(text) if match[1] == " "]
     for written in spaced:
         parts = tuple(_number(digits) for digits in written.split())
@@ -145,7 +146,7 @@ def _mixed_run(run: str) -> Claim:
 
 
 def _with_unit(number: str, unit: str) -> Claim:
-    """``16GB`` is said by “16 GB” or “16 gigabytes”, ``5k`` by 5000, ``7th`` by 7."""
+    """``16GB`` is supported by “16 GB” or “16 gigabytes”, ``5k`` by 5000, ``7th`` by 7."""
     values = scaled(number, unit)
     days: tuple[Date, ...] = ()
     if _ORDINAL.fullmatch(unit):
@@ -155,31 +156,31 @@ def _with_unit(number: str, unit: str) -> Claim:
 
 
 def _day(number: str) -> tuple[Date, ...]:
-    """“the 7th” is said by any date with that day."""
+    """“the 7th” is supported by any date with that day."""
     return (Date(None, None, int(number)),) if number.isdigit() and len(number) < 3 else ()
 
 
 def _version(written: str) -> str:
-    """``v2.1`` is said by “v2.1” and “version 2.1”; bare ``2.1.3`` by any of these and by itself."""
-    found = _VERSION.fullmatch(written)
-    digits = (found[1] or found[2]) if found else written
-    optional = "" if found and found[1] and "." not in digits else "?"
+    """``v2.1`` is supported by “v2.1” and “version 2.1”; bare ``2.1.3`` by any of these and by itself."""
+    version = _VERSION.fullmatch(written)
+    digits = (version[1] or version[2]) if version else written
+    optional = "" if version and version[1] and "." not in digits else "?"
     return rf"(?<![{_LETTER}0-9.])(?:(?:v|ver\.?|version)[\s-]?){optional}{re.escape(digits)}(?!\.?\d)"
 
 
 def _literal(token: str) -> str:
-    """Finds ``token`` as a whole in casefolded text."""
+    """A pattern for ``token`` as a whole in casefolded text."""
     folded = token.casefold()
     before = rf"(?<!{_CORE})" if folded[0].isalnum() else ""
     return rf"{before}{re.escape(folded)}(?!{_CORE})"
 
 
 def _flexible(token: str) -> str:
-    """The same, but letters and digits may be joined or parted by a space or hyphen."""
+    """The same, but letters and digits may be joined or separated by a space or hyphen."""
     pieces = _PIECES.findall(token.casefold())
-    kept = [re.escape(piece) if piece.strip("-_") else r"[\s_-]?" for piece in pieces]
+    patterns = [re.escape(piece) if piece.strip("-_") else r"[\s_-]?" for piece in pieces]
     joined = "".join(
-        piece if index == 0 or r"[\s_-]?" in (piece, kept[index - 1]) else r"[\s_-]?" + piece
-        for index, piece in enumerate(kept)
+        pattern if index == 0 or r"[\s_-]?" in (pattern, patterns[index - 1]) else r"[\s_-]?" + pattern
+        for index, pattern in enumerate(patterns)
     )
     return rf"(?<![{_LETTER}0-9]){joined}(?![{_LETTER}0-9])"

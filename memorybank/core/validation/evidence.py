@@ -1,4 +1,4 @@
-"""What a source states, in a form that claims can be held against."""
+"""Evidence of a source: its numbers, dates, links and times, to compare with claims."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ _SCHEME = re.compile(r"^(?:https?|ftp)://(?:www\.)?|^www\.")
 
 def normal(text: str) -> str:
     """``text`` with one form for each character: full-width, Arabic and Devanagari digits become 0-9."""
-    # The fraction slash is a slash to whoever writes a fraction.
+    # People who write a fraction type a slash.
     text = unicodedata.normalize("NFKC", text).replace("\u2044", "/")
     if text.isascii():
         return text
@@ -46,19 +46,19 @@ class Evidence:
     def of(cls, source: str) -> "Evidence":
         """Read ``source``."""
         text = normal(_OWN_LABEL.sub("", source)).casefold()
-        said = mentions(text)
-        dates = tuple(date for mention in said + short_mentions(text) for date in mention.readings)
+        date_mentions = mentions(text)
+        dates = tuple(date for mention in date_mentions + short_mentions(text) for date in mention.readings)
         links = frozenset(link(match[0]) for pattern in (URL, EMAIL) for match in pattern.finditer(text))
         clocks = frozenset(time for match in TIME.finditer(text) for time in times(match))
-        # A year is a number, too, and so is an hour on the dot: "at 3" of 15:00 claims nothing new.
+        # A year is also a number, and so is a full hour: "at 3" instead of 15:00 is no new claim.
         years = {str(date.year) for date in dates if date.year}
         hours = {time.removesuffix(":00") for time in clocks if time.endswith(":00")}
-        # Times are taken out first, else 14:30 would prove a 14 and a 30.
-        return cls(text, values(TIME.sub(" ; ", without(said, text))) | years | hours, dates, links, clocks)
+        # Times are removed first, otherwise 14:30 would support a 14 and a 30.
+        return cls(text, values(TIME.sub(" ; ", without(date_mentions, text))) | years | hours, dates, links, clocks)
 
 
 def link(written: str) -> str:
-    """A link or address without what people drop: scheme, www, a final slash or full stop."""
+    """A link or address without the parts that people omit: scheme, www, a final slash or full stop."""
     return _SCHEME.sub("", written.casefold().rstrip(".,;:!?*_`~")).rstrip("/")
 
 

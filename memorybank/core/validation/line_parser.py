@@ -1,4 +1,4 @@
-"""What a model answered → the lines it meant: kind, text, labels."""
+"""Parse a model's answer into lines: kind, text, cited labels."""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from memorybank.core.turns import STEERS
 from memorybank.language import either, meaning, packs
 
 KINDS = ("fact", "decision", "preference", "question")
-#: What a model calls a line that steers the assistant: a fact that is held back.
+#: A model's kind for a line that steers the assistant: stored as a fact and quarantined.
 INSTRUCTION = "instruction"
 
-# Models asked in another language answer the kind in it.
+# Models asked in another language write the kind in it.
 _KIND_OF = meaning(pack.kinds.labels for pack in packs())
 
 _DASH = r"[-*+•‣◦·・–—](?!\d)"
@@ -20,7 +20,7 @@ _BULLETS = re.compile(rf"^(?:{_DASH}\s*)+")
 _LABEL = r"(?:(?:turns?|facts?|#)\s*)?[Ff]?\d{1,6}"
 _ITEM = rf"{_LABEL}(?:\s*[-–—‒~]\s*{_LABEL})?"
 _GROUP = rf"[\[［【〔]\s*{_ITEM}(?:(?:\s*[,;，、；&/]\s*|\s+){_ITEM})*\s*[,;]?\s*[\]］】〕]"
-# Where no group has just ended: from there all groups are taken at once, and never again one by one.
+# Only where no group has just ended: from there all groups match at once, and never again one by one.
 _FRESH = "".join(rf"(?<![\]］】〕][\s,;]{{{gap}}})" for gap in range(4))
 _TAIL = re.compile(rf"{_FRESH}(?>(?:[\s,;]{{0,3}}{_GROUP})+)\s*[.。．!！?？;；]*\s*[*_]*\s*$")
 _INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
@@ -32,9 +32,9 @@ MAX_RANGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an answer. ``labels`` are what it cites, as shown to the model: "3", "F2".
+    """One line of an answer. ``labels`` are the cited labels as shown to the model: "3", "F2".
 
-    ``quarantine`` is why it must not be shown to a model ("" = fine).
+    ``quarantine`` is why it must not be shown to a model ("" if it may).
     """
 
     kind: str
@@ -44,9 +44,9 @@ class Line:
 
 
 class Form:
-    """What the lines of an answer look like: the words for their kinds, the kind of those that name none, citations.
+    """The line format of an answer: words for kinds, the kind of lines without one, and whether lines cite.
 
-    Only lines that cite may be numbered: a list in prose is numbered, too.
+    Only lines that cite may be numbered, because lists in prose are numbered, too.
     """
 
     def __init__(self, kinds: Mapping[str, str], otherwise: str, *, cited: bool) -> None:
@@ -56,7 +56,7 @@ class Form:
         self._kind = re.compile(rf"^{words}\s*[:：]\s*[*_]{{0,2}}\s*", re.I)
 
     def parse(self, answer: str) -> list[Line]:
-        """The lines of ``answer`` that have this form; nothing is checked or escaped."""
+        """The lines of ``answer`` in this format; nothing is checked or escaped."""
         return [line for raw in rows(answer) if (line := self.parse_row(raw))]
 
     def parse_row(self, raw: str) -> Line | None:
@@ -65,30 +65,30 @@ class Form:
         text, labels = _cut_citations(body) if self.cited else (body, ())
         if body == raw and not labels:
             return None
-        found = self._kind.match(text)
-        kind = self.kinds[found[1].lower()] if found else self.otherwise
-        text = text[found.end() :].strip() if found else text
+        match = self._kind.match(text)
+        kind = self.kinds[match[1].lower()] if match else self.otherwise
+        text = text[match.end() :].strip() if match else text
         return Line("fact", text, labels, STEERS) if kind == INSTRUCTION else Line(kind, text, labels)
 
 
-#: Lines of memory.
+#: The format of lines of memory.
 FACTS = Form(_KIND_OF, "fact", cited=True)
 parse, parse_row = FACTS.parse, FACTS.parse_row
 
 
 def rows(answer: str) -> list[str]:
-    """The rows of ``answer`` that say something, white space collapsed (which keeps the patterns linear)."""
+    """The non-blank rows of ``answer``, white space collapsed (which keeps the patterns linear)."""
     return [row for raw in answer.splitlines() if (row := " ".join(raw.split()))]
 
 
 def says_nothing(answer: str) -> bool:
     """True for the one-line answer ``- nothing``: the model found nothing worth keeping."""
-    found = rows(answer)
-    return len(found) == 1 and bool(_NOTHING.match(_BULLET.sub("", found[0], count=1)))
+    answer_rows = rows(answer)
+    return len(answer_rows) == 1 and bool(_NOTHING.match(_BULLET.sub("", answer_rows[0], count=1)))
 
 
 def _cut_citations(body: str) -> tuple[str, tuple[str, ...]]:
-    """The text without its citations, and their labels in order; those inside a sentence count too."""
+    """The text without its citations, and their labels in order; citations inside a sentence count, too."""
     groups: list[str] = []
     tail = _TAIL.search(body)
     if tail:
@@ -101,10 +101,10 @@ def _cut_citations(body: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _labels(group: str) -> list[str]:
-    found: list[str] = []
+    labels: list[str] = []
     for letter, first, last in _SPAN.findall(group):
         start, end = int(first), int(last or first)
         if end - start > MAX_RANGE:
             end = start
-        found += [f"{letter.upper()}{number}" for number in range(start, end + 1)]
-    return found
+        labels += [f"{letter.upper()}{number}" for number in range(start, end + 1)]
+    return labels

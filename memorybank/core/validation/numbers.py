@@ -1,6 +1,6 @@
-"""Numbers as written → the values they may mean: ``1,200`` = ``1.200`` = ``1 200`` = 1200, ``two`` = 2.
+"""Read written numbers as values: ``1,200`` = ``1.200`` = ``1 200`` = 1200, ``two`` = 2.
 
-A value is a string such as "1200" or "3.5". Where writing is ambiguous (``1.200``), all readings count.
+A value is a string such as "1200" or "3.5". Where the notation is ambiguous (``1.200``), all readings count.
 """
 
 import re
@@ -16,8 +16,8 @@ NUMBER = re.compile(r"\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?!\d)(?:[.,]\d+(?
 _DIGITS = re.compile(r"\d+")
 _GROUPED = re.compile(r"^\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?:[.,](\d+))?$")
 
-_SCALES = {word: int(value) for word, value in meaning(each.numbers.scales for each in packs()).items()}
-# The same, as long as anybody writes a number before a word: what is longer would be read again from each digit.
+_SCALES = {word: int(value) for word, value in meaning(pack.numbers.scales for pack in packs()).items()}
+# Like NUMBER, with a bounded length: a longer match would be tried again from each digit.
 _WRITTEN = r"\d{1,3}[,.'’_ ]\d{3}(?>(?:[,.]\d{3}){0,8})(?!\d)(?:[.,]\d{1,20}+(?!\d))?|\d{1,40}+(?:[.,]\d{1,20}+)?"
 SCALED = re.compile(rf"({_WRITTEN})[ -]?({either(_SCALES)})(?![a-zà-ÿ0-9])", re.I)
 
@@ -35,7 +35,7 @@ def _listed(words: Words, step: int) -> Iterator[tuple[str, int]]:
 
 
 def _compounds(numbers: Numbers) -> Iterator[tuple[str, int]]:
-    """Tens and ones as one word, in languages that put them together so: 21 is "twenty-one" and "twenty one"."""
+    """Tens and ones as one word, in languages that join them: 21 is "twenty-one" and "twenty one"."""
     for form, ten, one in product(numbers.compounds, range(2, 10), range(1, 10)):
         tens, ones = numbers.tens[ten - 1].split()[0], numbers.ones[one - 1].split()[0]
         yield form.format(tens=tens, ones=ones), ten * 10 + one
@@ -46,26 +46,26 @@ _AMBIGUOUS = frozenset(every(lambda pack: pack.numbers.ambiguous))
 CLAIMING_WORDS = {word: values for word, values in WORDS.items() if not is_cjk(word) and word not in _AMBIGUOUS}
 
 _LATIN_WORD = re.compile(rf"(?<!\w)(?:{either(word for word in WORDS if not is_cjk(word))})(?!\w)")
-# Digits here name something, they do not count anything.
+# Digits that are part of a name and count nothing.
 _NO_NUMBER = re.compile(r"(?<![a-zà-ÿͰ-ӿ0-9_.])(?:[a-zà-ÿͰ-ӿ_]++\d[a-zà-ÿͰ-ӿ0-9_]*(?:\.\d+)*|\d+(?:\.\d+){2,}(?!,?\d))")
 _CJK_NUMERAL = re.compile(either(word for word in WORDS if is_cjk(word)))
 
 
 def readings(written: str) -> frozenset[str]:
-    """Every value one written number may mean."""
-    found = set()
+    """Every value that one written number may mean."""
+    values = set()
     grouped = _GROUPED.match(written)
     if grouped and not written.startswith("0"):
         fraction = grouped[2]
         whole = written[: -len(fraction) - 1] if fraction else written
-        found.add(_plain("".join(_DIGITS.findall(whole)), fraction or ""))
+        values.add(_plain("".join(_DIGITS.findall(whole)), fraction or ""))
     parts = re.split(r"[.,]", written)
     if len(parts) == 2 and all(part.isdigit() for part in parts):
-        # Kept as written when ambiguous: 1,200 may be 1.200, but is not taken for 1.2.
-        found.add(f"{_plain(parts[0])}.{parts[1]}" if grouped else _plain(*parts))
+        # Kept as written if ambiguous: 1,200 may be 1.200, but not 1.2.
+        values.add(f"{_plain(parts[0])}.{parts[1]}" if grouped else _plain(*parts))
     if len(parts) == 1 and written.isdigit():
-        found.add(_plain(written))
-    return frozenset(found)
+        values.add(_plain(written))
+    return frozenset(values)
 
 
 def _plain(whole: str, fraction: str = "") -> str:
@@ -86,17 +86,17 @@ def _times(value: str, factor: int) -> list[str]:
 
 
 def values(text: str) -> frozenset[str]:
-    """Every value ``text`` (casefolded) states, in digits or words; not those inside ``v2.1.3`` or ``x3f9``."""
+    """Every value stated in ``text`` (casefolded), in digits or words; not those inside ``v2.1.3`` or ``x3f9``."""
     text = _NO_NUMBER.sub(" ; ", text)
-    found: set[str] = set()
+    stated: set[str] = set()
     for match in NUMBER.finditer(text):
-        found |= readings(match[0])
+        stated |= readings(match[0])
         if match[1] == " " or match[0].count(".") + match[0].count(",") > 1:
-            found.update(_plain(digits) for digits in _DIGITS.findall(match[0]))
+            stated.update(_plain(digits) for digits in _DIGITS.findall(match[0]))
     for match in SCALED.finditer(text):
-        found |= scaled(match[1], match[2])
+        stated |= scaled(match[1], match[2])
     for match in _LATIN_WORD.finditer(text):
-        found |= WORDS[match[0]]
+        stated |= WORDS[match[0]]
     for match in _CJK_NUMERAL.finditer(text):
-        found |= WORDS.get(match[0], set())
-    return frozenset(found)
+        stated |= WORDS.get(match[0], set())
+    return frozenset(stated)

@@ -1,4 +1,4 @@
-"""Dates in any common written form → (year, month, day) with what was left out as None."""
+"""Read dates in any common written form as (year, month, day), with missing parts as None."""
 
 import re
 from typing import NamedTuple
@@ -7,8 +7,8 @@ from memorybank.language import either, every, pack, packs
 
 MONTH_OF = {
     name: number
-    for each in packs()
-    for number, names in enumerate(each.dates.months, start=1)
+    for language in packs()
+    for number, names in enumerate(language.dates.months, start=1)
     for name in names.split()
 }
 
@@ -19,7 +19,7 @@ _ORDINAL = rf"(?:{either(every(lambda pack: pack.dates.ordinals))}|\.)?"
 _OF_WORD = rf"(?:{either(every(lambda pack: pack.dates.of))})"
 _OF = rf"(?:[\s,-]+{_OF_WORD}(?=\s))?"
 _THE = rf"(?:(?:{either(every(lambda pack: pack.dates.before_day))})\s+)?"
-_TH = rf"(?:{either(pack('en').dates.ordinals)})?"  # behind a month other endings are words
+_TH = rf"(?:{either(pack('en').dates.ordinals)})?"  # after a month other endings are words
 _FORMS = (
     rf"(?<!\d){_Y}\s*年\s*(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*{_D}\s*[日号號])?)?",
     rf"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*{_D}\s*[日号號]",
@@ -35,14 +35,14 @@ _SHORT = re.compile(r"(?<![\d/.])(\d{1,2})[/.](\d{1,2})\.?(?![\d/.])")
 
 
 class Date(NamedTuple):
-    """What a text says of a date; None is what it does not say."""
+    """A date in a text; parts that the text does not state are None."""
 
     year: int | None
     month: int | None
     day: int | None
 
     def states(self, other: "Date") -> bool:
-        """Whether every part of ``other`` is said here."""
+        """Whether every part of ``other`` is stated here."""
         return all(theirs is None or theirs == ours for ours, theirs in zip(self, other, strict=True))
 
 
@@ -56,19 +56,19 @@ class Mention(NamedTuple):
 
 def mentions(text: str) -> list[Mention]:
     """Dates in ``text`` (casefolded), longest first where they overlap, in order of appearance."""
-    found = [Mention(*match.span(), (_date(match),)) for form in _WRITTEN for match in form.finditer(text)]
-    found += [mention for match in _SLASHED.finditer(text) if (mention := _numeric(match, match[4]))]
-    return _apart(found)
+    dates = [Mention(*match.span(), (_date(match),)) for form in _WRITTEN for match in form.finditer(text)]
+    dates += [mention for match in _SLASHED.finditer(text) if (mention := _numeric(match, match[4]))]
+    return _apart(dates)
 
 
 def short_mentions(text: str) -> list[Mention]:
-    """Possible dates without a year, as ``5/7`` or ``7.5.``: they may support a date, but claim none."""
+    """Possible dates without a year, such as ``5/7`` or ``7.5.``: they may support a date, but claim none."""
     return [mention for match in _SHORT.finditer(text) if (mention := _numeric(match, None))]
 
 
-def without(found: list[Mention], text: str) -> str:
+def without(dates: list[Mention], text: str) -> str:
     """``text`` with the mentions cut out."""
-    for mention in reversed(found):
+    for mention in reversed(dates):
         text = f"{text[: mention.start]} ; {text[mention.end :]}"
     return text
 
@@ -89,10 +89,10 @@ def _numeric(match: re.Match[str], year: str | None) -> Mention | None:
     return Mention(*match.span(), readings) if readings else None
 
 
-def _apart(found: list[Mention]) -> list[Mention]:
-    """Mentions that do not overlap: the leftmost, then the longest, wins."""
+def _apart(dates: list[Mention]) -> list[Mention]:
+    """Mentions that do not overlap: the leftmost wins, then the longest."""
     kept: list[Mention] = []
-    for mention in sorted(found, key=lambda each: (each.start, -each.end)):
+    for mention in sorted(dates, key=lambda date: (date.start, -date.end)):
         if not kept or mention.start >= kept[-1].end:
             kept.append(mention)
     return kept

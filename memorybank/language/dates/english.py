@@ -1,4 +1,4 @@
-"""English phrases: found by a few strict patterns, written beside or instead of the phrase."""
+"""Find English date phrases with strict patterns, and write the date beside or instead of the phrase."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,8 @@ TURN = {word: int(by) for word, by in meaning([WORDS.turns]).items()}
 SEASONS = {name: int(month) for name, month in meaning([WORDS.seasons]).items()}
 PREPOSITIONS = frozenset(WORDS.grammar["preposition"])
 
-# Not inside an identifier, path or address. What is glued to another phrase stays glued to it when that has its date.
+# Not inside an identifier, path or address. A phrase attached to another phrase stays attached after that one gets its
+# date.
 OPEN = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
 CLOSE = r"(?![\w/@=-]|\.\w)"
 POSSESSIVE = r"(?>(?P<own>['’]s)?)"
@@ -37,29 +38,29 @@ PARTS = {
 
 
 def pattern(name: str) -> str:
-    """What the pack says of this reading, with its parts."""
+    """The pack's pattern for this reading, with its parts filled in."""
     return filled(either(WORDS.grammar[name]), PARTS)
 
 
 def compiled(name: str) -> re.Pattern[str]:
-    """That pattern between its guards, in any case."""
+    """The pattern with its boundaries, ignoring case."""
     return re.compile(OPEN + pattern(name) + POSSESSIVE + CLOSE, re.IGNORECASE)
 
 
 def counted(match: re.Match[str]) -> int:
-    """The number a phrase names, in digits or words."""
+    """The number in a phrase, from digits or words."""
     written = match["n"].lower()
     return int(written) if written.isdecimal() else NUMBERS[written]
 
 
 def unit_of(match: re.Match[str]) -> Unit:
-    """The calendar unit a phrase names."""
+    """The calendar unit in a phrase."""
     name: Unit = match["unit"].lower()  # type: ignore[assignment]
     return name
 
 
 def near_day(match: re.Match[str], said_on: date) -> str | None:
-    """yesterday, tomorrow and the days beyond them."""
+    """yesterday, tomorrow, the day before yesterday and the day after tomorrow."""
     day = shifted(said_on, "day", NEAR[match["day"].lower()])
     if day is None:
         return None
@@ -86,7 +87,7 @@ def turned_unit(match: re.Match[str], said_on: date) -> str | None:
 
 
 def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
-    """last Friday is the latest one; next Friday only when no reading of it can differ."""
+    """last Friday is the latest one; next Friday is resolved only if all its readings agree."""
     wanted = next(n for n, name in enumerate(WEEKDAYS) if name[:3] == match["weekday"][:3].capitalize())
     turn = match["turn"].lower()
     short = match["weekday"].lower()[-3:] != "day"
@@ -102,7 +103,7 @@ def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
 
 
 def weekday_of_week(match: re.Match[str], said_on: date) -> str | None:
-    """Friday next week, Monday of last week: the calendar week beside ours."""
+    """Friday next week, Monday of last week: a day of a neighbouring calendar week."""
     wanted = next(n for n, name in enumerate(WEEKDAYS) if name == match["weekday"].capitalize())
     day = on_weekday(said_on, wanted, TURN[match["turn"].lower()])
     return f"on {WEEKDAYS[wanted]} {spell(day)}" if day else None
@@ -118,17 +119,17 @@ def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
 
 
 def turned_season(match: re.Match[str], said_on: date) -> str | None:
-    """last summer, next spring: never the one we are in. Winter straddles two years and is left as said."""
+    """last summer, next spring, never the current one. Winter spans two years and is left as it is."""
     turn, season = TURN[match["turn"].lower()], match["season"].lower()
     first = SEASONS[season]
-    begun, over = said_on.month >= first, said_on.month > first + 2
+    has_begun, is_over = said_on.month >= first, said_on.month > first + 2
     if turn < 0:
-        return f"in {season} {said_on.year - int(not over)}"
-    return f"in {season} {said_on.year + int(turn > 0 and begun)}"
+        return f"in {season} {said_on.year - int(not is_over)}"
+    return f"in {season} {said_on.year + int(turn > 0 and has_begun)}"
 
 
 def turned_month(match: re.Match[str], said_on: date) -> str | None:
-    """last May, next March (capitalised, so that the verb "may" stays one)."""
+    """last May, next March. Capitalised only, so that the verb "may" is not a month."""
     name = match["month"]
     if not name[0].isupper():
         return None
@@ -139,7 +140,7 @@ def turned_month(match: re.Match[str], said_on: date) -> str | None:
 
 
 def ago(match: re.Match[str], said_on: date) -> str | None:
-    """two days ago is a date; two weeks, months or years ago are vague."""
+    """ "two days ago" is a date; "two weeks/months/years ago" is vague."""
     unit = unit_of(match)
     day = shifted(said_on, unit, -counted(match))
     if day is None:
@@ -171,7 +172,7 @@ def before_last(match: re.Match[str], said_on: date) -> str | None:
 
 
 def written(span: Span) -> str:
-    """A span as English writes it: 7 May 2023, May 2023, 2023."""
+    """A span in English: 7 May 2023, May 2023, 2023."""
     words = spell(span.day).split()
     return " ".join(words[{"day": 0, "week": 0, "month": 1, "year": 2}[span.unit] :])
 
@@ -185,35 +186,35 @@ RULES = tuple((compiled(read.__name__), read) for read in READINGS)
 IN_FUTURE = compiled("in_future")
 LEAD = re.compile(rf"{OPEN}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
 REPORTED = re.compile(rf"\b{pattern('reported')}\b[^.!?\n]*\Z", re.IGNORECASE)
-#: So far back a quotation is looked for.
+#: How far back an opening quotation mark is looked for.
 REACH = 300
 SUBJECT = re.compile(pattern("verb"))
 PREPOSITION, LEADING = re.compile(f"^{pattern('adverbial')}"), re.compile(f"^{pattern('leading')}")
 
 
 def put(match: re.Match[str], date_words: str, before: str, replace: bool) -> str:
-    """The phrase with its date: beside it, or instead of it in the phrase's own case."""
+    """The phrase with its date beside it, or the date in the grammatical case of the phrase."""
     phrase = match[0]
     if not replace or match["own"]:
         return f"{phrase} ({LEADING.sub('', date_words)})"
-    spoken = before.split()
-    if spoken and spoken[-1].lower() in PREPOSITIONS and before[-1] == " ":
+    words_before = before.split()
+    if words_before and words_before[-1].lower() in PREPOSITIONS and before[-1] == " ":
         return PREPOSITION.sub("", date_words)
     # "Last week was wild": the phrase is the subject, not an adverb.
-    if (not spoken or before.rstrip()[-1] in ".!?:;—–-") and SUBJECT.match(match.string, match.end()):
+    if (not words_before or before.rstrip()[-1] in ".!?:;—–-") and SUBJECT.match(match.string, match.end()):
         date_words = PREPOSITION.sub("", date_words)
     return date_words[0].upper() + date_words[1:] if phrase[0].isupper() else date_words
 
 
 def is_quoted(match: re.Match[str]) -> bool:
-    """Whether the phrase stands in quotation marks, or in what anybody might say: that is not of the speaker's day."""
+    """Whether the phrase stands in quotation marks or in hypothetical speech: then it is not relative to this day."""
     before = match.string[max(0, match.start() - REACH) : match.start()]
     within = before.count('"') % 2 == 1 or before.rfind("“") > before.rfind("”")
     return within or REPORTED.search(before) is not None
 
 
 def claim(phrases: Phrases, said_on: date, *, replace: bool) -> None:
-    """Claim the English phrases; see the package."""
+    """Claim the English phrases; see the package docstring."""
 
     def reader(read: Reading, lead: re.Pattern[str] | None = None) -> Callable[[re.Match[str]], Writing | None]:
         def writing(match: re.Match[str]) -> Writing | None:

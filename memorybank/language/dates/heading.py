@@ -1,11 +1,11 @@
-"""Dates that stand near the heading of their day: what it says already is not said again."""
+"""Shorten dates that stand near the heading of their day, because the heading already says the year."""
 
 import re
 
 from memorybank.language import either
 from memorybank.language.dates.date_spans import MONTHS
 
-#: A month so many months from the heading's is in its year, even if no year is named.
+#: A month at most this far from the heading's month needs no year.
 NEAREST = 5
 
 MONTH = either(MONTHS)
@@ -17,7 +17,8 @@ BESIDE = {"before": "last week", "after": "next week"}
 def shortened(text: str, heading: str) -> str:
     """``text`` as it may be written near a heading such as "8 May 2023".
 
-    Nearby dates of its year go without the year, and the week before or after its day is last week or next week again.
+    Nearby dates of the same year lose the year, and the week before or after the day becomes last week or next week
+    again.
     """
     own = DAY_OF_HEADING.search(heading)
     if not own:

@@ -1,4 +1,4 @@
-"""The common phrases of every language that has no module of its own, as its pack lists them."""
+"""Date phrases of all languages without their own module, from the tables of their packs."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ PACKS = [pack for pack in packs() if not pack.dates.grammar]
 
 
 def taken(of: Callable[[Dates], Words], *, spaced: bool) -> Words:
-    """What ``of`` takes from the languages of one kind of script."""
+    """The words that ``of`` takes from the languages of one kind of script."""
     return tuple(word for pack in PACKS if pack.spaced is spaced for word in of(pack.dates))
 
 
@@ -33,19 +33,19 @@ WEEKDAYS = {
     name: number for pack in PACKS for number, names in enumerate(pack.dates.weekdays) for name in names.split()
 }
 
-# What is glued to another phrase stays glued to it when that has its date.
+# A phrase attached to another phrase stays attached after that one gets its date.
 GLUED = r"(?<!\d\))"
 OPEN, CLOSE = rf"(?<![\w/@#$-]){GLUED}", r"(?![\w/@=-]|\.\w)"
 
 
 def listed(of: Callable[[Dates], Iterable[Words]]) -> tuple[str, str]:
-    """The words of a table, as patterns: those of languages that part words, and of those that do not."""
+    """The words of a table as patterns: for languages with spaces, and for those without."""
     parted, joined = (spelt(taken(lambda dates: tuple(chain(*of(dates))), spaced=spaced)) for spaced in (True, False))
     return parted, joined
 
 
 def characters(of: Callable[[Dates], Words]) -> str:
-    """Single characters, for a class."""
+    """Single characters, for a character class."""
     return "".join(sorted(set(taken(of, spaced=False))))
 
 
@@ -62,7 +62,7 @@ cjk_ago_after, not_before = (either(taken(attrgetter(name), spaced=False)) for n
 latin_n = rf"(?P<n>\d{{1,3}}|{numbers})"
 latin_unit = rf"(?P<unit>{units})"
 latin_day = rf"(?P<weekday>{weekdays})(?:{weekday_tail})?"
-# Characters that make another word of what looks like a phrase: 说明|年龄, 以上|周期, 前往, 来年轻人.
+# Characters that make another word of an apparent phrase: 说明|年龄, 以上|周期, 前往, 来年轻人.
 BESIDE = rf"{GLUED}(?<![{characters(lambda dates: dates.not_behind)}\d])"
 COUNTED = rf"{GLUED}(?<![\d{cjk_numbers.replace('|', '')}{characters(lambda dates: dates.not_counted)}])"
 FIXED = re.compile(rf"{OPEN}(?P<latin>{known}){CLOSE}|{BESIDE}(?P<cjk>{cjk_known})(?!{not_before})", re.IGNORECASE)
@@ -79,7 +79,7 @@ LAST_WEEKDAY = re.compile(
 
 
 def at(said_on: date, unit: Unit, by: int) -> Span | None:
-    """The unit so many from now."""
+    """The unit that is ``by`` units from now."""
     day = shifted(said_on, unit, by)
     return Span(unit, day) if day else None
 
@@ -99,7 +99,7 @@ def last_weekday(match: re.Match[str], said_on: date) -> Span | None:
 
 
 def fixed(match: re.Match[str], said_on: date) -> Span | None:
-    """gestern, le mois dernier, 来年: what the table says."""
+    """gestern, le mois dernier, 来年: phrases from the table."""
     return at(said_on, *PHRASES[match[0].lower().replace("’", "'")])
 
 
@@ -107,12 +107,12 @@ Reading = Callable[[re.Match[str], date], Span | None]
 
 
 def always(unit: Unit, by: int) -> Reading:
-    """The same whatever is matched."""
+    """A reading that ignores the match."""
     return lambda match, said_on: at(said_on, unit, by)
 
 
 def week_and_day(weeks: int) -> Reading:
-    """上周五, 先週の金曜日: a day of the calendar week so many weeks from now."""
+    """上周五, 先週の金曜日: a day of the calendar week that is ``weeks`` from now."""
 
     def read(match: re.Match[str], said_on: date) -> Span | None:
         day = on_weekday(said_on, WEEKDAYS[match["weekday"]], weeks)
@@ -122,7 +122,7 @@ def week_and_day(weeks: int) -> Reading:
 
 
 def of_weeks(dates: Dates) -> Iterator[tuple[re.Pattern[str], Reading]]:
-    """The days that a language counts from another week."""
+    """Patterns for days counted from another week."""
     days = spelt(chain(*(names.split() for names in dates.weekdays)))
     for weeks, patterns in dates.week_and_day.items():
         phrase = rf"(?:{either(patterns)})(?P<weekday>{days})(?:{either(dates.weekday_tail)})?"
@@ -130,7 +130,7 @@ def of_weeks(dates: Dates) -> Iterator[tuple[re.Pattern[str], Reading]]:
 
 
 def unsure(dates: Dates) -> Iterator[tuple[re.Pattern[str], Reading]]:
-    """Phrases that mean something else, too, where their neighbours settle it."""
+    """Ambiguous phrases together with the neighbours that make them unambiguous."""
     for means, patterns in dates.patterns.items():
         yield re.compile(rf"{OPEN}(?:{either(patterns)}){CLOSE}", re.IGNORECASE), always(*offset(means))
 
@@ -145,7 +145,6 @@ RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
 
 
 def beside(phrase: str, span: Span) -> str:
-    """The phrase and its date."""
     gap = "" if is_cjk(phrase[-1]) else " "
     return f"{phrase}{gap}({span.iso()})"
 

@@ -1,4 +1,4 @@
-"""Messages → clean single-line sentences, in any language."""
+"""Split messages into clean single-line sentences, in any language."""
 
 from collections.abc import Collection
 
@@ -9,12 +9,12 @@ from memorybank.language.sentences.splitting import bounded, clauses, cut_at, en
 
 __all__ = ["ended", "has_content", "joined", "names_in", "readable", "sentences", "tidy"]
 
-# Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.
+# Of a longer message only the beginning and the end are read, so that the work stays bounded.
 LONGEST_MESSAGE = 200_000
 
 
 def readable(text: str) -> str:
-    """What is read of a message: all of it, or the two ends of a very long one, with nothing hidden in it."""
+    """The text to read: the whole message, or both ends of a very long one, without hidden characters."""
     if len(text) > LONGEST_MESSAGE:
         text = f"{text[: LONGEST_MESSAGE // 2]}\n{text[-LONGEST_MESSAGE // 2 :]}"
     return plain(text)
@@ -32,13 +32,12 @@ def sentences(text: str) -> list[str]:
 
 
 def joined(first: str, second: str) -> str:
-    """Two sentences on one line."""
     first = ended(first)
     return first + second if is_cjk(first[-2:-1]) else f"{first} {second}"
 
 
 def names_in(speakers: Collection[str]) -> frozenset[str]:
-    """How the people of a chat address each other: full and first names, case-folded."""
-    spoken = {speaker.casefold() for speaker in speakers}
-    spoken |= {speaker.split()[0].casefold() for speaker in speakers if speaker.split()}
-    return frozenset(name for name in spoken if len(name) > 1 and name != "assistant")
+    """The names by which people of a chat address each other: full and first names, case-folded."""
+    names = {speaker.casefold() for speaker in speakers}
+    names |= {speaker.split()[0].casefold() for speaker in speakers if speaker.split()}
+    return frozenset(name for name in names if len(name) > 1 and name != "assistant")

@@ -1,4 +1,4 @@
-"""Cutting what only the moment needed: greetings, thanks, address by name, lead-ins."""
+"""Remove greetings, thanks, address by name and lead-ins from a sentence."""
 
 import re
 
@@ -11,7 +11,7 @@ from memorybank.language.terms import FUNCTION
 OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=True))
 CJK_OPENERS = spelt(every(lambda pack: pack.talk.openers, spaced=False))
 
-# Names are looked up, never compiled into a pattern: patterns are cached, and people can be forgotten.
+# Names are looked up, never compiled into a pattern: patterns are cached, and people can be erased.
 STOP = r"\s?(?:[,!.…]+|\s[–—-])\s*"
 OPENER = re.compile(rf"(?:{OPENERS})(?:,? (?P<name>[^\W\d_][\w'’-]*))?{STOP}", re.IGNORECASE)
 CALLED = re.compile(r"(?P<name>[^\W\d_][\w'’-]{0,60}+)\s?[,!]\s*(?P<next>[\w'’-]{0,60}+)")
@@ -21,9 +21,10 @@ ADDRESS = re.compile(
     r"(?<![\w'’-])(?P<before>[\w'’-]++),\s(?:(?P<last>[^\W\d_][\w'’-]*+)(?=[!?.]*$)|"
     r"(?P<inner>[^\W\d_][\w'’-]*+)(?=,\s(?P<next>[\w'’-]++)))"
 )
-#: "Ana, Tom and Bea" are three people.
+#: In "Ana, Tom and Bea" nobody is addressed: three people are named.
 JOINING = frozenset(every(lambda pack: pack.clauses.joining))
-#: Somebody broke off: "My grandad is better at teletext, so". A single letter may be a word that was begun.
+#: Conjunctions at the end of an unfinished sentence: "My grandad is better at teletext, so". A single letter may be a
+#: word that was begun.
 JOINTS = either(word for word in every(lambda pack: pack.clauses.dropped) if len(word) > 1)
 DANGLING = re.compile(rf"(?<=[\w,])\s+(?:{JOINTS})$")
 ITEM = re.compile(r"^\(\d{1,2}\)\s+")
@@ -32,13 +33,13 @@ SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")
 
 
 def is_called(word: str, names: frozenset[str]) -> bool:
-    """Whether the capitalised word is a name or its short form: "Mel" is address to a Melanie."""
-    spoken = word.casefold()
-    return spoken in names or (len(word) > 2 and word[0].isupper() and any(n.startswith(spoken) for n in names))
+    """Whether the capitalised word is a name or its short form: "Mel" addresses a Melanie."""
+    folded = word.casefold()
+    return folded in names or (len(word) > 2 and word[0].isupper() and any(n.startswith(folded) for n in names))
 
 
 def opening(sentence: str, names: frozenset[str]) -> int:
-    """Where the sentence begins in earnest: behind a greeting, thanks or a name; 0 when it begins at once."""
+    """Offset of the first word after a greeting, thanks or a name; 0 if there is none."""
     match = OPENER.match(sentence)
     if match and (match["name"] is None or is_called(match["name"], names)):
         return match.end()
@@ -53,20 +54,20 @@ def opening(sentence: str, names: frozenset[str]) -> int:
 
 
 def is_listed(beside: str, names: frozenset[str]) -> bool:
-    """Whether the word beside a name is another one, or joins one to it: then nobody is called, several are named."""
-    spoken = beside.casefold()
-    return is_called(beside, names) or spoken in JOINING or (beside[:1].isupper() and spoken not in FUNCTION)
+    """Whether the neighbouring word is another name or joins one: then several are named and nobody is addressed."""
+    folded = beside.casefold()
+    return is_called(beside, names) or folded in JOINING or (beside[:1].isupper() and folded not in FUNCTION)
 
 
 def unaddressed(match: re.Match[str], names: frozenset[str]) -> str:
-    """Without the word after the comma, when it calls somebody by name."""
+    """The match without the word after the comma, if that word addresses somebody by name."""
     called = is_called(match["last"] or match["inner"], names)
     listed = match["before"][:1].isupper() or is_listed(match["next"] or "", names)
     return match["before"] if called and not listed else match[0]
 
 
 def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
-    """The sentence without greeting, thanks, address, lead-in or smileys; "" when nothing else was in it."""
+    """The sentence without greeting, thanks, address, lead-in or smileys; "" if nothing else is left."""
     sentence = fluent(ITEM.sub("", " ".join(SMILEYS.sub("", sentence).split()).lstrip("#>-*+=|~ ")))
     for _ in range(4):
         begin = opening(sentence, names)

@@ -1,4 +1,4 @@
-"""Transcribed speech: sounds that say nothing, and words that are begun twice."""
+"""Remove disfluency from transcribed speech: hesitation sounds, asides, stammers and false starts."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -7,34 +7,36 @@ from memorybank.language import every, packs, spelt, spoken
 from memorybank.language.sentences.negation import ASIDE, unless_denied, unless_denied_beside
 from memorybank.language.terms import FUNCTION, words
 
-#: What grammar says twice by itself: "that that", "nous nous".
+#: Words that grammar doubles: "that that", "nous nous".
 DOUBLED = frozenset(every(lambda pack: pack.talk.doubled))
 RESUMED = frozenset(every(lambda pack: pack.talk.resumed))
-#: A single one of these is a word begun; a vowel may be a word.
+#: A single consonant is the beginning of a word; a single vowel may be a word.
 CONSONANT = re.compile("[b-df-hj-np-tv-xz]")
-#: Behind a digit it may be inches.
+#: After a digit it may mean inches.
 QUOTE = re.compile(r"(?<!\d)\"")
 
-#: What becomes of a word that was found to be said twice.
+#: Rewrites a match of a repeated word.
 Repair = Callable[[re.Match[str]], str]
 
 
 def sounds(among: Iterable[str]) -> re.Pattern[str]:
-    """One or more of these sounds, with the commas around them."""
+    """A pattern for one or more of these sounds, with the commas around them."""
     sound = rf"(?:{spelt(among)})(?![\w'’-])(?:,|(?:\.\.\.|…)(?=\s))?"
     return re.compile(rf"(?:^|,?(?<!\s)\s++)(?:{sound}(?:\s+|$|(?=[.!?;])))+", re.IGNORECASE)
 
 
-#: With the commas beside them.
+#: Asides with the commas around them.
 INTERJECTED = {each.code: re.compile(rf",\s+(?:{spelt(each.talk.asides)}),(?=\s)", re.IGNORECASE) for each in packs()}
-# "um" is a preposition in German and an article in Portuguese: a sound counts in its own language.
+# "um" is a preposition in German and an article in Portuguese: a sound counts only in its own language.
 SOUNDS = {each.code: sounds(each.talk.hesitations) for each in packs() if each.spaced}
 CJK_SOUNDS = re.compile(
     rf"(?:^|(?<=[，、。]))(?:{spelt(every(lambda pack: pack.talk.hesitations, spaced=False))})[，、…]+"
 )
 
 WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
-AGAIN = re.compile(rf"(?<![\w'’.-])(?P<said>{WORD}(?:\s+{WORD}){{0,2}}),?\s+(?=(?P=said)(?![\w-]))", re.IGNORECASE)
+AGAIN = re.compile(
+    rf"(?<![\w'’.-])(?P<repeated>{WORD}(?:\s+{WORD}){{0,2}}),?\s+(?=(?P=repeated)(?![\w-]))", re.IGNORECASE
+)
 BEGUN = re.compile(
     r"(?:^|(?<![^\W\d_])(?P<before>[^\W\d_]++)\s++|(?<=[,.;:!?…]\s))(?P<begun>[^\W\d_]{1,3})-?,?\s+"
     r"(?=(?P<word>(?P=begun)[^\W\d_]+)(?![\w-]))",
@@ -43,20 +45,20 @@ BEGUN = re.compile(
 
 
 def fluent(text: str) -> str:
-    """The text without such sounds and without what is said again at once; as it is where something is denied."""
+    """The text without hesitations, asides and immediate repetitions; clauses with a negation stay as they are."""
     code = spoken(words(text))
     text = INTERJECTED[code].sub(unless_denied_beside, text) if code else text
-    said, text = text, CJK_SOUNDS.sub(_unless_denied, text)
+    original, text = text, CJK_SOUNDS.sub(_unless_denied, text)
     if code:
         text = SOUNDS[code].sub(_unless_denied, text)
     text = _once_each(text, _once, _whole)
-    if text != said:  # who halts once, halts: what grammar may say twice, and a word begun, are a stammer as well
+    if text != original:  # a speaker who hesitates once also stammers on words that grammar may double, and on letters
         text = _once_each(text, _once_more, _whole_of_any)
     return text.strip()
 
 
 def _once_each(text: str, once: Repair, whole: Repair) -> str:
-    """Without what is said again, until nothing is: "I I I", "the th the"."""
+    """The text without repetitions of words, to three levels: "I I I", "the th the"."""
     for _ in range(3):
         text, before = AGAIN.sub(once, BEGUN.sub(whole, text)), text
         if text == before:
@@ -65,12 +67,14 @@ def _once_each(text: str, once: Repair, whole: Repair) -> str:
 
 
 def halts(text: str) -> bool:
-    """Whether it still stammers, breaks off, or is cut out of a quotation."""
-    said = words(text)
-    sounding = (code := spoken(said)) and SOUNDS[code].search(text)
-    torn = text.endswith("…") or text.startswith("…") or (bool(said) and said[-1] in FUNCTION)
-    quoting = text.count('"') % 2 == 1 == len(QUOTE.findall(text)) % 2
-    return bool(sounding) or torn or quoting or any(_stammered(match["said"]) for match in AGAIN.finditer(text))
+    """Whether the text still stammers, breaks off, or is cut out of a quotation."""
+    text_words = words(text)
+    has_sound = (code := spoken(text_words)) and SOUNDS[code].search(text)
+    is_torn = text.endswith("…") or text.startswith("…") or (bool(text_words) and text_words[-1] in FUNCTION)
+    is_quoting = text.count('"') % 2 == 1 == len(QUOTE.findall(text)) % 2
+    return (
+        bool(has_sound) or is_torn or is_quoting or any(_stammered(match["repeated"]) for match in AGAIN.finditer(text))
+    )
 
 
 def _unless_denied(match: re.Match[str]) -> str:
@@ -78,22 +82,22 @@ def _unless_denied(match: re.Match[str]) -> str:
 
 
 def _once(match: re.Match[str]) -> str:
-    return unless_denied_beside(match) if _stammered(match["said"]) else match[0]
+    return unless_denied_beside(match) if _stammered(match["repeated"]) else match[0]
 
 
-def _stammered(said: str) -> bool:
-    """Whether nobody would say these words twice on purpose: function words that grammar does not double."""
-    return all(word in FUNCTION and word not in DOUBLED for word in said.casefold().split())
+def _stammered(repeated: str) -> bool:
+    """Whether nobody repeats these words on purpose: function words that grammar does not double."""
+    return all(word in FUNCTION and word not in DOUBLED for word in repeated.casefold().split())
 
 
 def _once_more(match: re.Match[str]) -> str:
-    """As ``_once``, and without a word that is hardly ever said twice on purpose. "It is, is it?" has a comma."""
-    said = match["said"].casefold()
-    return unless_denied_beside(match) if said in RESUMED and "," not in match[0] else _once(match)
+    """Like ``_once``, but also for words that are hardly ever doubled on purpose. "It is, is it?" has a comma."""
+    repeated = match["repeated"].casefold()
+    return unless_denied_beside(match) if repeated in RESUMED and "," not in match[0] else _once(match)
 
 
 def _whole_of_any(match: re.Match[str]) -> str:
-    """Without the beginning of any word: a consonant behind a function word, or where the sentence begins."""
+    """Remove a false start of any word: a consonant after a function word or at the start of the sentence."""
     before = (match["before"] or "").casefold()
     if not CONSONANT.fullmatch(match["begun"]) or (before and before not in FUNCTION):
         return _whole(match)
@@ -101,7 +105,7 @@ def _whole_of_any(match: re.Match[str]) -> str:
 
 
 def _whole(match: re.Match[str]) -> str:
-    """Without the beginning of a function word, where no noun stands before that a letter may name."""
+    """Remove a false start of a function word, unless a noun stands before it that a letter may name."""
     begun, word, before = (match[name].casefold() if match[name] else "" for name in ("begun", "word", "before"))
     is_word = not CONSONANT.fullmatch(begun) if len(begun) == 1 else begun in FUNCTION
     is_name = before not in FUNCTION if len(begun) == 1 else not match["begun"].islower()

@@ -1,4 +1,4 @@
-"""Where a sentence ends, and where a long one can be cut in two that both say something."""
+"""Find where sentences end, and where long ones can be cut in two meaningful parts."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from memorybank.language import Pack, either, every, is_cjk, packs, whole
 from memorybank.language.sentences.negation import denies
 from memorybank.language.terms import length, telling, terms
 
-# A clause of its own has this many content words; a fact has at most so many words.
+# An independent clause has at least this many content words; only longer sentences are cut; and limits of a fact.
 LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 20, 45, 400
 
 END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)")
@@ -15,7 +15,7 @@ ABBREVIATIONS = frozenset(every(lambda pack: pack.words.abbreviations))
 
 
 def comma(pack: Pack) -> str:
-    """The comma of a language, where a word follows that begins a clause of its own."""
+    """A pattern for the comma of a language before a word that begins an independent clause."""
     words, (mark,) = pack.clauses, pack.clauses.comma
     if not pack.spaced:
         return rf"{mark}(?={either(words.opening)})"
@@ -23,17 +23,17 @@ def comma(pack: Pack) -> str:
     return rf"{mark}\s+(?=(?:{either(words.opening)}) {before})"
 
 
-# A dash or semicolon in any language.
+# A dash or semicolon in any language, or such a comma.
 CLAUSE = re.compile("|".join([r"[;；]\s*", r"\s[–—-]+\s", *map(comma, packs())]), re.IGNORECASE)
 DROPPED, CJK_DROPPED = (either(every(lambda pack: pack.clauses.dropped, spaced=spaced)) for spaced in (True, False))
 CONJUNCTION = re.compile(rf"^(?:(?:{DROPPED})\s+|(?:{CJK_DROPPED}))", re.IGNORECASE)
-#: A clause that begins so holds for all of its sentence.
+#: A clause with this beginning holds for the whole sentence.
 CONDITION = re.compile(rf"(?:^|[,，、]\s*)(?:{whole(lambda pack: pack.clauses.conditions)})", re.IGNORECASE)
 BREATH = re.compile(r"[,，、;；]\s*")
 
 
 def sentence_ends(line: str) -> Iterator[int]:
-    """Where sentences end. No dot does behind an abbreviation, an initial or a German ordinal, or inside a sentence."""
+    """Offsets where sentences end; not after an abbreviation, an initial or a German ordinal."""
     for match in END.finditer(line):
         if match[0].strip(".…") or ends_sentence(line, match.start(), match.end()):
             yield match.end()
@@ -51,13 +51,13 @@ def ends_sentence(line: str, start: int, end: int) -> bool:
 
 
 def clauses(sentence: str) -> Iterator[str]:
-    """The clauses of a sentence that can stand alone; all of it where one is the condition of another."""
+    """The independent clauses of a sentence; the whole sentence if one clause is a condition."""
     if length(sentence) < CUT_FROM or CONDITION.search(sentence):
         yield sentence
         return
     piece = ""
     for clause in cut(sentence, CLAUSE):
-        if piece and is_weighty(clause) and is_weighty(piece):  # the shorter first: else time grows as its square
+        if piece and is_weighty(clause) and is_weighty(piece):  # shorter one first, else time is quadratic
             yield finished(piece)
             piece = clause if denies(clause) else CONJUNCTION.sub("", clause, count=1)
         else:
@@ -75,29 +75,29 @@ def cut(text: str, marks: re.Pattern[str]) -> Iterator[str]:
 
 
 def is_weighty(clause: str) -> bool:
-    """Enough content words to be a fact of its own."""
+    """Whether the clause has enough content words to be a fact."""
     return len(terms(clause)) >= LEAST_TERMS
 
 
 def has_content(clause: str) -> bool:
-    """Whether anything but praise and small talk is in it."""
+    """Whether the clause has a word other than praise and small talk."""
     return bool(telling(clause))
 
 
 def finished(clause: str) -> str:
-    """Without the marks that joined it to the next."""
+    """The clause without the marks that joined it to the next one."""
     return clause.strip(" ,;，；、–—-")
 
 
 def ended(text: str) -> str:
-    """The text with a full stop, if it ends in a letter or digit."""
+    """The text with a full stop if it ends in a letter or digit."""
     if not text or not text[-1].isalnum():
         return text
     return text + ("。" if is_cjk(text[-1]) else ".")
 
 
 def bounded(sentence: str) -> Iterator[str]:
-    """Pieces short enough to be facts: cut at commas, and between words where speech has none; "…" marks a cut."""
+    """Pieces short enough for facts: cut at commas, or between words if there is none; "…" marks a cut."""
     if length(sentence) <= MOST_WORDS and len(sentence) <= MOST_CHARACTERS:
         yield sentence
         return
@@ -113,10 +113,10 @@ def bounded(sentence: str) -> Iterator[str]:
 
 
 def chopped(text: str) -> Iterator[str]:
-    """Runs of at most MOST_WORDS words and MOST_CHARACTERS characters."""
-    spoken = text.split(" ")
-    for at in range(0, len(spoken), MOST_WORDS):
-        run = " ".join(spoken[at : at + MOST_WORDS]) + (" " if at + MOST_WORDS < len(spoken) else "")
+    """Runs of at most MAX_FACT_WORDS words and MAX_FACT_CHARACTERS characters."""
+    words = text.split(" ")
+    for first in range(0, len(words), MOST_WORDS):
+        run = " ".join(words[first : first + MOST_WORDS]) + (" " if first + MOST_WORDS < len(words) else "")
         for start in range(0, len(run), MOST_CHARACTERS):
             yield run[start : start + MOST_CHARACTERS]
 

@@ -1,4 +1,4 @@
-"""PINs and codes of doors: digits that something announces."""
+"""Find PINs and door codes: digits that another word announces."""
 
 import re
 from collections.abc import Iterator
@@ -7,14 +7,14 @@ from memorybank.language import either, every
 from memorybank.safety.redaction.connectors import IS, SAID, any_of
 from memorybank.safety.redaction.spans import Span, before_numbers
 
-#: So far apart, within one sentence, may stand what a code opens, the word for it and the code.
+#: Maximum distance, within one sentence, between the code, the word for it and what it opens.
 REACH = 90
 
 _PIN = re.compile(any_of(lambda pack: pack.secrets.pins), re.I)
 _VALUE = r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6}[A-Z]?|\d{4,6}[A-Z])"
 _ENDS = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)"
 _DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{IS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_ENDS}", re.I)
-# What is counted is no code.
+# A counted number is not a code.
 _COUNTED = (
     r"(?-i:[a-z]{2,20}s\b|(?:EUR|USD|GBP|CHF|[kmc]?m|k?g|[kMGT]B|[kM]?W|[ap]m|Uhr|Euro)\b)"
     r"|[€$£%年月日元円个個件人台回次]"
@@ -37,22 +37,21 @@ _END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
 _IS_PIN = re.compile(
     rf"(?<![\w.,/#+$€£:-])(?P<value>\d(?:[ -]?\d){{3,9}}){SAID}(?:\w{{1,12}} ){{0,2}}?(?:{_PIN.pattern})", re.I
 )
-# "R12 L34 R7": how a dial is turned; "left 34, right 12, left 57", where it is told of which.
+# "R12 L34 R7": turns of a dial; "left 34, right 12, left 57" only after the name of a lock.
 _TURNS = re.compile(r"(?<!\w)[RL] ?\d{1,2}(?:[ ,–-]{1,3}[RL] ?\d{1,2}){2,4}(?!\w)")
 _DIALLED = re.compile(
     rf"(?:{_PLACE.pattern})[^\n!?]{{0,40}}?(?<!\w)"
     r"(?P<value>(?P<way>[^\W\d]{2,12}) \d{1,2},? [^\W\d]{2,12} \d{1,2},? (?P=way) \d{1,2})(?!\w)",
     re.I,
 )
-# "Code 1973": what looks like a year is none behind the very word.
+# "Code 1973": directly after the word for a code, even an apparent year is a code.
 _NAMED = re.compile(rf"(?:{_NAME.pattern})(?:{SAID})?\s?[:：]?\s?$", re.I)
-# What answers a question opens its sentence: "And the code of the gate? 4711".
+# An answer continues the sentence of its question: "And the code of the gate? 4711".
 _ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def found(text: str) -> Iterator[Span]:
-    """Every PIN."""
     for announced in before_numbers(_PIN, text, REACH):
         match = _DIGITS.match(text, announced.end())
         if match and not _is_year(match):
@@ -68,18 +67,21 @@ def found(text: str) -> Iterator[Span]:
 
 
 def _is_year(match: re.Match[str]) -> bool:
-    """Rather a year than a PIN: nothing says that this is the one."""
-    said = match["sign"] and not re.fullmatch(r"\w\w", match["sign"])
-    return not said and bool(_YEAR.fullmatch(match["value"]))
+    """Whether this is a year rather than a PIN: there is no word or sign for "is"."""
+    has_sign = match["sign"] and not re.fullmatch(r"\w\w", match["sign"])
+    return not has_sign and bool(_YEAR.fullmatch(match["value"]))
 
 
 def _opens(text: str, start: int, end: int) -> bool:
-    """“Gate: 4711”; or of a place, the word for a code and a verb of giving it, two stand in the sentence."""
-    before = [at.end() for at in _END.finditer(text, max(0, start - REACH), start)]
+    """Whether the code follows its lock (“Gate: 4711”), or its sentence has two of: lock, word for a code, verb."""
+    ends_before = [match.end() for match in _END.finditer(text, max(0, start - REACH), start)]
     if _ANSWERS.search(text, max(0, start - 8), start):
-        before = before[: -len(re.findall(r"[?？\n]", text[max(0, start - 8) : start]))]
-    behind = _END.search(text, end, end + REACH)
-    sentence = (before[-1] if before else max(0, start - REACH), behind.start() if behind else end + REACH)
+        ends_before = ends_before[: -len(re.findall(r"[?？\n]", text[max(0, start - 8) : start]))]
+    end_after = _END.search(text, end, end + REACH)
+    sentence = (
+        ends_before[-1] if ends_before else max(0, start - REACH),
+        end_after.start() if end_after else end + REACH,
+    )
     return bool(_AT_PLACE.search(text, sentence[0], start)) or (
         sum(bool(cue.search(text, *sentence)) for cue in (_PLACE, _NAME, _TYPE)) > 1
     )

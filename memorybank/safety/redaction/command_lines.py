@@ -1,4 +1,4 @@
-"""Passwords where programs want them: in addresses, and behind the flags of commands."""
+"""Find passwords in URLs and after the flags of commands."""
 
 import re
 from collections.abc import Iterator
@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from memorybank.language import either, masking, spelt
 from memorybank.safety.redaction.spans import Span
 
-# The last @ before a host ends it: people put "@", "/" and ":" into passwords, too.
+# The last @ before a host ends the password: people put "@", "/" and ":" into passwords, too.
 _IN_ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@?#\[\]]{0,128}:(?!\d{1,5}(?:[/?#]|$))(?P<value>[^\s\[\]\"'<>\ue000]{1,256})@(?=\[?\w)",
     re.I,
 )
-# Oracle's: "jdbc:oracle:thin:user/password@//host".
+# Oracle's form: "jdbc:oracle:thin:user/password@//host".
 _BY_SLASH = re.compile(r"(?<=:)[\w.-]{1,40}/(?P<value>[^\s/@]{3,64})@(?://)?(?=\w)")
 # What programs pass on in an address, and how those are called who log in everywhere.
 _KEYS, _NAMED = (either(masking(of)) for of in (lambda pack: pack.secrets.keys, lambda pack: pack.secrets.key_words))
+#: Parameters of URLs, and common names of administrators.
 _QUERY = re.compile(
     rf"[?&][\w-]{{0,16}}(?:{_NAMED}|{_KEYS}|{spelt(masking(lambda pack: pack.secrets.passwords))})=?(?<==)"
     r"(?=[^&\s]{0,128}\d)(?P<value>[\w.~%+/=-]{8,512})",
@@ -37,7 +38,7 @@ _IN_HEX = re.compile(
 )
 _OPEN = (_QUERY, _BY_NAME, _IN_HEX)
 _VALUE = r"[\"']?(?P<value>[^\s\"'<>\[\]$|;\ue000-][^\s\"'<>\[\]|;\ue000]{2,128})"
-# Up to the flag only what belongs to the same command.
+# The text before the flag must belong to the same command.
 _REST = r"\b[^\n|;]{0,200}?\s"
 _FLAGS = tuple(
     re.compile(pattern)
@@ -56,7 +57,6 @@ _FLAGS = tuple(
 
 
 def found(text: str) -> Iterator[Span]:
-    """Every password in an address or a command."""
     if "://" in text:
         yield from (Span(*match.span("value"), "password") for match in _IN_ADDRESS.finditer(text))
     for pattern in _OPEN:

@@ -1,4 +1,4 @@
-"""What stands between an announcement and what it announces, in every language."""
+"""Patterns between an announcement and its value ("is", "=", "to"), in every language."""
 
 from collections.abc import Callable
 
@@ -16,10 +16,10 @@ def _linking(*taken: Callable[[Pack | Beyond], Words]) -> str:
 
 #: "is" or a sign for it.
 SAID = _linking(lambda pack: pack.secrets.says)
-#: That, or another word before a value: "to", "as".
+#: The same, or another word before a value: "to", "as".
 IS = _linking(lambda pack: pack.secrets.says, lambda pack: pack.secrets.becomes)
 
 
 def any_of(of: Callable[[Pack | Beyond], Words]) -> str:
-    """Any of the patterns: as whole words where words are parted, else anywhere."""
+    """Any of the patterns of all languages: whole words in languages with spaces, substrings elsewhere."""
     return rf"(?<!\w)(?:{either(masking(of, spaced=True))})(?!\w)|{either(masking(of, spaced=False))}"

@@ -1,4 +1,4 @@
-"""How to reach a person: e-mail addresses, telephone numbers, streets with their numbers, addresses on the internet."""
+"""Find contact data of people: e-mail addresses, telephone numbers, street addresses, IP addresses."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from memorybank.language.terms import FUNCTION
 from memorybank.safety.redaction.connectors import any_of
 from memorybank.safety.redaction.spans import Span, before_numbers
 
-#: What it calls what it finds.
+#: The kinds of mask that this module makes.
 KINDS = ("e-mail address", "phone number", "address", "ip address")
 
 _EMAIL = re.compile(
@@ -34,25 +34,25 @@ _SPELT_EMAIL = re.compile(
 _PARTED_EMAIL = re.compile(r"(?<!\S)(?:[\w.+-] ){2,40}@(?: [\w.-]){4,60}(?!\w)")
 _INTERNATIONAL = re.compile(r"(?<![a-zA-Z\d_+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")
 _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-]|\.\d)")
-# In groups as nothing else is: "0491 570 156".
+# Groups of digits that only telephone numbers have: "0491 570 156".
 _GROUPED = re.compile(
     r"(?<![\w.,:/+#-])(?:0[1-9](?:[ .]\d\d){4}|0\d{1,3}-\d{2,3}(?: \d\d){2}|0[1-9]\d{1,3}(?: \d{2,4}){2,3}"
     r"|0[1-9]\d{1,4} ?/ ?\d{3,8}(?:[ -]\d{1,4}){0,3})(?![\w-]|[ .,:/]\d)"
 )
 _PHONE_CUE = re.compile(any_of(lambda pack: pack.personal.phones), re.I)
 _LOCAL = re.compile(r"(?<![a-zA-Z\d_.,:/+#-])\(?\d(?:[ ()\-/.\u00a0]{0,3}\d){6,13}(?![a-zA-Z\d_]|[-.,:/]\d)")
-#: So far behind its announcement a telephone number may stand.
+#: Maximum distance between an announcement and its telephone number.
 REACH = 48
 _DATE_LIKE = re.compile(r"(?:19|20)\d\d[-./ ]?(?:0\d|1[0-2])[-./ ]?[0-3]\d|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d")
 _SENTENCE_END = re.compile(r"(?<=\w{4})[.!?](?=\s|$)|[\n。！？]")
 _FUNCTION = FUNCTION - {"me", "info", "contact"}
-#: Servers that everybody asks for names.
+#: Public DNS servers.
 _RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9"))
 _STREET = re.compile(
     "|".join(rf"(?:(?<!\w)(?:{street}))" for street in masking(lambda pack: pack.personal.streets, spaced=True))
 )
 _CJK_STREET = re.compile(either(masking(lambda pack: pack.personal.streets, spaced=False)))
-# What goes on behind the street: flat, postcode and town; a town alone is no address.
+# The rest of a street address: flat, postcode and town; a town alone is not an address.
 _TOWN = re.compile(
     r"(?:,? \d{1,2}\.?[ºª°](?: [a-z]{1,4}\.?)?)?(?:,? (?:Apt|Suite|Ste|Unit|Flat|Fl|#)\.? ?#?\w{1,6})?"
     r"(?:,? (?:[A-Z]-)?\d{4,6}(?:-\d{3,4})? [^\W\d_][\w'’-]{1,30}(?: [A-Z][\w'’-]{1,30}){0,2}"
@@ -67,7 +67,6 @@ _VERSION = re.compile(r"(?:v|ver\.?|version|firmware|release|build|driver|api|sd
 
 
 def found(text: str) -> Iterator[Span]:
-    """Every way to reach somebody."""
     if any(sign in text for sign in ("@", "＠", "%40")):
         for pattern in (_EMAIL, _PARTED_EMAIL):
             yield from (Span(*match.span(), "e-mail address") for match in pattern.finditer(text))
@@ -111,12 +110,12 @@ def _phones(text: str) -> Iterator[Span]:
 
 
 def _dialled(written: str) -> bool:
-    """As a number is dialled within a country: with a zero in front, or long; no date."""
+    """Whether it is written as within a country: with a leading zero, or long; and it is not a date."""
     return (written[0] in "(0٠۰" or sum(map(str.isdigit, written)) >= 9) and not _DATE_LIKE.match(written)
 
 
 def _is_phone(written: str, region: str | None) -> bool:
-    """Whether the number exists in the numbering plan of its country, or may: made-up ones for films do not."""
+    """Whether the number is valid or possible in its country's numbering plan; fictitious numbers are not."""
     import phonenumbers
 
     written = "+" + written[2:] if written.startswith("00") else written
@@ -132,7 +131,7 @@ def _is_phone(written: str, region: str | None) -> bool:
 
 
 def _hosts(text: str) -> Iterator[Span]:
-    """Addresses that may lead to somebody: not those of a private network, not versions, not masks."""
+    """Addresses that may identify somebody: no private networks, versions or masks."""
     for match in _IP4.finditer(text):
         try:
             address = IPv4Address(match[0])

@@ -1,6 +1,6 @@
-"""Numbers that name a person or an account: cards, bank accounts, passports, tax payers, cars, dates of birth.
+"""Find numbers of people and accounts: cards, bank accounts, passports, tax numbers, number plates, dates of birth.
 
-A check digit proves some of them (python-stdnum); of the others a word in front says what they are.
+A check digit proves some of them (python-stdnum); the others need a word in front that says what they are.
 """
 
 import re
@@ -11,13 +11,13 @@ from memorybank.language import either, every
 from memorybank.safety.redaction.connectors import any_of
 from memorybank.safety.redaction.spans import Span, before_numbers
 
-#: What it calls what it finds.
+#: The kinds of mask that this module makes.
 KINDS = ("iban", "card number", "tax number", "id number", "date of birth")
 
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![a-z0-9])", re.I)
 _CARD = re.compile(r"(?<![a-zA-Z\d_.,:/+-])[3-6]\d{3}(?:[ .-]?\d){9,15}(?![a-zA-Z\d_-]|[.,]\d)")
 _CARD_BEGINS = re.compile(r"4|5[1-5]|2[2-7]|6(?:011|[245])|35|3[47]")
-# By their form alone; each with the modules of python-stdnum of which one must accept it.
+# Recognised by form alone; each with modules of python-stdnum, one of which must accept the number.
 _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (kind, re.compile(rf"(?<![a-zA-Z\d_./:-])(?:{pattern})(?![a-zA-Z\d_-]|[./]\d)"), modules)
     for kind, pattern, modules in (
@@ -64,15 +64,14 @@ _DATE = re.compile(
     rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:{_ORDINAL})?,? \d{{4}}",
     re.I,
 )
-# "On 3 May 2014 she was born": behind its date it stands at once.
+# "On 3 May 2014 she was born": the words follow directly after the date.
 _BORN_ON = re.compile(rf"(?P<value>{_DATE.pattern}) (?:\w{{1,10}} )?(?:{_BORN.pattern})", re.I)
-#: So far behind its announcement a number may stand.
+#: Maximum distance between an announcement and its number.
 REACH = 64
 _END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
 
 
 def found(text: str) -> Iterator[Span]:
-    """Every such number."""
     yield from _ibans(text)
     yield from _cards(text)
     for kind, pattern, modules in _FORMS:
@@ -87,7 +86,7 @@ def found(text: str) -> Iterator[Span]:
 def _announced(
     text: str, cue: re.Pattern[str], value: re.Pattern[str], kind: str, holds: Callable[[str], bool]
 ) -> Iterator[Span]:
-    """The first such value in the rest of the sentence behind each cue."""
+    """The first value in the rest of the sentence after each cue that ``holds``."""
     for match in before_numbers(cue, text, REACH + 30):
         rest = text[match.end() : match.end() + REACH + 30]
         end = _END.search(rest)
@@ -98,7 +97,7 @@ def _announced(
 
 
 def _names_somebody(written: str) -> bool:
-    """Long enough and with digits enough; no year, no date."""
+    """Whether it is long enough and has enough digits; no year, no date."""
     digits = sum(map(str.isdigit, written))
     compact = re.sub(r"[^A-Z0-9]", "", written)
     if re.fullmatch(r"(?:19|20)\d\d(?:[-./ ]\d{1,2}){0,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", written):
@@ -115,7 +114,9 @@ def _ibans(text: str) -> Iterator[Span]:
         for end in range(len(match[0]), 14, -1):  # capitals after the number may have been read as part of it
             if match[0][end - 1 : end + 1].isalnum() and match[0][end : end + 1].isalnum():
                 continue
-            if iban.is_valid(match[0][:end], check_country=False):  # some countries check more: made-up ones, too
+            if iban.is_valid(
+                match[0][:end], check_country=False
+            ):  # without extra national checks, which made-up numbers fail
                 yield Span(match.start(), match.start() + end, "iban")
                 break
 

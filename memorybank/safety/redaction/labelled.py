@@ -1,4 +1,4 @@
-"""Plain words as passwords, by where they stand: behind a label, in answer to a question, in a column of passwords."""
+"""Find plain words as passwords by their place: after a label, as an answer, or in a column of passwords."""
 
 import re
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ _SPACED, _CJK = (
 _LABELS = rf"(?:(?<![\w-])(?:{_SPACED})|{_CJK})"
 _SAYS = either(masking(lambda pack: pack.secrets.says, spaced=True))
 _STATE = re.compile(any_of(lambda pack: pack.secrets.states), re.I)
-# One word or compound, with what people put between its parts.
+# One word or compound, with the marks that people put between its parts.
 _VALUE = rf"[{QUOTES}]?(?P<value>[^\W_](?:[\w+.'’&#!$%*@-]{{2,40}}[\w!$%#*]))[{QUOTES}]?"
 _ENDS = r"(?=[.!]?\s{0,2}(?:[,;()\n。，]|:\)|$))"
 _LABELLED = re.compile(rf"{_LABELS}(?P<gap>(?: [\w'’-]{{1,16}}){{0,6}})\s?[:：]\s{{0,2}}{_VALUE}{_ENDS}", re.I)
 _ASKED = re.compile(rf"{_LABELS}[^\n.!?？]{{0,48}}[?？][ \n>–-]{{1,4}}{_VALUE}{_ENDS}", re.I)
-# "k-i-t-e": nobody writes so but to spell.
+# "k-i-t-e": people write this only to spell a word.
 _SPELT = re.compile(rf"{_LABELS}[^\n.!?]{{0,60}}?\s(?P<value>\w(?:[-.·]\w){{3,30}})(?![\w-])", re.I)
 _PARTS = re.compile(r"[|\t;]")
 _TITLE = re.compile(rf"\W{{0,3}}(?:{_LABELS})\W{{0,3}}", re.I)
-# Languages that hang their "is" on the word: "암호는".
+# Languages that attach their "is" to the word: "암호는".
 _HUNG = re.compile(rf"{_LABELS}(?:{_SAYS})\s{_VALUE}(?=[\s.,!]|$)", re.I)
 _FORM = re.compile(
     r"type\s?=\s?[\"']?password\b[^<>\n]{0,120}?value\s?=\s?[\"']?(?P<value>[^\"'<>\s]{3,64})"
@@ -48,18 +48,16 @@ _LICENCE = re.compile(
     r"(?P<value>(?-i:[A-Z\d]{2,8}(?:-[A-Z\d]{2,8}){1,8}))(?![\w-])",
     re.I,
 )
-# "CHAVE_API=5dc94f": what is random is a secret in a variable that is named a key, in any language.
+# "CHAVE_API=5dc94f": a random value in a variable named key is a secret, in any language.
 _VARIABLE = re.compile(
     rf"(?<![^\W_])(?:{_KEYS})(?:_\w{{1,24}})?\s?[=:]\s?[{QUOTES}]?(?P<value>[\w+/=~.-]{{20,512}})", re.I
 )
-#: A key of a program is no shorter.
 LICENCE = 10
-#: A first word behind the label that is no longer than this is a little word, in any language.
+#: A first word after the label that is no longer than this is a function word, in any language.
 LITTLE = 4
 
 
 def found(text: str) -> Iterator[Span]:
-    """Every word that stands where a password must."""
     for match in _LABELLED.finditer(text):
         gap = match["gap"].split()
         if (not gap or len(gap[0]) <= LITTLE or gap[0].casefold() in FUNCTION) and _may_be(match["value"]):
@@ -75,7 +73,7 @@ def found(text: str) -> Iterator[Span]:
 
 
 def _keys(text: str) -> Iterator[Span]:
-    """Keys of networks and programs, and what variables that are named keys are set to."""
+    """Keys of networks and programs, and values of variables named key."""
     for match in _NETWORK.finditer(text):
         if _may_be(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
             yield Span(*match.span("value"), "password")
@@ -87,7 +85,7 @@ def _keys(text: str) -> Iterator[Span]:
 
 
 def _may_be(word: str) -> bool:
-    """No little word, nothing that is said of passwords, no version and nothing that stands for a value."""
+    """Whether the word is no function word, description of a password, version or placeholder."""
     begun = re.split(r"['’]", word.casefold())[0]
     if word.casefold() in FUNCTION or begun in FUNCTION:
         return False
@@ -95,18 +93,18 @@ def _may_be(word: str) -> bool:
 
 
 def _columns(text: str) -> Iterator[Span]:
-    """What stands in the rows beneath the title of a column of passwords."""
-    at, column, width = 0, -1, 0
+    """The cells below the title of a password column."""
+    line_start, column, width = 0, -1, 0
     for line in text.splitlines(keepends=True):
         cells = _PARTS.split(line)
-        titles = [place for place, cell in enumerate(cells) if _TITLE.fullmatch(cell.strip())]
+        titles = [number for number, cell in enumerate(cells) if _TITLE.fullmatch(cell.strip())]
         if len(cells) != width:
             column, width = -1, len(cells)
         if len(cells) > 1 and titles:
             column = titles[0]
         elif column >= 0 and (value := cells[column].strip()) and len(value) > 2 and re.search(r"\w", value):
-            start = at + sum(len(cell) + 1 for cell in cells[:column])
+            start = line_start + sum(len(cell) + 1 for cell in cells[:column])
             start += len(cells[column]) - len(cells[column].lstrip())
             if not is_hollow(value):
                 yield Span(start, start + len(value), "password")
-        at += len(line)
+        line_start += len(line)

@@ -1,4 +1,4 @@
-"""Passphrases: several words behind what announces them."""
+"""Find passphrases: several words after an announcement."""
 
 import re
 from collections.abc import Iterator
@@ -7,9 +7,8 @@ from memorybank.language.terms import FUNCTION
 from memorybank.safety.redaction.connectors import IS, QUOTES, any_of
 from memorybank.safety.redaction.spans import Span
 
-#: A passphrase has so many words, and so many at most.
 FEWEST, MOST = 4, 30
-#: From so many on it is the seed of a wallet, whose words are common ones.
+#: A longer one is the seed phrase of a wallet, made of common words.
 SEED = 10
 
 _WORDS = rf"[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{1,16}}){{{FEWEST - 1},{MOST - 1}}}"
@@ -24,7 +23,7 @@ _OPENED = re.compile(rf"(?:{_OPENS})(?:(?: [\w'’]{{1,12}}){{0,3}}?:? {_QUOTED}
 
 
 def found(text: str) -> Iterator[Span]:
-    """Every passphrase: all words between quotation marks, or words with few of a sentence's little words."""
+    """Every passphrase: all words between quotation marks, or words with few function words."""
     for phrase in (_PHRASE, _OPENED):
         for match in phrase.finditer(text):
             name = "quoted" if match["quoted"] else "value"
@@ -34,7 +33,7 @@ def found(text: str) -> Iterator[Span]:
 
 def _is_phrase(value: str, *, quoted: bool) -> bool:
     words = re.split(r"[ -]", value.casefold())
-    little = sum(word in FUNCTION for word in words)
+    function_words = sum(word in FUNCTION for word in words)
     if quoted:
         return len(words) >= FEWEST
-    return words[0] not in FUNCTION and 3 * little <= (len(words) if len(words) > FEWEST else 0)
+    return words[0] not in FUNCTION and 3 * function_words <= (len(words) if len(words) > FEWEST else 0)

@@ -1,6 +1,6 @@
-"""Passwords as people type them: announced by a word, in any order, with or without a sign.
+"""Find passwords as people type them: announced by a word, in any order, with or without a sign.
 
-A word announces; how much what stands near looks like a password decides. When in doubt it stays.
+A word announces a password; how much a word near it looks like a password decides. In doubt it stays.
 """
 
 import re
@@ -13,9 +13,9 @@ from memorybank.safety.redaction.connectors import IS, QUOTES, SAID, any_of
 from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
 from memorybank.safety.redaction.spans import Span
 
-#: Words behind an announcement, and before it, among which a password is looked for.
+#: The words after and before an announcement that are searched for a password.
 BEHIND, BEFORE = 16, 12
-#: What announces: talk of a password, of a key, of getting in.
+#: Announcements: words for a password, words for a key, words for getting access.
 KINDS = ("strong", "key", "weak")
 
 _WORDS = masking(lambda pack: pack.secrets.passwords)
@@ -23,7 +23,7 @@ _SHORT = masking(lambda pack: pack.secrets.short)
 _KEYS = either(masking(lambda pack: pack.secrets.keys))
 _ACCESS = any_of(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
 _PHRASES = any_of(lambda pack: pack.secrets.phrases)
-_NAMES = spelt(_WORDS).replace(r"\ ", "[ _-]")  # as variables are named: "mot_de_passe"
+_NAMES = spelt(_WORDS).replace(r"\ ", "[ _-]")  # as in names of variables: "mot_de_passe"
 _ASSIGNED = re.compile(
     rf"(?:(?P<password>{_NAMES})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
     rf"(?P<sign>{IS})\s{{0,4}}(?:(?P<quote>[{QUOTES}])|(?P<brace>\{{))?"
@@ -63,9 +63,9 @@ _AS = re.compile(
 )
 _STATE = re.compile(any_of(lambda pack: pack.secrets.states), re.I)
 _QUOTED = re.compile(rf"[{QUOTES}]([^\n{QUOTES}]{{6,64}})[{QUOTES}]")
-# "Expires on Friday": what one language says for "on", another says for "is".
+# "Expires on Friday": one language's "on" is another's "is".
 _DAYS = frozenset(word for names in every(lambda pack: pack.dates.weekdays) for word in names.casefold().split())
-# One of these is in whatever is announced. Looking for them is a hundred times faster than looking for it.
+# Every announcement contains one of these. Searching for them is a hundred times faster than for announcements.
 _HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secrets.key_words))))
 
 
@@ -83,7 +83,7 @@ def found(text: str) -> Iterator[Span]:
 
 
 def _plain(text: str) -> Iterator[Span]:
-    """A word that stands where a password is told, and is nothing that is said of passwords."""
+    """A plain word in the place of a password that does not describe a password."""
     for match in _PLAIN.finditer(text):
         gap, value = match["gap"].split(), match["value"].casefold()
         if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION) and not (
@@ -104,7 +104,7 @@ def _pairs(text: str) -> Iterator[Span]:
 
 
 def _bare(word: str) -> str:
-    """Without the punctuation of the sentence that it ends."""
+    """The word without the punctuation that ends its sentence."""
     return word.rstrip(".!?:…")
 
 
@@ -130,7 +130,7 @@ def _assigned(match: re.Match[str]) -> Span | None:
 
 
 def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
-    """Prose after a colon is let through unless it mixes what words do not mix."""
+    """Whether a value looks secret; prose after a colon passes unless it mixes characters as words never do."""
     letters = sum(character.isalpha() for character in value)
     digits = sum(character.isdigit() for character in value)
     if is_measure(value):
@@ -142,19 +142,19 @@ def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
 
 
 def _near(text: str) -> Iterator[Span]:
-    """What looks like a password among the words around an announcement."""
+    """Words near an announcement that look like a password."""
     words = [match.span() for match in _WORD.finditer(text)]
     if not any(_tells(text[start:end]) for start, end in words):
         return  # most text has no such word, and need not be searched for announcements
-    announced = list(_ANNOUNCED.finditer(text))
-    near = zip(
-        *(_around(words, [match.span() for match in announced if match.lastgroup == kind]) for kind in KINDS),
+    announcements = list(_ANNOUNCED.finditer(text))
+    counts_by_word = zip(
+        *(_around(words, [match.span() for match in announcements if match.lastgroup == kind]) for kind in KINDS),
         strict=True,
     )
-    ends = {match.end() for match in announced if match.lastgroup == KINDS[0]}
-    for at, kinds in enumerate(near):
-        adjoins = at > 0 and words[at - 1][1] in ends
-        if any(kinds) and (span := _judged(text, *words[at], kinds, adjoins=adjoins)):
+    ends = {match.end() for match in announcements if match.lastgroup == KINDS[0]}
+    for number, counts in enumerate(counts_by_word):
+        adjoins = number > 0 and words[number - 1][1] in ends
+        if any(counts) and (span := _judged(text, *words[number], counts, adjoins=adjoins)):
             yield span
 
 
@@ -163,7 +163,7 @@ def _tells(word: str) -> bool:
 
 
 def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bool) -> Span | None:
-    """The word, if it looks enough like what is announced near it. ``near``: how often for each of KINDS."""
+    """The word as a span, if it looks enough like the secret announced near it. ``near``: announcements by KINDS."""
     strong, key, weak = near
     start, word = _told(text, begin, end)
     looks = _raised(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
@@ -176,7 +176,7 @@ def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bo
 
 
 def _raised(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
-    """A word that is said to be it needs to look less like it."""
+    """The shape of a word; after "is" a weaker resemblance to a password is enough."""
     if looks in (Shape.NONE, Shape.ODD):
         return looks
     if _SAID.search(before) and _NUMBERED.fullmatch(word) and len(word) >= 10:
@@ -187,7 +187,7 @@ def _raised(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
 
 
 def _told(text: str, start: int, end: int) -> tuple[int, str]:
-    """The word, without the name in front of it: ``user:`` or ``DB_PASS=``."""
+    """The word without a name in front of it: ``user:`` or ``DB_PASS=``."""
     head = _HEAD.match(text, start, end)
     rest = _bare(text[head.end() : end]) if head else ""
     named = (
@@ -201,19 +201,19 @@ def _told(text: str, start: int, end: int) -> tuple[int, str]:
 
 
 def _around(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int]]) -> list[int]:
-    """For each word whether it is near one of the announcements."""
+    """For each word, the number of announcements near it."""
     steps = [0] * (len(words) + 1)
-    at = 0
+    number = 0
     for start, _ in announced:
-        while at < len(words) and words[at][1] <= start:
-            at += 1
-        steps[max(0, at - BEFORE)] += 1
-        steps[min(len(words), at + BEHIND)] -= 1
+        while number < len(words) and words[number][1] <= start:
+            number += 1
+        steps[max(0, number - BEFORE)] += 1
+        steps[min(len(words), number + BEHIND)] -= 1
     return list(accumulate(steps[:-1]))
 
 
 def _widened(text: str, span: Span) -> Span:
-    """All that stands between its quotation marks."""
+    """The whole quotation around the span."""
     for match in _QUOTED.finditer(text, max(0, span.start - 66), min(len(text), span.end + 66)):
         if match.start() < span.start and match.end() > span.end and len(match[1].split()) <= 3:
             return Span(*match.span(1), span.kind)

@@ -1,4 +1,4 @@
-"""What a word looks like: how much it resembles a password or a key, whatever stands around it."""
+"""The shape of a word: how much it looks like a password or a key, whatever the context."""
 
 import re
 from enum import IntEnum
@@ -28,7 +28,7 @@ _COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_]_\d|[^\W\d_][-._:][^\W\
 _KNOWN = frozenset(word.casefold() for word in masking(lambda pack: pack.secrets.passwords))
 
 
-# What may stand behind "the token is" without being one.
+# Values that may follow "the token is" without being a token.
 _MEASURES = re.compile(
     r"(?:[A-Z]{2,10}-\d+|v?\d+(?:[.,:/-]\d+)*[a-z%€$]{0,3}|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|oauth|x|hs|rs|es)-?\d+\w{0,4})"
     r"[.!?]?",
@@ -40,26 +40,26 @@ class Shape(IntEnum):
     """How much a word looks like a password."""
 
     NONE = 0
-    #: Letters and digits, or a sign among letters: a password where one is announced.
+    #: Letters and digits, or a sign among letters: a password directly after an announcement.
     MIXED = 1
-    #: Several parts and digits: a password near talk of one.
+    #: Several parts and digits: a password near an announcement.
     COMPOUND = 2
-    #: What no word and no name looks like.
+    #: Unlike any word or name.
     ODD = 3
 
 
 def is_hollow(word: str) -> bool:
-    """It stands for a value: ``****``, ``$PASSWORD``, ``None``."""
+    """Whether it is a placeholder for a value: ``****``, ``$PASSWORD``, ``None``."""
     return bool(_HOLLOW.fullmatch(word))
 
 
 def is_name(word: str) -> bool:
-    """It is a version, a ticket, a hash, a file, an address: what a team must remember."""
+    """Whether it is a version, ticket, hash, file or address: a team must remember these."""
     return bool(_NAMES.fullmatch(word) or _CASED.fullmatch(word))
 
 
 def is_measure(word: str) -> bool:
-    """It is a version, a ticket, a size or an algorithm."""
+    """Whether it is a version, ticket, size or algorithm."""
     return bool(_MEASURES.fullmatch(word))
 
 
@@ -77,12 +77,12 @@ def shape(word: str) -> Shape:
 
 
 def is_joined(word: str) -> bool:
-    """Like ``oauth2proxy`` or ``api-7d9f8b6c5-x2k4q``: odd, but named so."""
+    """Whether it is a technical name like ``oauth2proxy`` or ``api-7d9f8b6c5-x2k4q``."""
     return bool(_JOINED.fullmatch(word)) or (word == word.lower() and word.count("-") > 1)
 
 
 def is_random(word: str) -> bool:
-    """A long word as a machine makes it: letters and digits without order."""
+    """Whether it is a long machine-made word: letters and digits without order."""
     if (
         not 16 <= len(word) <= 512
         or not re.fullmatch(r"[\w+/=~.-]+", word)

@@ -1,4 +1,4 @@
-"""Keys and tokens in the formats of their vendors: Kingfisher's rules, and what those leave out."""
+"""Find keys and tokens in vendors' formats: Kingfisher's rules, and formats that those lack."""
 
 import re
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ _FORMATS = (
         ),
     ),
 )
-# A prefix that vendors put before what is random; made-up and revoked ones, too, which Kingfisher lets through.
+# Vendors' prefixes before random characters; also made-up and revoked keys, which Kingfisher ignores.
 _PREFIXED = re.compile(
     r"(?<![A-Za-z0-9_-])(?:sk-(?=[\w-]{0,200}\d)[\w-]{24,256}|gh[opusr]_[A-Za-z0-9]{16,255}|github_pat_\w{30,255}|glpat-[\w-]{16,64}"
     r"|xox[abeoprs]-[\w-]{20,255}|xapp-[\w-]{20,255}|[rsp]k_(?:live|test)_\w{16,128}|whsec_\w{16,128}|AIza[\w-]{30,40}|ya29\.[\w-]{20,512}"
@@ -52,7 +52,7 @@ _BEARER = re.compile(r"\b(?:bearer|basic)\s{1,4}(?P<value>[A-Za-z0-9._~+/-]{16,4
 
 
 def load() -> None:
-    """Have the rules ready before the first text."""
+    """Compile the rules before the first text."""
     _scanner()
 
 
@@ -60,7 +60,7 @@ def load() -> None:
 def _scanner() -> "Scanner":
     """Kingfisher's rules, compiled: 4 s the first time, then 0.3 s from its cache in the user's cache folder.
 
-    The cache is for one kind of processor, so that it cannot be shipped; running this package as a program fills it.
+    The cache depends on the processor, so it cannot be shipped; running this package as a program fills it.
     """
     from kingfisher_sdk import Rules, Scanner
 
@@ -68,7 +68,6 @@ def _scanner() -> "Scanner":
 
 
 def found(text: str) -> Iterator[Span]:
-    """Every key and token."""
     yield from _by_rules(text)
     for kind, pattern in _FORMATS:
         yield from (Span(*match.span(), kind) for match in pattern.finditer(text))
