@@ -13,6 +13,7 @@ NAMES = (
     "throughput",
     "rendering",
     "replacing",
+    "erasing",
     "chunking",
     "compacting",
     "stability",

@@ -86,7 +86,7 @@ def _fill(banks: Sequence[Bank], turns: int) -> None:
             last_at=outputs[-1].created_at,
             method="benchmark",
         )
-        Fact.objects.bulk_create(
+        Fact.objects.create_cited(
             Fact.of(leaf, position=n, text=o.question, said_on=leaf.period_start, tokens=15, citations=[o.pk])
             for n, o in enumerate(outputs[:3])
         )

@@ -76,12 +76,13 @@ def _document(bank: Bank, output: Output) -> SearchDocument:
 def _new_fact(bank: Bank) -> Fact:
     """What a chat says that has just been summarised."""
     chat = Chat.objects.create(bank=bank, key="news", last_output_at=seeding.NOW)
-    leaf = Entry(bank=bank, chat=chat, granularity="conversation", first_output=10**9, last_output=10**9)
+    turn = Output.objects.create(chat=chat, author="priya", question=NEW, created_at=seeding.NOW)
+    leaf = Entry(bank=bank, chat=chat, granularity="conversation", first_output=turn.pk, last_output=turn.pk)
     leaf.period_start, leaf.first_at, leaf.last_at = seeding.NOW.date(), seeding.NOW, seeding.NOW
     leaf.output_count, leaf.method = 1, "benchmark"
     leaf.save()
-    fact = Fact.of(leaf, position=0, text=NEW, said_on=seeding.NOW.date(), tokens=30, citations=[10**9])
-    fact.save()
+    fact = Fact.of(leaf, position=0, text=NEW, said_on=seeding.NOW.date(), tokens=30, citations=[turn.pk])
+    Fact.objects.create_cited([fact])
     return fact
 
 

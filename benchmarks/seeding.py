@@ -9,9 +9,8 @@ from functools import cache
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.core.periods import period_start
 from memorybank.language.tokens import count
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity
+from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
 from projects.importing import demo
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -45,10 +44,12 @@ def fill(to: Bank, *, chats: int, facts: int, seed: int = 1) -> None:
     """Add ``chats`` settled chats with one leaf of ``facts`` facts each, the older ones rolled up into months."""
     draw = random.Random(seed)
     rows = Chat.objects.bulk_create(_chat(to, number) for number in range(chats))
-    leaves = Entry.objects.bulk_create(_leaf(to, chat, number) for number, chat in enumerate(rows, start=1))
-    made = Fact.objects.bulk_create(_fact(leaf, place, draw) for leaf in leaves for place in range(facts))
+    turns = Output.objects.bulk_create(_turn(chat) for chat in rows)
+    leaves = Entry.objects.bulk_create(_leaf(to, turn) for turn in turns)
+    made = Fact.objects.create_cited(_fact(leaf, place, draw) for leaf in leaves for place in range(facts))
     _weigh(leaves, made)
     _roll_up(to, leaves, made, draw)
+    to.chats.update(summarised_through=turns[-1].pk)
     Bank.objects.filter(pk=to.pk).update(compress_at=None)
     Bank.objects.touch(to.pk)
     to.refresh_from_db()
@@ -59,21 +60,25 @@ def _at(number: int) -> datetime:
 
 
 def _chat(to: Bank, number: int) -> Chat:
-    return Chat(bank=to, key=f"chat-{number:06}", last_output_at=_at(number), summarised_through=number + 1)
+    return Chat(bank=to, key=f"chat-{number:06}", last_output_at=_at(number))
 
 
-def _leaf(to: Bank, chat: Chat, number: int) -> Entry:
+def _turn(chat: Chat) -> Output:
     assert chat.last_output_at
+    return Output(chat=chat, author="priya", created_at=chat.last_output_at)
+
+
+def _leaf(to: Bank, turn: Output) -> Entry:
     return Entry(
         bank=to,
-        chat=chat,
+        chat=turn.chat,
         granularity=Granularity.CONVERSATION,
-        period_start=chat.last_output_at.date(),
-        first_output=number,
-        last_output=number,
+        period_start=turn.created_at.date(),
+        first_output=turn.pk,
+        last_output=turn.pk,
         output_count=1,
-        first_at=chat.last_output_at,
-        last_at=chat.last_output_at,
+        first_at=turn.created_at,
+        last_at=turn.created_at,
         method="benchmark",
     )
 
@@ -88,7 +93,7 @@ def _fact(entry: Entry, position: int, draw: random.Random, citations: Sequence[
         said_on=entry.last_at.date(),
         tokens=count(text),
         weight=round(draw.random(), 3),
-        citations=list(citations) or [entry.first_output],
+        citations=citations or [entry.first_output or 0],
     )
 
 
@@ -107,7 +112,7 @@ def _roll_up(to: Bank, leaves: Sequence[Entry], facts: Sequence[Fact], draw: ran
     months: dict[date, list[Entry]] = {}
     for leaf in leaves:
         if leaf.last_at < NOW - ROLLED_UP:
-            months.setdefault(period_start(Granularity.MONTH, leaf.period_start), []).append(leaf)
+            months.setdefault(Granularity.MONTH.rung.start(leaf.period_start), []).append(leaf)
     by_leaf: dict[int, list[int]] = {}
     for fact in facts:
         by_leaf.setdefault(fact.entry_id, []).append(fact.pk)
@@ -116,7 +121,7 @@ def _roll_up(to: Bank, leaves: Sequence[Entry], facts: Sequence[Fact], draw: ran
         Entry.objects.filter(pk__in=[child.pk for child in children]).absorb_into(digest)
         pool = [pk for child in children for pk in by_leaf.get(child.pk, [])]
         cited = [draw.sample(pool, min(3, len(pool))) for _ in range(20)]
-        Fact.objects.bulk_create(_fact(digest, n, draw, pks) for n, pks in enumerate(cited))
+        Fact.objects.create_cited(_fact(digest, n, draw, pks) for n, pks in enumerate(cited))
 
 
 def _digest(to: Bank, start: date, children: Sequence[Entry]) -> Entry:

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.models import Fact, Granularity
+from memorybank.models import Fact, FactSource
 
 WITHHELD = _("(rests on a chat that is private now)")
 
@@ -17,19 +17,20 @@ WITHHELD = _("(rests on a chat that is private now)")
 def marked(facts: Iterable[Fact]) -> list[Fact]:
     """The facts, each told whether it is ``withheld``: private now, or resting on something that is."""
     marked: list[Any] = list(facts)
-    leaf = {fact.pk for fact in marked if fact.entry.granularity == Granularity.CONVERSATION}
-    rest_on = {fact.pk: {fact.pk} if fact.pk in leaf else set(fact.citations) for fact in marked}
-    private = Fact.objects.filter(pk__in=set().union(*rest_on.values()), entry__chat__private=True)
-    withheld = set(private.values_list("pk", flat=True))
+    ids = [fact.pk for fact in marked]
+    own = Fact.objects.filter(pk__in=ids, entry__chat__private=True).values_list("pk", flat=True)
+    below = FactSource.objects.filter(fact__in=ids, source__entry__chat__private=True).values_list("fact_id", flat=True)
+    withheld = {*own, *below}
     for fact in marked:
-        fact.withheld = not withheld.isdisjoint(rest_on[fact.pk])
+        fact.withheld = fact.pk in withheld
     return marked
 
 
 def explained(explanation: services.Explanation) -> SafeString:
     """The facts a digest's line rests on, and every turn as it was said; not those of a chat that is private now."""
-    leaf = explanation.fact.entry.granularity == Granularity.CONVERSATION
-    return shown("why", facts=None if leaf else marked(explanation.facts), outputs=explanation.outputs)
+    return shown(
+        "why", facts=None if explanation.fact.entry.is_leaf else marked(explanation.facts), outputs=explanation.outputs
+    )
 
 
 def link(obj: Any, text: str) -> SafeString:

@@ -102,7 +102,7 @@ class EntryAdmin(BankScoped):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         shared: QuerySet[Entry] = super().get_queryset(request).exclude(chat__private=True)
-        return shared.annotate(fact_total=Count("facts")).select_related("parent")
+        return shared.annotate(fact_total=Count("facts")).select_related("parent").prefetch_related("kept_links")
 
     @admin.display(description=_("turns"), ordering="output_count")
     def turns(self, entry: Entry) -> int:
@@ -110,7 +110,7 @@ class EntryAdmin(BankScoped):
 
     @admin.display(description=_("facts"), ordering="fact_total")
     def fact_count(self, entry: Any) -> int:
-        return int(entry.fact_total) + len(entry.kept)
+        return int(entry.fact_total) + len(entry.kept_links.all())
 
     @admin.display(description=_("rolled up"), boolean=True)
     def rolled_up(self, entry: Entry) -> bool:
@@ -129,9 +129,8 @@ class EntryAdmin(BankScoped):
     def facts_list(self, entry: Entry) -> SafeString | str:
         """Its own, and those a digest stands for as they are."""
         own = entry.facts.select_related("entry").order_by("position")
-        kept = Fact.objects.filter(entry__bank=entry.bank_id).select_related("entry").in_bulk(entry.kept)
-        facts = marked([*own, *(kept[pk] for pk in entry.kept if pk in kept)])
-        return shown("facts", facts=facts)
+        kept = entry.kept.select_related("entry").order_by("kept_links")
+        return shown("facts", facts=marked([*own, *kept]))
 
 
 @admin.register(Fact)

@@ -13,22 +13,23 @@ from typing import Self
 from django.db.models import F
 
 from memorybank.core import transcript
-from memorybank.core.periods import Granularity, period_start
+from memorybank.core.granularity import Granularity
 from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
     EXTRACTIVE,
     Bank,
+    BlockLineVersion,
     Chat,
     Checkpoint,
     Entry,
     Fact,
+    FactOutput,
     MaskedValue,
     OptOut,
     Output,
     SearchDocument,
     StoredBlock,
-    ToldLine,
 )
 from memorybank.safety.redaction import Masker
 
@@ -72,7 +73,7 @@ def _covers(leaf: Entry, output: int) -> bool:
 def read_ahead(shown: Shown, touched: Mapping[int, Collection[int]]) -> None:
     """Read what is left beside these outputs, as :func:`unlearn` will."""
     for leaf in touched_leaves(touched):
-        cited = {output for fact in leaf.facts.all() for output in fact.citations}
+        cited = set(FactOutput.objects.filter(fact__entry=leaf).values_list("output_id", flat=True))
         for output in Output.objects.filter(pk__in=cited.difference(touched[leaf.chat_id or 0])):
             shown.words(output)
 
@@ -90,7 +91,7 @@ def unlearn(bank: Bank, touched: Mapping[int, Collection[int]], shown: Shown, co
         gone |= _strip_leaf(bank, leaf, set(touched[leaf.chat_id or 0]), shown, counts)
     for chat in chats:
         _settle(bank, chat, counts)
-    return gone | strip_digests(above, gone, counts)
+    return gone | strip_digests(above, counts)
 
 
 def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: datetime) -> None:
@@ -104,14 +105,14 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: 
     gone = unlearn(bank, touched, shown, counts)
     Checkpoint.objects.forget(touched)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-    StoredBlock.objects.withdraw(bank, facts=gone, now=now)
+    StoredBlock.objects.invalidate(bank, facts=gone, now=now)
     counts["past_lines"] += drop_past(bank, touched)
 
 
 def drop_past(bank: Bank, touched: Iterable[int]) -> int:
     """Take what rests on these chats out of what blocks said, once the newest is withdrawn; how many lines."""
     keys = bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True)
-    return ToldLine.objects.drop(bank, chats=list(keys))
+    return BlockLineVersion.objects.drop(bank, chats=list(keys))
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
@@ -126,7 +127,7 @@ def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     leaves.delete()
     chat.summarised_through = 0
     _settle(bank, chat, counts)
-    return gone | strip_digests(above, gone, counts)
+    return gone | strip_digests(above, counts)
 
 
 def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
@@ -146,7 +147,7 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
     """Its facts without those that cannot stand on what is left; a leaf of which nothing is left goes."""
     left = list(leaf.covered())
     told = {output.pk: output for output in OptOut.objects.tellable(bank, left)}
-    facts = list(leaf.facts.all())
+    facts = list(leaf.facts.prefetch_related("output_links"))
     going = [fact for fact in facts if not _stands(fact, leaf, told, touched, shown)]
     counts["facts"] += len(going)
     if not left:
@@ -161,7 +162,7 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
     times = [output.created_at for output in left]
     leaf.first_at, leaf.last_at = min(times), max(times)
     if leaf.parent_id is None:  # else it stays where it was rolled up
-        leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
+        leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.save()
     return {fact.pk for fact in going}
 
@@ -178,14 +179,12 @@ def _stands(fact: Fact, leaf: Entry, told: Mapping[int, Output], touched: set[in
     return said.issuperset(terms(fact.text))
 
 
-def strip_digests(ids: Collection[int], gone: Collection[int], counts: Counter[str]) -> set[int]:
+def strip_digests(ids: Collection[int], counts: Counter[str]) -> set[int]:
     """Take out of digests what rests on leaf facts that are gone, and what was written beside them; what went."""
     went: set[int] = set()
     digests = Entry.objects.filter(pk__in=ids)
-    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).rank):
-        lines = list(digest.facts.all())
-        cited = Fact.objects.in_bulk({fact for line in lines for fact in line.citations})
-        going = [line for line in lines if not _rests(line, cited)]
+    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
+        going = [line for line in digest.facts.prefetch_related("source_links", "sources") if not _rests(line)]
         counts["digest_lines"] += len(going)
         went.update(line.pk for line in going)
         if not digest.children.exists():
@@ -194,26 +193,26 @@ def strip_digests(ids: Collection[int], gone: Collection[int], counts: Counter[s
             continue
         Fact.objects.filter(pk__in=[line.pk for line in going]).delete()
         digest.facts.exclude(original="").update(original="", original_speaker="")
-        lost = any(not cited.keys().isdisjoint(line.citations) for line in going)
+        lost = any(line.sources.all() for line in going)
         digest.stale, digest.updates = digest.stale or lost, digest.updates + 1
-        digest.drop(set(gone))
+        digest.prune()
     return went
 
 
-def mend_above(leaf: Entry, gone: Collection[int]) -> None:
+def mend_above(leaf: Entry) -> None:
     """What was rolled up from a leaf that was made anew is, too, at the next look at its bank."""
     above = Entry.objects.filter(pk__in=_ids(Entry.objects.filter(pk=leaf.pk).above()))
-    strip_digests(_ids(above), gone, Counter())
+    strip_digests(_ids(above), Counter())
     above.update(stale=True)
     leaf.facts.update(tier=above.get(parent=None).tier)
 
 
-def _rests(line: Fact, cited: Mapping[int, Fact]) -> bool:
+def _rests(line: Fact) -> bool:
     """Whether a digest's line says what the leaf facts that it cites say, and no word more."""
-    facts = [cited.get(pk) for pk in line.citations]
-    if not all(facts):
+    left = line.sources.all()
+    if len(left) < len(line.source_links.all()):
         return False
-    said = {word for fact in facts if fact for word in _words_of(fact)}
+    said = {word for fact in left for word in _words_of(fact)}
     return bool(line.edited_by) or said.issuperset(terms(line.text))
 
 

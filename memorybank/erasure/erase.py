@@ -176,12 +176,12 @@ def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: 
         empty = bank.chats.filter(pk__in=touched, outputs=None)
     counts["chats"] = empty.count()
     bank.refresh_from_db()
-    StoredBlock.objects.withdraw(bank, facts=gone, now=now)
+    StoredBlock.objects.invalidate(bank, facts=gone, now=now)
     counts["past_lines"] = cascade.drop_past(bank, touched)
     empty.delete()
     if doomed.kind == Kind.EVERYTHING:
         bank.blocks.all().delete()
-        bank.told_lines.all().delete()
+        bank.line_versions.all().delete()
         Bank.objects.filter(pk=bank.pk).update(remembers_since=now)
     return list(bank.chats.filter(pk__in=touched).values_list("pk", flat=True))
 

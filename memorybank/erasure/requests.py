@@ -22,6 +22,7 @@ from memorybank.models import (
     ErasureRequest,
     Event,
     Fact,
+    FactOutput,
     Output,
     SearchDocument,
     StoredBlock,
@@ -42,12 +43,13 @@ def hear(bank: Bank, output: Output, now: datetime) -> ErasureRequest | None:
     ids = [each.pk for each in meant]
     Output.objects.filter(pk__in=ids).update(withheld=True)
     output.withheld = True
-    facts = [fact.pk for fact in _resting_on(meant) if not fact.hidden]
+    citing = FactOutput.objects.filter(output__in=ids).values("fact")
+    facts = list(Fact.objects.filter(pk__in=citing, hidden=False).values_list("pk", flat=True))
     Fact.objects.filter(pk__in=facts).update(hidden=True)
     SearchDocument.objects.filter(output__in=ids).delete()
     _make_checkpoints_anew(meant)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)  # who is at work on these turns writes nothing
-    StoredBlock.objects.withdraw(bank, facts=facts, now=now)
+    StoredBlock.objects.invalidate(bank, facts=facts, now=now)
     told = {"asked_in": output.pk, "author": output.author, "outputs": ids, "facts": facts, "asked_at": now}
     request = ErasureRequest.objects.create(bank=bank, chat_id=output.chat_id, **told)
     log(bank, output.author, Event.Action.ASK, now, request=request.pk, turns=len(ids), facts=len(facts))
@@ -63,13 +65,6 @@ def _meant(bank: Bank, output: Output, about: str) -> list[Output]:
         if found := [each for each in hers.filter(chat__in=chats) if words and words <= set(terms(each.question))]:
             return found
     return list(hers.filter(chat=output.chat_id).order_by("-pk")[:1])
-
-
-def _resting_on(outputs: Iterable[Output]) -> list[Fact]:
-    """The leaf facts that cite one of these turns."""
-    ids = {output.pk for output in outputs}
-    leaves = Entry.objects.leaves().filter(chat__in={output.chat_id for output in outputs})
-    return [fact for fact in Fact.objects.filter(entry__in=leaves) if not ids.isdisjoint(fact.citations)]
 
 
 def notice(output: Output) -> str:
@@ -106,7 +101,7 @@ def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PR
         _make_checkpoints_anew(outputs)
         _read_again(outputs, request.facts)
         row.chats.filter(pk__in=chats, private=False).update(indexed_through=0, index_due=row.enabled)
-        StoredBlock.objects.withdraw(row, now=now)
+        StoredBlock.objects.invalidate(row, now=now)
         log(row, actor, Event.Action.RESTORE, now, request=request.pk)
     return True
 

@@ -3,14 +3,13 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import FUNCTION, words
-from memorybank.models import Bank, Chat, Erasure, Granularity, Output
+from memorybank.models import Bank, Chat, Erasure, FactOutput, FactSource, Output
 from memorybank.models.erasure import Subject
 from memorybank.models.output import OutputQuerySet
 
@@ -100,13 +99,9 @@ def _subject(output: Output) -> Subject:
 
 def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> Doomed:
     """All turns that these facts rest on, those of digests by the leaf facts that they cite."""
-    leaf = Granularity.CONVERSATION
-    cited: dict[bool, set[int]] = {True: set(), False: set()}
-    found = bank.facts.filter(pk__in=facts)
-    for rung, citations in found.values_list("entry__granularity", "citations"):
-        cited[rung == leaf].update(citations)
-    below = bank.facts.filter(pk__in=cited[False]).values_list("citations", flat=True)
-    turns = outputs.filter(pk__in=cited[True].union(chain.from_iterable(below)))
+    leaf_facts = facts.union(FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True))
+    cited = FactOutput.objects.filter(fact__in=leaf_facts, fact__bank=bank)
+    turns = outputs.filter(pk__in=cited.values("output"))
     along = [_subject(output) for output in turns.select_related("chat").only("key", "chat__key")]
     if not along:
         raise InvalidInput(_("line: there is none that rests on a turn."))

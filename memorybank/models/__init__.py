@@ -1,13 +1,14 @@
 """The tables of the memory bank."""
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
 
 from .audit import Event, Head, Sealed, Trail
 from .bank import Bank
 from .block import StoredBlock
-from .block_history import ToldLine
+from .block_history import BlockLineVersion
 from .chat import Chat
 from .checkpoint import Checkpoint, Compaction
+from .citation import FactOutput, FactSource, KeptFact
 from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
 from .erasure import Erasure, ErasureRequest, OptOut
 from .fact import Fact, FactQuerySet, Standing
@@ -25,6 +26,7 @@ __all__ = [
     "EXTRACTIVE",
     "Bank",
     "BankDay",
+    "BlockLineVersion",
     "Chat",
     "Checkpoint",
     "Compaction",
@@ -34,10 +36,13 @@ __all__ = [
     "ErasureRequest",
     "Event",
     "Fact",
+    "FactOutput",
     "FactQuerySet",
+    "FactSource",
     "Granularity",
     "Head",
     "Job",
+    "KeptFact",
     "LLMCall",
     "LLMEndpoint",
     "MaskedValue",
@@ -49,7 +54,6 @@ __all__ = [
     "Standing",
     "StoredBlock",
     "Sweep",
-    "ToldLine",
     "Trail",
     "ledgered",
 ]

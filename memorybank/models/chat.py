@@ -15,7 +15,7 @@ from memorybank import conf
 
 from .bank import Bank
 from .block import StoredBlock
-from .block_history import ToldLine
+from .block_history import BlockLineVersion
 from .leases import Leased, LeasedQuerySet
 
 
@@ -108,13 +108,12 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
             banks = list(Bank.objects.select_for_update().filter(pk__in=gone).order_by("pk"))
             leaves = Entry.objects.filter(chat__in=self.values("pk"))
             digests = list(leaves.above().values_list("pk", flat=True))
-            facts = list(leaves.exclude(facts=None).values_list("facts", flat=True)) if digests else []
             deleted = super().delete()
-            Entry.objects.filter(pk__in=digests).drop(facts)
+            Entry.objects.filter(pk__in=digests).prune()
             Bank.objects.filter(pk__in=gone).update(epoch=F("epoch") + 1)
             for bank in banks:
-                StoredBlock.objects.withdraw(bank, chats=gone[bank.pk], now=timezone.now())
-                ToldLine.objects.drop(bank, chats=gone[bank.pk])
+                StoredBlock.objects.invalidate(bank, chats=gone[bank.pk], now=timezone.now())
+                BlockLineVersion.objects.drop(bank, chats=gone[bank.pk])
         return deleted
 
     delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Chat.objects.delete()

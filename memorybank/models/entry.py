@@ -6,20 +6,26 @@ becoming their parent; nothing is deleted by rolling up. Entries without a paren
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Iterator
 from datetime import date, datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
-from django.db.models import F, Max, Min, Q, Sum
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
 from django.db.models.functions import Coalesce, Least
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
 
 from .bank import Bank
 from .chat import Chat
+from .citation import FactSource, KeptFact
 from .output import Output, OutputQuerySet
 
+if TYPE_CHECKING:
+    from .fact import Fact
+
+#: The path of ``select_related`` from an entry to every digest above it.
+ABOVE = "__".join(["parent"] * len(Granularity.digests()))
 #: Methods of entries that no model wrote: extracted sentences, and a digest that stands for facts as they are.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
 #: What somebody wrote for memory, and not in a chat with a model.
@@ -49,8 +55,12 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         return self.filter(granularity=Granularity.CONVERSATION)
 
     def digests(self) -> EntryQuerySet:
-        """Day, week and month entries."""
+        """Entries of periods, on every rung above that of chats."""
         return self.exclude(granularity=Granularity.CONVERSATION)
+
+    def with_digests(self) -> EntryQuerySet:
+        """Each with its chat and every digest above it, in one query."""
+        return self.select_related("chat", ABOVE)
 
     def in_order(self) -> EntryQuerySet:
         """Oldest first, coarsest first, on every database the same."""
@@ -91,14 +101,13 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         stale = self.filter(stale=True)
         if stale.leaves().filter(chat__parked_at=None, chat__private=False).exists():
             return None
-        return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).rank, default=None)
+        return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier, default=None)
 
-    def drop(self, facts: Collection[int]) -> None:
+    def prune(self) -> None:
         """Take out of these digests what rests on leaf facts that are gone; digests with nothing below go, too."""
-        gone = set(facts)
-        for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).rank):
+        for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).tier):
             if digest.children.exists():
-                digest.drop(gone)
+                digest.prune()
             else:
                 digest.delete()
 
@@ -121,8 +130,8 @@ class Entry(models.Model):
     provisional = models.BooleanField(default=False)
     updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last made anew.")
     stale = models.BooleanField(default=False, help_text="To be made anew from what is there now.")
-    kept = models.JSONField(
-        default=list, blank=True, help_text="Ids of the leaf facts that a digest stands for as they are, in order."
+    kept: models.ManyToManyField[Fact, KeptFact] = models.ManyToManyField(
+        "Fact", through=KeptFact, related_name="kept_in", help_text="Leaf facts that a digest stands for as they are."
     )
 
     objects: ClassVar[EntryQuerySet] = EntryQuerySet.as_manager()  # type: ignore[assignment]
@@ -168,6 +177,11 @@ class Entry(models.Model):
         return f"{self.granularity} {self.period_start:%Y-%m-%d}"
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether it is a summary of turns, and not a digest."""
+        return self.granularity == Granularity.CONVERSATION
+
+    @property
     def tier(self) -> int:
         """Where its facts stand while no digest has absorbed it."""
         return Granularity(self.granularity).tier
@@ -185,13 +199,12 @@ class Entry(models.Model):
         """The turns that a leaf covers and memory may hold."""
         return Output.objects.remembered().filter(chat=self.chat_id, pk__range=(self.first_output, self.last_output))
 
-    def drop(self, gone: Set[int]) -> None:
-        """Delete a digest's lines that rest on leaf facts which are gone, and count again what it covers."""
-        lines = self.facts.values_list("pk", "citations")
-        self.facts.filter(pk__in=[pk for pk, cited in lines if not gone.isdisjoint(cited)]).delete()
-        self.kept = [pk for pk in self.kept if pk not in gone]
+    def prune(self) -> None:
+        """Delete a digest's lines that rest on a leaf fact which is gone, and count again what it covers."""
+        gone = FactSource.objects.exclude(Exists(self.bank.facts.filter(pk=OuterRef("source_id"))))
+        self.facts.filter(Exists(gone.filter(fact=OuterRef("pk")))).delete()
         below = self.children.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))
         self.output_count, self.first_at, self.last_at = below["n"], below["first"], below["last"]
-        said = self.bank.facts.filter(Q(entry=self) | Q(pk__in=self.kept))
+        said = self.bank.facts.filter(Q(entry=self) | Q(pk__in=self.kept.values("pk")))
         self.tokens = said.aggregate(n=Sum("tokens"))["n"] or 0
         self.save()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core import state_changes
-from memorybank.core.packing.values import LABEL
+from memorybank.core.packing.objective import LABEL_TOKENS
 
 from .bank import Bank
-from .entry import Entry
+from .citation import FactOutput, FactSource
+from .entry import ABOVE, Entry
+from .output import Output
 
 
 def _stands() -> Q:
@@ -60,16 +64,16 @@ class End(NamedTuple):
 
 
 def _standing(
-    pk: int, original: str, citations: list[int], is_visible: bool, why: str, speaker: str, text: str, weight: float,
-    hidden: bool, released_by: str, edited_by: str, instead: int | None, who: str, what: str, day: date | None,
-    where: list[int] | None, of_chat: int | None,
+    outputs: Mapping[int, list[int]], pk: int, original: str, is_visible: bool, why: str, speaker: str, text: str,
+    weight: float, hidden: bool, released_by: str, edited_by: str, instead: int | None, newer: int | None, who: str,
+    what: str, day: date | None, of_chat: int | None,
 ) -> Standing:  # fmt: skip
     own = (speaker, text) if edited_by and is_visible else None
     correction = own or ((who, what) if instead and not is_visible else None)
     otherwise = is_visible or hidden or why or correction
-    end = End(what, day, tuple(where or ())) if day and of_chat and not otherwise else None
+    end = End(what, day, tuple(outputs[newer])) if newer and day and of_chat and not otherwise else None
     first, released = original or text, bool(released_by)
-    return Standing(pk, first, tuple(citations), is_visible, why, speaker, text, weight, released, correction, end)
+    return Standing(pk, first, tuple(outputs[pk]), is_visible, why, speaker, text, weight, released, correction, end)
 
 
 class FactQuerySet(models.QuerySet["Fact"]):
@@ -91,10 +95,13 @@ class FactQuerySet(models.QuerySet["Fact"]):
         instead = Case(When(above, then=F("superseded_by")), default=None)
         found = self.annotate(is_visible=visible, instead=instead).order_by()
         found = found.exclude(is_visible=True, edited_by="", released_by="") if changed else found
-        names = ("pk", "original", "citations", "is_visible", "quarantine", "speaker", "text", "weight", "hidden")
+        names = ("pk", "original", "is_visible", "quarantine", "speaker", "text", "weight", "hidden")
         by_hand = ("released_by", "edited_by", "instead")
-        newer = [f"superseded_by__{name}" for name in ("speaker", "text", "said_on", "citations", "entry__chat")]
-        return [_standing(*row) for row in found.values_list(*names, *by_hand, *newer)]
+        newer = [f"superseded_by__{name}" for name in ("pk", "speaker", "text", "said_on", "entry__chat")]
+        rows = list(found.values_list(*names, *by_hand, *newer))
+        ids = {pk for row in rows for pk in (row[0], row[len(names) + len(by_hand)]) if pk}
+        outputs = FactOutput.objects.by_fact(ids) if ids else {}
+        return [_standing(outputs, *row) for row in rows]
 
     def settled(self) -> FactQuerySet:
         """Facts that a person pinned, edited, hid, released or kept back; no model may replace them."""
@@ -107,11 +114,24 @@ class FactQuerySet(models.QuerySet["Fact"]):
 
     def with_places(self) -> FactQuerySet:
         """Each with its chat, the digests above it and what replaced it, in one query."""
-        return self.select_related("entry__chat", "entry__parent__parent__parent", "superseded_by__entry__chat")
+        return self.select_related("entry__chat", f"entry__{ABOVE}", "superseded_by__entry__chat")
 
     def shareable(self, *, beneath: bool = False) -> FactQuerySet:
         """Visible facts whose chat is not private."""
         return self.visible(beneath=beneath).exclude(entry__chat__private=True)
+
+    def with_citations(self) -> FactQuerySet:
+        """Each with what it cites, in two queries more."""
+        return self.prefetch_related("output_links", "source_links")
+
+    def create_cited(self, facts: Iterable[Fact]) -> list[Fact]:
+        """Save new facts, each with the ``citations`` that it was made with."""
+        made = self.bulk_create(facts)
+        leaf, line = FactOutput.objects, FactSource.objects
+        cited = [(fact, pk) for fact in made for pk in fact.citations]
+        leaf.bulk_create(FactOutput(fact=fact, output_id=pk) for fact, pk in cited if fact.entry.is_leaf)
+        line.bulk_create(FactSource(fact=fact, source_id=pk) for fact, pk in cited if not fact.entry.is_leaf)
+        return made
 
     def best(self, tier: int, most: int) -> FactQuerySet:
         """The ``most`` facts of a tier that are worth most for their length; pinned ones are read by themselves."""
@@ -139,7 +159,7 @@ class Fact(models.Model):
     weight = models.FloatField(default=0.5, help_text="Prior worth, 0 to 1.")
     # As packing counts it, with the share of a date and speaker that every fact costs.
     worth = models.GeneratedField(
-        expression=F("weight") / (F("tokens") + LABEL), output_field=models.FloatField(), db_persist=True
+        expression=F("weight") / (F("tokens") + LABEL_TOKENS), output_field=models.FloatField(), db_persist=True
     )
     tier = models.PositiveSmallIntegerField(
         null=True,
@@ -147,7 +167,17 @@ class Fact(models.Model):
         help_text="That of the live entry above it; empty: an absorbed digest's, unless a person settled it.",
     )
     detail = models.BooleanField(default=False, help_text="Extracted beside a model's facts.")
-    citations = models.JSONField(help_text="Output ids (in a leaf) or leaf-fact ids (in a digest).")
+    outputs = models.ManyToManyField(
+        Output, through=FactOutput, related_name="facts", help_text="The turns that a leaf's fact cites."
+    )
+    sources = models.ManyToManyField(
+        "self",
+        through=FactSource,
+        through_fields=("fact", "source"),
+        symmetrical=False,
+        related_name="restated_by",
+        help_text="The leaf facts that a digest's line rests on.",
+    )
     ongoing = models.BooleanField(
         default=False, editable=False, help_text="It says that something is so for now; a newer one may end it."
     )
@@ -178,8 +208,6 @@ class Fact(models.Model):
     class Meta:
         ordering = ["entry_id", "position"]
         constraints = [
-            # A line that cites nothing cannot be explained, corrected or erased.
-            models.CheckConstraint(name="fact_cites_something", condition=~Q(citations=[])),
             # What was overwritten by nobody could not be told from what was said.
             models.CheckConstraint(name="fact_original_was_edited", condition=Q(original="") | ~Q(edited_by="")),
         ]
@@ -200,13 +228,27 @@ class Fact(models.Model):
         return f"fact {self.pk}"
 
     @classmethod
-    def of(cls, entry: Entry, **values: Any) -> Fact:
-        """A new line of a live entry, standing where that stands; not yet saved."""
+    def of(cls, entry: Entry, *, citations: Sequence[int], **values: Any) -> Fact:
+        """A new line of a live entry, standing where that stands; to be saved by :meth:`FactQuerySet.create_cited`.
+
+        ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest).
+        """
         states = {
             "ongoing": state_changes.goes_on(values["text"]),
             "changing": state_changes.tells_of_change(values["text"]),
         }
-        return cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **states, **values)
+        fact = cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **states, **values)
+        fact.citations = list(citations)
+        return fact
+
+    @cached_property
+    def citations(self) -> list[int]:
+        """Ids of the outputs (in a leaf) or leaf facts (in a digest) it rests on, in the order in which it cites them.
+
+        A query, unless it was read ``with_citations``.
+        """
+        cited = [link.output_id for link in self.output_links.all()]
+        return cited or [link.source_id for link in self.source_links.all()]
 
     @property
     def said_first(self) -> str:

@@ -5,11 +5,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import F, Q
 
 from memorybank import conf
 from memorybank.language import tokens
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock, Trail
+from memorybank.models import (
+    Bank,
+    Chat,
+    Entry,
+    Fact,
+    FactOutput,
+    FactSource,
+    Granularity,
+    KeptFact,
+    StoredBlock,
+    Trail,
+)
 from memorybank.reading import rendering
 
 
@@ -73,7 +84,7 @@ def _tree(bank: Bank) -> Iterator[Violation]:
         parent = entries.get(entry.parent_id)
         if parent is None:
             yield Violation("I2", f"entry {entry.pk}", "its parent belongs to another bank")
-        elif Granularity(parent.granularity).rank <= Granularity(entry.granularity).rank:
+        elif Granularity(parent.granularity).tier <= Granularity(entry.granularity).tier:
             yield Violation("I2", f"entry {entry.pk}", "its parent is not coarser")
         sums[entry.parent_id] += entry.output_count
     for entry in entries.values():
@@ -108,18 +119,22 @@ def _tier(entries: dict[int, list[Any]], pk: int, settled: bool) -> int | None:
 
 
 def _citations(bank: Bank) -> Iterator[Violation]:
-    """A fact of a leaf cites turns of its chat; a digest and its facts rest on leaf facts of this bank."""
-    facts = Fact.objects.filter(entry__bank=bank)
-    leaf_facts = set(facts.filter(entry__granularity=Granularity.CONVERSATION).values_list("pk", flat=True))
-    outputs = dict(Output.objects.filter(chat__bank=bank).values_list("pk", "chat_id"))
-    for fact in facts.select_related("entry").iterator():
-        leaf = fact.entry.granularity == Granularity.CONVERSATION
-        for cited in fact.citations:
-            if outputs.get(cited) != fact.entry.chat_id if leaf else cited not in leaf_facts:
-                yield Violation("I2", f"fact {fact.pk}", f"cites {cited}, which is not there")
-    for pk, kept in bank.entries.exclude(kept=[]).values_list("pk", "kept"):
-        for missing in set(kept) - leaf_facts:
-            yield Violation("I2", f"entry {pk}", f"stands for fact {missing}, which is not there")
+    """A fact of a leaf cites turns of its chat; a digest and its facts rest on leaf facts of this bank.
+
+    That what is cited is there, the database sees to itself.
+    """
+    turns = FactOutput.objects.filter(fact__bank=bank).exclude(output__chat=F("fact__entry__chat"))
+    for fact, output in turns.values_list("fact_id", "output_id"):
+        yield Violation("I2", f"fact {fact}", f"cites output {output}, which is not of its chat")
+    below = {"source__bank": bank, "source__entry__chat__isnull": False}
+    sources = FactSource.objects.filter(fact__bank=bank).exclude(fact__entry__chat=None, **below)
+    for fact, source in sources.values_list("fact_id", "source_id"):
+        yield Violation("I2", f"fact {fact}", f"rests on fact {source}, which is no leaf fact of this bank")
+    kept = KeptFact.objects.filter(entry__bank=bank).exclude(fact__bank=bank, fact__entry__chat__isnull=False)
+    for entry, fact in kept.values_list("entry_id", "fact_id"):
+        yield Violation("I2", f"entry {entry}", f"stands for fact {fact}, which is no leaf fact of this bank")
+    for fact in bank.facts.filter(output_links=None, source_links=None).values_list("pk", flat=True):
+        yield Violation("I2", f"fact {fact}", "cites nothing")
 
 
 def _budget(bank: Bank) -> Iterator[Violation]:
@@ -127,7 +142,7 @@ def _budget(bank: Bank) -> Iterator[Violation]:
     stored = StoredBlock.objects.current(bank.pk)
     blocks = {"fresh": rendering.render(bank).text}
     if stored:
-        blocks["stored"] = stored.shown_to("", bank.max_tokens).block.text
+        blocks["stored"] = stored.shown_to("", bank.max_tokens).text
     for name, text in blocks.items():
         size = tokens.count(text, conf.current().encoding)
         if size > bank.max_tokens:

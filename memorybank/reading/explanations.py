@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, Event, Fact, Granularity, MaskedValue, Output
+from memorybank.models import Bank, Event, Fact, FactOutput, MaskedValue, Output
 
 if TYPE_CHECKING:
     from memorybank.safety.redaction import Masker
@@ -28,10 +28,8 @@ def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime = PRESENT) ->
     These are people's own words, as memory reads them: masked. That ``actor`` has read them goes on the audit trail.
     """
     fact = Fact.objects.select_related("entry").get(pk=fact_id, entry__bank=bank)
-    leaf_facts: list[Fact] = []
-    if fact.entry.granularity != Granularity.CONVERSATION:
-        leaf_facts = list(Fact.objects.filter(entry__bank=bank, pk__in=fact.citations).select_related("entry"))
-    cited = {output for each in (leaf_facts or [fact]) for output in each.citations}
+    leaf_facts = list(fact.sources.filter(bank=bank).select_related("entry"))
+    cited = FactOutput.objects.filter(fact__in=[each.pk for each in leaf_facts or [fact]]).values("output")
     outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("pk")
     detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs if not output.chat.private]}
     log(bank, actor, Event.Action.READ, now, **detail)

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple, Self
 
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.periods import period_key
 from memorybank.models import Bank, Entry, Event, Fact, Granularity, Output
 
+#: Rows read at once.
+AT_ONCE = 2_000
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
 FACT_FIELDS = (
     "position kind text speaker said_on tokens weight detail citations pinned edited_by original quarantine released_by"
@@ -31,9 +32,9 @@ def _rows(bank: Bank) -> Iterator[dict[str, Any]]:
     numbers = Numbers.of(bank)
     for output in Output.objects.filter(chat__bank=bank).select_related("chat").order_by("pk").iterator():
         yield _output(output, numbers)
-    for entry in bank.entries.select_related("chat").in_order().iterator():
+    for entry in bank.entries.select_related("chat").prefetch_related("kept_links").in_order().iterator(AT_ONCE):
         yield _entry(entry, numbers)
-    for fact in bank.facts.select_related("entry").order_by("entry_id", "position").iterator():
+    for fact in bank.facts.select_related("entry").with_citations().order_by("entry_id", "position").iterator(AT_ONCE):
         if fact.pk in numbers.facts:
             yield _fact(fact, numbers)
 
@@ -58,12 +59,9 @@ def _numbered(ids: Iterable[int]) -> dict[int, int]:
     return {pk: at for at, pk in enumerate(sorted(ids), 1)}
 
 
-def _told(bank: Bank) -> Iterator[int]:
+def _told(bank: Bank) -> Iterable[int]:
     """Facts that nobody hid, without the lines of digests that rest on one somebody did."""
-    hidden = set(bank.facts.filter(hidden=True).values_list("pk", flat=True))
-    for pk, granularity, cited in bank.facts.values_list("pk", "entry__granularity", "citations"):
-        if pk not in hidden and (granularity == Granularity.CONVERSATION or hidden.isdisjoint(cited)):
-            yield pk
+    return bank.facts.filter(hidden=False).exclude(sources__hidden=True).values_list("pk", flat=True)
 
 
 def _output(output: Output, numbers: Numbers) -> dict[str, Any]:
@@ -86,18 +84,18 @@ def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
         "type": "entry",
         "id": numbers.entries[entry.pk],
         "granularity": granularity.value,
-        "period": period_key(granularity, entry.period_start),
+        "period": granularity.rung.key(entry.period_start),
         "chat": entry.chat.key if entry.chat else None,
         "parent": numbers.entries.get(entry.parent_id or 0),
         **{name: getattr(entry, name) for name in ENTRY_FIELDS},
-        # Ids of leaf facts that an erasure took are left out: a copy names nothing that it does not hold.
-        "kept": [numbers.facts[pk] for pk in entry.kept if pk in numbers.facts],
+        # What somebody hid is left out: a copy names nothing that it does not hold.
+        "kept": [numbers.facts[link.fact_id] for link in entry.kept_links.all() if link.fact_id in numbers.facts],
     }
 
 
 def _fact(fact: Fact, numbers: Numbers) -> dict[str, Any]:
     """A leaf's fact cites outputs, a digest's the facts of leaves."""
-    cited = numbers.outputs if fact.entry.granularity == Granularity.CONVERSATION else numbers.facts
+    cited = numbers.outputs if fact.entry.is_leaf else numbers.facts
     return {
         "type": "fact",
         "id": numbers.facts[fact.pk],

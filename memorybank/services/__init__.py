@@ -7,12 +7,14 @@ something is a verb. Classes of rows are here as types, for annotations and form
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
+from memorybank.core.packing.memory_line import MemoryLine, Text
 from memorybank.core.reports import ExplainedLine, Receipt, Report
 from memorybank.i18n import give_to_translators
 from memorybank.models import (
     BY_HAND,
     Bank,
+    BlockLineVersion,
     Chat,
     Checkpoint,
     Compaction,
@@ -29,7 +31,6 @@ from memorybank.models import (
     Output,
     PromptCount,
     Sealed,
-    ToldLine,
 )
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 from memorybank.monitoring.dashboard import Board, board
@@ -44,7 +45,8 @@ from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
 from memorybank.reading.prompting import PromptMemory, prompt_memory
 from memorybank.reading.recall import Hit, recall
-from memorybank.reading.rendering import Block, ShownLine, Text, render
+from memorybank.reading.recall.visibility import VisibleSentence
+from memorybank.reading.rendering import Block, render
 from memorybank.services.banks import all_banks, block_tokens, create_bank, delete_banks
 from memorybank.services.block_history import (
     block_changes,
@@ -127,6 +129,7 @@ __all__ = [
     "MIN_TOKENS",
     "Bank",
     "Block",
+    "BlockLineVersion",
     "Board",
     "Chat",
     "Checkpoint",
@@ -147,6 +150,7 @@ __all__ = [
     "Job",
     "LLMCall",
     "LLMEndpoint",
+    "MemoryLine",
     "NewOutput",
     "Origin",
     "Output",
@@ -156,11 +160,10 @@ __all__ = [
     "Recorded",
     "Report",
     "Sealed",
-    "ShownLine",
     "Statistics",
     "Text",
-    "ToldLine",
     "Violation",
+    "VisibleSentence",
     "Vitals",
     "add",
     "all_banks",

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from django.db.models import Q
 
-from memorybank.models import Bank, FactQuerySet, Granularity
+from memorybank.models import Bank, FactQuerySet, FactSource
 from memorybank.models.entry import EntryQuerySet
 
 
@@ -25,8 +25,8 @@ def stale_entries(bank: Bank) -> int:
 
 def restated_by(bank: Bank, facts: Collection[int]) -> set[int]:
     """The leaf facts on which those of ``facts`` rest that are lines of digests."""
-    lines = facts_of(bank).filter(pk__in=facts).exclude(entry__granularity=Granularity.CONVERSATION)
-    return {fact for cited in lines.values_list("citations", flat=True) for fact in cited}
+    sources = FactSource.objects.filter(fact__in=facts, fact__bank=bank)
+    return set(sources.values_list("source_id", flat=True))
 
 
 def withheld(bank: Bank, facts: Collection[int]) -> set[int]:

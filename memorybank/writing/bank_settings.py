@@ -14,7 +14,7 @@ from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.indexing import block_writer
-from memorybank.models import Bank, Chat, Event, OptOut, Output, SearchDocument, StoredBlock, ToldLine
+from memorybank.models import Bank, BlockLineVersion, Chat, Event, OptOut, Output, SearchDocument, StoredBlock
 from memorybank.models.output import OutputQuerySet
 from memorybank.new_output import storable
 
@@ -125,8 +125,8 @@ def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: da
             chat.private = private
             gone = cascade.unlearn_chat(row, chat, Counter())
             Bank.objects.filter(pk=row.pk).update(epoch=F("epoch") + 1)
-            StoredBlock.objects.withdraw(row, chats=[chat.key] if private else [], facts=gone, now=now)
-            ToldLine.objects.drop(row, chats=[chat.key])
+            StoredBlock.objects.invalidate(row, chats=[chat.key] if private else [], facts=gone, now=now)
+            BlockLineVersion.objects.drop(row, chats=[chat.key])
         log(row, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
 
 

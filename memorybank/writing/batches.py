@@ -34,7 +34,8 @@ def read(chat: Chat) -> Batch:
     if not (batch and batch[-1].pk > chat.summarised_through):  # nor is a leaf made anew that is too long for one go
         rebuilds, batch = False, _outputs(chat, chat.summarised_through)
     through = batch[-1].pk if batch else chat.summarised_through
-    known = [] if rebuilds or not leaf else [fact for fact in leaf.facts.visible() if _is_replaceable(fact)]
+    facts: Iterable[Fact] = () if rebuilds or not leaf else leaf.facts.visible().with_citations()
+    known = [fact for fact in facts if _is_replaceable(fact)]
     remembered = [output for output in batch if output.status == Output.Status.OK]
     return Batch(remembered, through, leaf, known, rebuilds)
 

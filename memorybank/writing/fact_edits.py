@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, OuterRef, Subquery
 from django.utils.translation import gettext as _
 
 from memorybank import conf
@@ -19,7 +19,7 @@ from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
 from memorybank.language import tokens
 from memorybank.language.terms import terms
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, Granularity, MaskedValue, StoredBlock
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactSource, MaskedValue, StoredBlock
 from memorybank.new_output import NewOutput, storable
 from memorybank.reading.recall.visibility import says
 from memorybank.safety import quarantine
@@ -40,9 +40,9 @@ def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = P
     with _held(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if not fact.hidden or fact.hidden_with_id]
         _update(own, hidden=True, hidden_with=None)
-        along = [pk for line in own for pk in _take_along(row, line)]
+        along = [pk for line in own for pk in _take_along(line)]
         if own:
-            StoredBlock.objects.withdraw(row, facts=[*(fact.pk for fact in own), *along], now=now)
+            StoredBlock.objects.invalidate(row, facts=[*(fact.pk for fact in own), *along], now=now)
             log(row, actor, Event.Action.HIDE, now, facts=[fact.pk for fact in own])
     return len(own)
 
@@ -56,7 +56,7 @@ def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
         _bring_back(row, own)
         _place(row, own)
         if own:
-            StoredBlock.objects.withdraw(row, now=now)
+            StoredBlock.objects.invalidate(row, now=now)
             log(row, actor, Event.Action.SHOW, now, facts=[fact.pk for fact in own])
     return len(own)
 
@@ -68,7 +68,7 @@ def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
         held = [fact for fact in facts if fact.quarantine]
         _update(held, quarantine="", released_by=actor[:200], kept_back_by="")
         if held:
-            StoredBlock.objects.withdraw(row, now=now)
+            StoredBlock.objects.invalidate(row, now=now)
         for fact in held:
             log(row, actor, Event.Action.RELEASE, now, fact=fact.pk, reason=fact.quarantine)
     return len(held)
@@ -109,10 +109,10 @@ def edit(bank: Bank, *, fact_ids: Collection[int], text: str, actor: str, now: d
         changed = [fact for fact in facts if fact.text != text]
         for fact in changed:
             _put_right(fact, text, actor, now)
-            _overrule(row, fact)
+            _overrule(fact)
         _place(row, changed)
         if changed:
-            StoredBlock.objects.withdraw(row, facts=[fact.pk for fact in changed], now=now)
+            StoredBlock.objects.invalidate(row, facts=[fact.pk for fact in changed], now=now)
             log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
     if changed:
         block_writer.refresh(bank.pk, now=now)
@@ -207,14 +207,14 @@ def _say(fact: Fact, text: str) -> None:
     fact.save()
 
 
-def _overrule(bank: Bank, line: Fact) -> None:
+def _overrule(line: Fact) -> None:
     """Of what an edited line of a digest rests on, replace what says the same, or what was taken out of it."""
-    bank.facts.filter(superseded_by=line, pk__in=line.citations).update(superseded_by=None)
-    if not (line.original and _is_line_of_digest(line)):
+    line.sources.filter(superseded_by=line).update(superseded_by=None)
+    if not line.original:
         return
     said = frozenset(terms(line.original))
     taken_out = said - frozenset(terms(line.text))
-    below = bank.facts.filter(pk__in=line.citations, pinned=False, edited_by="")
+    below = line.sources.filter(pinned=False, edited_by="")
     words = {pk: frozenset(terms(text)) for pk, text in below.values_list("pk", "text")}
     over = [pk for pk, own in words.items() if says(own, said) or not taken_out.isdisjoint(own)]
     below.filter(pk__in=over).update(superseded_by=line)
@@ -235,15 +235,9 @@ def _update(facts: Iterable[Fact], **values: Any) -> None:
     Fact.objects.filter(pk__in=[fact.pk for fact in facts]).update(**values)
 
 
-def _is_line_of_digest(fact: Fact) -> bool:
-    return fact.entry.granularity != Granularity.CONVERSATION
-
-
-def _take_along(bank: Bank, line: Fact) -> list[int]:
+def _take_along(line: Fact) -> list[int]:
     """Hide what a digest's line rests on, which says the same; their ids."""
-    if not _is_line_of_digest(line):
-        return []
-    shown = bank.facts.filter(pk__in=line.citations, hidden=False)
+    shown = line.sources.filter(hidden=False)
     along = list(shown.values_list("pk", flat=True))
     shown.update(hidden=True, hidden_with=line)
     return along
@@ -251,18 +245,18 @@ def _take_along(bank: Bank, line: Fact) -> list[int]:
 
 def _bring_back(bank: Bank, lines: Iterable[Fact]) -> None:
     """Show what was hidden with these lines, but for what another hidden line rests on, too."""
-    back = set(bank.facts.filter(hidden_with__in=[line.pk for line in lines]).values_list("pk", flat=True))
-    digests = bank.facts.filter(hidden=True).exclude(entry__granularity=Granularity.CONVERSATION)
-    for line in digests if back else ():
-        along = back.intersection(line.citations)
-        bank.facts.filter(pk__in=along).update(hidden_with=line)
-        back -= along
-    bank.facts.filter(pk__in=back).update(hidden=False, hidden_with=None)
+    along = bank.facts.filter(hidden_with__in=[line.pk for line in lines]).values_list("pk", flat=True)
+    back = bank.facts.filter(pk__in=list(along))
+    others = FactSource.objects.filter(source=OuterRef("pk"), fact__hidden=True).order_by(
+        "fact__entry", "fact__position"
+    )
+    back.update(hidden_with=Subquery(others.values("fact")[:1]))
+    back.filter(hidden_with=None).update(hidden=False)
 
 
 def _place(bank: Bank, facts: Iterable[Fact]) -> None:
     """Lines of absorbed digests stand where the live digest above does, while a person holds them; else nowhere."""
-    absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and _is_line_of_digest(fact)}
+    absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and not fact.entry.is_leaf}
     settled = set(bank.facts.settled().filter(pk__in=absorbed).values_list("pk", flat=True))
     for pk, entry in absorbed.items():
         *_below, live = entry.upwards()

@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 from operator import or_
 
-from django.db.models import F, Q
+from django.db.models import F, Q, prefetch_related_objects
 
 from memorybank.core import state_changes, value_changes
 from memorybank.core.state_changes import Statement
-from memorybank.models import Bank, Chat, Entry, Fact, FactQuerySet, Output
+from memorybank.models import Bank, Chat, Entry, Fact, FactQuerySet
 from memorybank.reading import recall
 
 #: Turns looked at for one value, the newest, and chats that are summarised but not yet indexed.
@@ -60,7 +60,7 @@ def _link_states(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
 def _link(older: Sequence[Fact], newer: Sequence[Fact], is_over: Callable[[Fact, Fact], bool]) -> None:
     """Link each older fact to the first of the newer ones that is not held back and by which it is over."""
     for new in newer:
-        over = [old for old in older if _precedes(old, new) and is_over(old, new)]
+        over = _preceding([old for old in older if old.said_on <= new.said_on and is_over(old, new)], new)
         Fact.objects.filter(pk__in=[old.pk for old in over]).update(superseded_by=new)
         if new.quarantine:  # what it replaces still stands
             continue
@@ -74,16 +74,18 @@ def _standing(facts: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in facts if not fact.quarantine and fact.superseded_by_id is None]
 
 
-def _precedes(old: Fact, new: Fact) -> bool:
-    """Whether one was said before the other; what one turn says, in the order in which it was written down."""
-    return (old.said_on, max(old.citations), old.pk) < (new.said_on, max(new.citations), new.pk)
+def _preceding(facts: Sequence[Fact], new: Fact) -> list[Fact]:
+    """Those that were said before ``new``; of what one turn says, those that were written down before it."""
+    prefetch_related_objects([fact for fact in facts if fact.said_on == new.said_on], "output_links")
+    return [f for f in facts if f.said_on < new.said_on or (max(f.citations), f.pk) < (max(new.citations), new.pk)]
 
 
 def _statements(facts: Sequence[Fact]) -> dict[int, Statement]:
     """What each of the facts says; with its turn, if it names nothing itself."""
-    bare = {fact.pk: fact.citations[0] for fact in facts if state_changes.is_bare(fact.text)}
-    turns = Output.objects.in_bulk(bare.values())
-    said = {fact: f"{turns[turn].question}\n{turns[turn].answer}" for fact, turn in bare.items() if turn in turns}
+    bare = [fact for fact in facts if state_changes.is_bare(fact.text)]
+    prefetch_related_objects(bare, "output_links__output")
+    turns = {fact.pk: link.output for fact in bare for link in fact.output_links.all()[:1]}
+    said = {fact: f"{turn.question}\n{turn.answer}" for fact, turn in turns.items()}
     return {fact.pk: Statement(fact.text, fact.speaker, said.get(fact.pk, "")) for fact in facts}
 
 

@@ -1,7 +1,6 @@
 """The facts of an entry: written down, none twice and none that a person overruled, and those of children kept."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 from django.db.models import Q
 
@@ -9,7 +8,7 @@ from memorybank import conf
 from memorybank.core.turns import Draft
 from memorybank.language import tokens
 from memorybank.language.terms import terms
-from memorybank.models import Bank, Entry, Fact, Granularity
+from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
 from memorybank.reading.recall.visibility import says
 
 
@@ -28,7 +27,7 @@ def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> l
             said.add(draft.text)
             position += 1
             new.append(_fact(entry, position, draft, encoding))
-    Fact.objects.bulk_create(new)
+    Fact.objects.create_cited(new)
     entry.tokens = sum(fact.tokens for fact in [*kept, *new])
     entry.save(update_fields=["tokens"])
     return new
@@ -66,10 +65,9 @@ def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
 
     Of a leaf that a model wrote, extracted detail is left to rendering.
     """
-    leaves = [child.pk for child in children if child.granularity == Granularity.CONVERSATION]
-    digests = [child.pk for child in children if child.granularity != Granularity.CONVERSATION]
-    cited = set(chain.from_iterable(Fact.objects.filter(entry__in=digests).values_list("citations", flat=True)))
-    cited.update(chain.from_iterable(child.kept for child in children))
+    leaves = [child.pk for child in children if child.is_leaf]
+    cited = set(FactSource.objects.filter(fact__entry__in=children).values_list("source_id", flat=True))
+    cited.update(KeptFact.objects.filter(entry__in=children).values_list("fact_id", flat=True))
     leaf_facts = bank.facts.shareable()
     ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
     found = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Case, F, Min, Q, Value, When
+from django.db.models import Case, F, Min, Q, Value, When, prefetch_related_objects
 
 from memorybank import conf
-from memorybank.core import extraction, periods, rollup_policy, transcript
+from memorybank.core import extraction, rollup_policy, transcript
 from memorybank.core.packing.block import pack
 from memorybank.core.rollup_policy import Node, Step
 from memorybank.core.turns import Draft
@@ -23,9 +23,9 @@ from memorybank.exceptions import LLMError, Stale
 from memorybank.language import dates
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import Prompt, Purpose, Session, session
-from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, MaskedValue
+from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, KeptFact, MaskedValue
 from memorybank.models.ledger import backoff
-from memorybank.reading.candidates import leaf_candidate
+from memorybank.reading.candidates import leaf_line
 from memorybank.writing import jobs
 from memorybank.writing.fact_store import kept_facts, write_facts
 
@@ -40,7 +40,7 @@ TOKENS_PER_LINE, TOKENS_PER_WORD = 28, 1.5
 def compress(bank_id: int, *, now: datetime) -> int:
     """Roll up closed periods of a bank, oldest first, until it fits its budget; how many were digested.
 
-    0 if somebody else is at it or nothing is ripe. Raises :class:`LLMError` after giving the lease
+    0 if somebody else is at it or nothing is due. Raises :class:`LLMError` after giving the lease
     back; what was digested before stands, nothing is lost, and the bank is looked at again later.
     """
     bank = Bank.objects.claim(bank_id, now)
@@ -73,9 +73,9 @@ def _next_step(bank: Bank, now: datetime) -> Step | None:
     if stale := bank.entries.to_mend():
         return Step(Granularity(stale.granularity), stale.period_start, (), stale.pk)
     frontier = _frontier(bank)
-    if not _is_pressed(bank, frontier, now):
+    if not _needs_rollup(bank, frontier, now):
         return None
-    return next(iter(rollup_policy.ripe(frontier, now, bank.tz, waiting=_waiting(bank, now))), None)
+    return next(iter(rollup_policy.due_periods(frontier, now, bank.tz, waiting=_waiting(bank, now))), None)
 
 
 def _waiting(bank: Bank, now: datetime) -> datetime | None:
@@ -84,17 +84,18 @@ def _waiting(bank: Bank, now: datetime) -> datetime | None:
     return oldest
 
 
-def _is_pressed(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
+def _needs_rollup(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
     """Whether anything need be rolled up. At the monthly cap nothing is: it waits for a model, as while one is down."""
-    return rollup_policy.pressed(frontier, bank.max_tokens, conf.current().pressure) and not budget_cap.stops(bank, now)
+    pressure = conf.current().pressure
+    return rollup_policy.over_budget(frontier, bank.max_tokens, pressure) and not budget_cap.stops(bank, now)
 
 
 def _next_look(bank: Bank, now: datetime) -> Case | None:
-    """When time alone may make something ripe; None while the bank fits its budget. As it is if something new came."""
+    """When time alone may make something due; None while the bank fits its budget. As it is if something new came."""
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
-    pressed = _is_pressed(bank, frontier := _frontier(bank), now)
-    look = rollup_policy.next_ripe(frontier, now, bank.tz) if pressed else None
-    if pressed and _waiting(bank, now):  # a period may have been left for it
+    needed = _needs_rollup(bank, frontier := _frontier(bank), now)
+    look = rollup_policy.next_due(frontier, now, bank.tz) if needed else None
+    if needed and _waiting(bank, now):  # a period may have been left for it
         look = min(look or now + LEFT, now + LEFT)
     field = Bank._meta.get_field("compress_at")
     return Case(When(version=seen, then=Value(look, output_field=field)), default=F("compress_at"))
@@ -152,8 +153,9 @@ def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact
 
 def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
     """The facts worth most under ``target`` tokens, in their order."""
-    block = pack([leaf_candidate(fact) for fact in facts], target, reserve=False)
-    chosen = {line.ids[0] for line in block.lines}
+    prefetch_related_objects(facts, "output_links")
+    block = pack([leaf_line(fact) for fact in facts], target, reserve=False)
+    chosen = {line.facts[0] for line in block.lines}
     return [fact for fact in facts if fact.pk in chosen]
 
 
@@ -164,7 +166,7 @@ def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target:
     parts = transcript.chunks(shown, now.input_tokens, encoding=now.encoding)
     lines = max(4, target // TOKENS_PER_LINE // len(parts))
     words = max(60, int(target / TOKENS_PER_WORD) // len(parts))
-    period = f"{step.granularity.label.lower()} {periods.period_key(step.granularity, step.period_start)}"
+    period = f"{step.granularity.label.lower()} {step.granularity.rung.key(step.period_start)}"
     prompt = Prompt("digest", lines, words, {"focus": bank.focus, "period": period})
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 
@@ -215,8 +217,9 @@ def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
         _require_unmoved(bank, step, sources)
         kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # of each text the first
         digest = _digest_row(bank, step, sources)
-        digest.method, digest.kept, digest.stale = derived.method, [fact.pk for fact in kept], False
+        digest.method, digest.stale = derived.method, False
         digest.save()
+        KeptFact.objects.replace(digest, kept)
         Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
         masker = MaskedValue.objects.masker(bank)  # with what was told apart while the model was thinking
         write_facts(

@@ -15,7 +15,6 @@ from django.db.models import F
 
 from memorybank import conf
 from memorybank.core import transcript
-from memorybank.core.periods import period_start
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
 from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale, blurred
@@ -160,7 +159,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
         lasting = {output.pk for output in batch.outputs if not output.has_words}  # nobody can read these again
         replaceable = {
             fact.pk
-            for fact in leaf.facts.all()
+            for fact in leaf.facts.prefetch_related("output_links")
             if not (fact.settled_by_hand or fact.text in again or lasting.intersection(fact.citations))
         }
     else:
@@ -169,7 +168,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     if batch.mends and leaf.parent_id:
-        cascade.mend_above(leaf, replaceable)
+        cascade.mend_above(leaf)
     return leaf
 
 
@@ -192,7 +191,7 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     new = sum(output.pk > chat.summarised_through for output in batch.outputs)
     leaf.first_at, leaf.last_at = min([leaf.first_at, *times]), max([leaf.last_at, *times])
     if leaf.parent_id is None:
-        leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
+        leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.last_output, leaf.output_count = max(last.pk, leaf.last_output or 0), leaf.output_count + new
     leaf.method, leaf.provisional, leaf.stale = notes.method, notes.provisional, False
     leaf.save()

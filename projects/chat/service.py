@@ -19,7 +19,7 @@ from projects.models import Conversation, GivenWith, Project
 
 from . import compaction, model_call
 from .model_call import OnChunk, Stopped, ignore_chunk
-from .prompt import Exchange, Prompt, assemble
+from .prompt import EarlierTurn, Prompt, assemble
 from .titles import title_of
 
 logger = logging.getLogger(__name__)
@@ -167,14 +167,14 @@ def prompt_for(
     )
 
 
-def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[Exchange]:
+def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[EarlierTurn]:
     """Answered turns after a checkpoint, newest first, read lazily: most of a long chat does not fit the prompt."""
     outputs = services.turns_of(chat).remembered().filter(pk__gt=after).order_by("-pk")
     if before is not None:
         outputs = outputs.filter(pk__lt=before.pk)
     answered = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")
     for output in answered.iterator(chunk_size=50):
-        yield Exchange(output.question, output.answer, services.tools_said(output.messages))
+        yield EarlierTurn(output.question, output.answer, services.tools_said(output.messages))
 
 
 def _call_model(asked: AnswerRequest, model: llm.LLM, on_chunk: OnChunk) -> tuple[Prompt, llm.Completion]:

@@ -1,11 +1,13 @@
 """One request passing through: sent, read while it comes back, and written down once, however it ends."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING
 
-import httpx2
 from django.utils import timezone
 
 from memorybank import services
@@ -18,6 +20,9 @@ from .db_threads import hop
 from .events import Events
 from .protocols import Answer
 from .requests import Taken
+
+if TYPE_CHECKING:
+    import httpx2
 
 logger = logging.getLogger(__name__)
 HEARTBEAT = b": still there\n\n"
@@ -63,6 +68,8 @@ class Passage:
 
     async def stream(self, response: httpx2.Response) -> AsyncIterator[bytes]:
         """The events as they come. The last one waits until the turn is written down: the next may follow at once."""
+        import httpx2  # takes 0.4 s, which no page needs
+
         events = Events()
         try:
             async for chunk in with_heartbeat(response.aiter_bytes(), seconds=HEARTBEAT_SECONDS, beat=b""):

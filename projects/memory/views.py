@@ -112,7 +112,7 @@ def _under(opened: Opened, number: str, told: Collection[int]) -> dict[str, Any]
     with suppress(ValueError):
         entry = services.entries_of(opened.bank).filter(pk=TurnNumber().to_python(number)).first()
         if entry:
-            facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept)).with_places()
+            facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept.values("pk"))).with_places()
             rows = memory_rows.fact_rows(facts.order_by("said_on", "pk")[:FACTS_ON_A_PAGE], told, ())
             return {"entry": entry, "label": memory_rows.label_of(entry), "rows": rows}
     return {}

@@ -91,7 +91,7 @@ def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact
     """A fact that cites all there is to cite in its leaf."""
     given = {"said_on": entry.last_at.date(), "citations": [entry.first_output], "speaker": "Priya", **more}
     fact = Fact.of(entry, text=text, position=position, tokens=tokens.count(text), **given)
-    fact.save()
+    Fact.objects.create_cited([fact])
     return fact
 
 
@@ -148,6 +148,11 @@ def day_of_leaves(bank: Bank, day: int, *, chats: int = 4, facts: int = 4) -> li
 def digests(granularity: str = "day") -> list[Entry]:
     """The digests of a rung, oldest first."""
     return list(Entry.objects.filter(granularity=granularity).order_by("period_start"))
+
+
+def kept_by(digest: Entry) -> list[int]:
+    """The leaf facts that a digest stands for, in its order."""
+    return list(digest.kept_links.values_list("fact_id", flat=True))
 
 
 def leaf() -> Entry:

@@ -441,7 +441,7 @@ class MemoryMachine(RuleBasedStateMachine):
         for bank in Bank.objects.filter(enabled=True, chats__private=True).distinct():
             shown = {pk for line in services.render(bank).lines for pk in line.facts}
             digested = Fact.objects.filter(pk__in=shown).exclude(entry__granularity="conversation")
-            shown.update(leaf for cites in digested.values_list("citations", flat=True) for leaf in cites)
+            shown.update(digested.exclude(sources=None).values_list("sources", flat=True))
             assert not Fact.objects.filter(pk__in=shown, entry__chat__private=True).exists()
 
     # --- and in the end ------------------------------------------------------------------------------------
@@ -474,8 +474,8 @@ class MemoryMachine(RuleBasedStateMachine):
         for bank in Bank.objects.all():
             frontier = [Node(pk, Granularity(rung), *rest) for pk, rung, *rest in bank.entries.all().frontier()]
             assert not (
-                rollup_policy.pressed(frontier, bank.max_tokens, 1.25)
-                and rollup_policy.ripe(frontier, self.now, bank.tz)
+                rollup_policy.over_budget(frontier, bank.max_tokens, 1.25)
+                and rollup_policy.due_periods(frontier, self.now, bank.tz)
             )
 
     def idling_costs_nothing(self) -> None:

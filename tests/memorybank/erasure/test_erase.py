@@ -21,6 +21,7 @@ from tests.support.factories import (
     chat_of,
     day_of_leaves,
     digests,
+    kept_by,
     make_bank,
     meanwhile,
     run,
@@ -137,7 +138,7 @@ def test_nothing_is_left_where_a_model_wrote(model: ScriptedLLM, subtests: pytes
     bank = make_bank(max_tokens=200)
     to_a_month(bank)
     [month] = digests("month")
-    cited = month.kept[:1] or [Fact.objects.filter(entry__chat__key="other1").earliest("pk").pk]
+    cited = kept_by(month)[:1] or [Fact.objects.filter(entry__chat__key="other1").earliest("pk").pk]
     add_fact(month, f"Others speak of the {WORD}, too.", position=90, citations=cited)  # it had read the neighbours
     for way, erase in WAYS.items():
         with subtests.test(way=way), undone():

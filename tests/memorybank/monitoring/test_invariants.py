@@ -3,10 +3,21 @@
 from collections.abc import Callable
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
+from memorybank.models import (
+    Bank,
+    Chat,
+    Entry,
+    Fact,
+    FactOutput,
+    FactSource,
+    Granularity,
+    KeptFact,
+    Output,
+    StoredBlock,
+)
 from tests.support.factories import (
     DAY,
     HOUR,
@@ -58,9 +69,14 @@ def elsewhere() -> Entry:
     )
 
 
+def line_of_digest() -> Fact:
+    """The digest has a line of its own."""
+    return add_fact(digest(), sentence(98), citations=[leaf().facts.latest("pk").pk])
+
+
 def absorbed_line() -> None:
     """The digest is absorbed, its line is not told."""
-    add_fact(digest(), sentence(98), citations=[leaf().facts.latest("pk").pk])
+    line_of_digest()
     month = Entry.objects.create(
         bank=digest().bank,
         granularity=Granularity.MONTH,
@@ -100,14 +116,28 @@ BREAKS: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "a cycle": ("I2", lambda: cycle()),
     "a parent in another bank": ("I2", lambda: Entry.objects.filter(pk=digest().pk).update(parent=elsewhere())),
-    "a citation of nothing": ("I2", lambda: Fact.objects.filter(entry=leaf()).update(citations=[10**9])),
+    "a citation of nothing": ("I2", lambda: FactOutput.objects.filter(fact__entry=leaf()).delete()),
+    "a citation of another chat's turn": (
+        "I2",
+        lambda: FactOutput.objects.filter(fact__entry=leaf()).update(output=Output.objects.latest("pk")),
+    ),
     "a digest that cites a turn": (
         "I2",
-        lambda: add_fact(digest(), sentence(98), citations=[10**9 + 1]),
+        lambda: FactOutput.objects.create(fact=line_of_digest(), output_id=leaf().first_output),
     ),
-    "a digest that stands for what is not there": (
+    "a digest that rests on its own line": (
         "I2",
-        lambda: Entry.objects.filter(pk=digest().pk).update(kept=[10**9 + 1]),
+        lambda: FactSource.objects.update(source=line_of_digest()),
+    ),
+    "a leaf's fact that rests on another": (
+        "I2",
+        lambda: FactSource.objects.create(fact=leaf().facts.latest("pk"), source=leaf().facts.earliest("pk")),
+    ),
+    "a digest that stands for a fact of another bank": (
+        "I2",
+        lambda: KeptFact.objects.create(
+            entry=digest(), fact=add_leaf(make_bank(), "x", ["Hi."], at=MONDAY).facts.get()
+        ),
     ),
     "a fact in a tier where its entry is not": ("I2", lambda: Fact.objects.filter(entry=leaf()).update(tier=3)),
     "a line of an absorbed digest in the running": ("I2", lambda: absorbed_line()),
@@ -134,8 +164,17 @@ def test_what_a_constraint_can_refuse_is_refused(bank: Bank) -> None:
     for wrong in ({"parent": row.pk}, {"last_output": 0}, {"chat": None}):
         with pytest.raises(IntegrityError), transaction.atomic():
             Entry.objects.filter(pk=row.pk).update(**wrong)
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Fact.objects.filter(entry=row).update(citations=[])
+    fact, line = row.facts.latest("pk"), line_of_digest()
+    for dangle in (
+        lambda: FactOutput.objects.create(fact=fact, output_id=10**9),
+        lambda: FactSource.objects.create(fact=line, source_id=10**9),
+        lambda: KeptFact.objects.create(entry=digest(), fact_id=10**9),
+        lambda: Output.objects.filter(pk=row.first_output).delete(),
+        lambda: fact.delete(),
+    ):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            dangle()
+            connection.check_constraints()  # as the commit does
 
 
 def test_another_bank_s_sins_are_not_this_one_s(bank: Bank) -> None:

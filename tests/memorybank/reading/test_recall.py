@@ -297,7 +297,8 @@ def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: 
 
     def meanwhile(*args: Any, **more: Any) -> Any:
         made = real(*args, **more)
-        Output.objects.filter(pk=output.pk).delete()
+        if Output.objects.filter(pk=output.pk).exists():
+            services.forget(bank, output=output.pk, actor="alice", now=MONDAY + HOUR)
         return made
 
     monkeypatch.setattr(f"memorybank.{step}", meanwhile)
@@ -405,14 +406,16 @@ def test_deleting_leaves_nothing_in_any_index(what: str) -> None:
     assert raw_index(bank.pk, CANARY)
     bank_id = bank.pk
     things: dict[str, Any] = {
-        "output": output,
         "chat": output.chat,
         "bank": bank,
         "project": project,
         "projects": Project.objects.filter(pk=project.pk),
         "tenant": tenant,
     }
-    things[what].delete()
+    if what == "output":
+        services.forget(bank, output=output.pk, actor="alice", now=MONDAY)
+    else:
+        things[what].delete()
     assert not SearchDocument.objects.filter(bank=bank_id).exists()
     assert not raw_index(bank_id, CANARY) and rows_in_index(bank_id, CANARY) == 0
     assert raw_index(other.pk, CANARY) and rows_in_index(other.pk, CANARY) == 1

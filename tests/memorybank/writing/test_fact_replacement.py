@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
 from memorybank.indexing import document_writer
-from memorybank.models import Bank, Chat, Fact, SearchDocument
+from memorybank.models import Bank, Chat, Fact, FactOutput, SearchDocument
 from memorybank.writing.fact_replacement import supersede
 from tests.support.factories import DAY, HOUR, MONDAY, add_leaf, cover, make_bank, say, sentence
 
@@ -55,7 +55,7 @@ def test_a_value_for_now_gives_way_to_another_by_what_its_turn_is_about() -> Non
     say(bank, "a", "When does Maple launch?", answer="The current answer is July 10.", at=MONDAY)
     leaf = add_leaf(bank, "a", ["The current answer is July 10."], at=MONDAY + HOUR)
     turn = bank.chats.get(key="a").outputs.earliest("pk")
-    leaf.facts.update(citations=[turn.pk])
+    FactOutput.objects.filter(fact__entry=leaf).update(output=turn)
     new = fact_of(bank, "b", "Maple moves from July 10 to July 31, 2026.", at=MONDAY + DAY)
     supersede(bank, [new])
     assert replaced(leaf.facts.get()) == [new.pk]

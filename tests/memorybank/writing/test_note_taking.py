@@ -326,7 +326,9 @@ def test_the_focus_reaches_chunk_and_merge_prompts_under_its_own_header(
 
 
 def fact(pk: int, text: str) -> Fact:
-    return Fact(pk=pk, text=text, tokens=tokens.count(text), said_on=MONDAY.date(), citations=[pk * 10])
+    known = Fact(pk=pk, text=text, tokens=tokens.count(text), said_on=MONDAY.date())
+    known.citations = [pk * 10]
+    return known
 
 
 def test_a_resumed_chat_shows_what_is_known_and_only_the_new_turns(model: ScriptedLLM) -> None:

@@ -20,6 +20,7 @@ from tests.support.factories import (
     block_of,
     day_of_leaves,
     digests,
+    kept_by,
     make_bank,
     note_taker,
     prompt_of,
@@ -45,7 +46,7 @@ def test_a_closed_day_becomes_a_digest_that_cites_its_leaf_facts(model: Scripted
     assert {leaf.pk for leaf in digest.children.all()} == {leaf.pk for leaf in leaves}
     assert (digest.output_count, digest.first_at, digest.last_at) == (4, MONDAY, MONDAY)
     assert digest.method.startswith("scripted digest@")
-    cited = {pk for cites in digest.facts.values_list("citations", flat=True) for pk in cites}
+    cited = set(digest.facts.exclude(sources=None).values_list("sources", flat=True))
     assert cited <= set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
     assert "the day 2026-03-02" in model.history[0][0]["content"]
     assert sound(bank)
@@ -120,7 +121,7 @@ def test_a_small_period_s_digest_stands_for_its_facts_without_a_call_and_without
     assert compress(bank, MONDAY + 3 * DAY) == 1
     [digest] = digests()
     assert digest.method == "carried over"
-    assert [Fact.objects.get(pk=pk).text for pk in digest.kept] == [sentence(0), sentence(1)]
+    assert [Fact.objects.get(pk=pk).text for pk in kept_by(digest)] == [sentence(0), sentence(1)]
     assert digest.tokens == sum(entry.tokens for entry in digest.children.all())
     assert Fact.objects.filter(text=sentence(0)).count() == 1 and not digest.facts.exists()
     assert model.history == []
@@ -132,7 +133,7 @@ def test_of_facts_that_say_the_same_a_digest_stands_for_the_first(model: Scripte
     day_of_leaves(bank, 30, chats=4, facts=3)
     assert compress(bank, MONDAY + 3 * DAY) == 1
     [digest] = digests()
-    assert (digest.kept, digest.tokens) == ([first.facts.get().pk], second.tokens)
+    assert (kept_by(digest), digest.tokens) == ([first.facts.get().pk], second.tokens)
 
 
 def test_a_digest_line_that_only_repeats_a_fact_is_that_fact(model: ScriptedLLM) -> None:
@@ -143,7 +144,7 @@ def test_a_digest_line_that_only_repeats_a_fact_is_that_fact(model: ScriptedLLM)
     model.enqueue(f"- fact: {' '.join(fact.text.split()[:6])} [1]")
     assert compress(bank, MONDAY + 2 * DAY) == 1
     [digest] = digests()
-    assert (digest.kept, digest.tokens, digest.facts.count()) == ([fact.pk], fact.tokens, 0)
+    assert (kept_by(digest), digest.tokens, digest.facts.count()) == ([fact.pk], fact.tokens, 0)
 
 
 def test_a_digest_of_digests_is_made_from_what_those_keep(model: ScriptedLLM) -> None:
@@ -153,7 +154,7 @@ def test_a_digest_of_digests_is_made_from_what_those_keep(model: ScriptedLLM) ->
     day_of_leaves(bank, 40, chats=5)
     compress(bank, MONDAY + 20 * DAY)
     [week] = digests("week")
-    shown = [*week.kept, *(cited for fact in week.facts.all() for cited in fact.citations)]
+    shown = [*kept_by(week), *(cited for fact in week.facts.all() for cited in fact.citations)]
     said = set(Fact.objects.filter(pk__in=shown).values_list("text", flat=True))
     assert said and said <= {sentence(day * 100 + n) for day in range(3) for n in range(2)}
     assert sound(bank)
@@ -226,7 +227,7 @@ def test_facts_a_person_hid_or_a_chat_keeps_private_are_not_digested(model: Scri
     Fact.objects.filter(entry=leaves[1]).update(quarantine="reads like an instruction")
     Chat.objects.filter(pk=leaves[2].chat_id).update(private=True)
     compress(bank, MONDAY + 2 * DAY)
-    kept = set(digests()[0].kept)
+    kept = set(kept_by(digests()[0]))
     assert kept and kept <= set(leaves[3].facts.values_list("pk", flat=True))
 
 
@@ -253,8 +254,8 @@ def test_without_words_of_a_model_a_digest_is_the_best_facts_that_fit(
     compress(bank, MONDAY + 2 * DAY)
     [digest] = digests()
     assert digest.method == "extractive/1"
-    assert 0 < len(digest.kept) < 15
-    assert set(digest.kept) <= set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
+    assert 0 < len(kept_by(digest)) < 15
+    assert set(kept_by(digest)) <= set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
     assert not digest.facts.exists()
     assert sound(bank)
 

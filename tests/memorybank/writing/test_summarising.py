@@ -50,7 +50,7 @@ def test_a_leaf_covers_its_turns_and_its_facts_cite_them(model: ScriptedLLM) -> 
     assert (entry.first_at, entry.last_at) == (said[0].created_at, said[2].created_at)
     assert entry.method.startswith("scripted summarise@")
     assert entry.tokens == sum(entry.facts.values_list("tokens", flat=True)) > 0
-    cited = {output for cites in entry.facts.values_list("citations", flat=True) for output in cites}
+    cited = set(entry.facts.values_list("outputs", flat=True))
     assert cited == {output.pk for output in said}
     assert sound(bank)
 

@@ -397,7 +397,7 @@ class MemoryTest(AdminCase):
         times = {"first_at": leaf.first_at, "last_at": leaf.last_at, "period_start": leaf.period_start}
         day = bank.entries.create(granularity="day", output_count=1, method="test", **times)
         line = Fact.of(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[self.fact.pk])
-        line.save()
+        Fact.objects.create_cited([line])
         self.assertContains(self.client.get(self.change_url(line)), "It rests on these facts")
         Chat.objects.filter(key="told").update(private=True)  # as before what came from it was erased
 

@@ -170,7 +170,7 @@ class MemoryUsedTest(TurnCase):
         page = self.used()
         ferry = Output.objects.get(chat__key="ferry")
         self.assertContains(page, "zanzibar crane")
-        told = {line.text: line for line in page.context["told"]}
+        told = {used.line.text: used for used in page.context["told"]}
         self.assertIn("/chats/ferry/?before=", told[ferry.question].own[0])
         self.assertEqual([told[CRANE].own, told[CRANE].why], [[], ""])
         self.chat = self.begin_chat(self.alice, self.apollo)

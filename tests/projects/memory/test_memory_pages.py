@@ -54,7 +54,7 @@ class NowTest(MemoryPageCase):
         self.assertContains(page, f"{block.tokens} of 2,000 tokens")
         self.assertContains(page, "exact")
         self.assertContains(page, block.text)
-        self.assertEqual([row.text for row in page.context["rows"]], [line.text for line in block.lines])
+        self.assertEqual([row.line.text for row in page.context["rows"]], [line.text for line in block.lines])
 
     def test_the_meter_adds_up_to_the_budget_and_says_so_in_words(self) -> None:
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
@@ -184,7 +184,7 @@ class DecidingTest(MemoryPageCase):
 
 class FactsTest(MemoryPageCase):
     def found(self, user: User | None = None, **query: Any) -> list[str]:
-        return [row.text for row in self.see(user or self.alice, "memory-facts", **query).context["rows"]]
+        return [row.line.text for row in self.see(user or self.alice, "memory-facts", **query).context["rows"]]
 
     def test_each_fact_is_there_once_latest_first_and_can_be_looked_for(self) -> None:
         self.remember(self.apollo, "tom", "We decided on Postgres 16 for billing.", "c2")
@@ -231,7 +231,7 @@ class FactsTest(MemoryPageCase):
         few = {name: self.queries(name) for name in ("memory", "memory-facts", "memory-review", "memory-activity")}
         searched = self.queries("memory-facts", q="zanzibar")
         leaf = self.crane.entry
-        Fact.objects.bulk_create(
+        Fact.objects.create_cited(
             Fact.of(leaf, position=n, text=f"Crate {n} is in hall {n % 7}.", said_on=leaf.period_start, tokens=9,
                     citations=self.crane.citations, speaker=f"p{n % 9}", quarantine="test" if n % 50 == 0 else "")
             for n in range(1, 5001)
@@ -300,8 +300,7 @@ class TimelineTest(MemoryPageCase):
         times = {"first_at": NOON, "last_at": NOON, "period_start": NOON.date(), "output_count": len(below)}
         digest = Entry.objects.create(bank=self.apollo.bank, granularity=granularity, method="test", **times)
         self.apollo.bank.entries.filter(pk__in=[entry.pk for entry in below]).absorb_into(digest)
-        digest.kept = list(Fact.objects.filter(entry__in=below).values_list("pk", flat=True))
-        digest.save()
+        digest.kept.set(Fact.objects.filter(entry__in=below))
         return digest
 
     def spans(self, user: User) -> dict[int, Any]:

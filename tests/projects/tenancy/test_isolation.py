@@ -36,7 +36,7 @@ class LookupTest(AdminCase):
         Entry.objects.filter(pk=leaf.pk).update(parent=day)
         line = Fact.of(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[fact.pk])
         line.speaker = "bob"
-        line.save()
+        Fact.objects.create_cited([line])
         # As chats were left before making one private erased what came from it: a second fence behind that.
         Chat.objects.filter(key="told").update(private=True, title="Where Lisbon came up")
         services.record(self.apollo.bank, chat_key="open", author="bob", question="Hello", now=NOON)

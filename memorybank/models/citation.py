@@ -1,0 +1,106 @@
+"""What facts rest on: the turns that a leaf's fact cites, and the leaf facts behind a digest's line and a digest.
+
+Nothing may outlive what it rests on. So the foreign key to what is cited neither deletes the citation nor is checked
+before the transaction commits (``DO_NOTHING``): until then, erasure finds by it what has to go, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from django.db import models
+
+from .output import Output
+
+if TYPE_CHECKING:
+    from .entry import Entry
+    from .fact import Fact
+
+
+class FactOutputQuerySet(models.QuerySet["FactOutput"]):
+    """Sets of citations of turns."""
+
+    def by_fact(self, facts: Collection[int]) -> dict[int, list[int]]:
+        """The outputs that each of these facts cites, in the order in which it does; by id."""
+        outputs: dict[int, list[int]] = defaultdict(list)
+        for fact, output in self.filter(fact__in=facts).values_list("fact_id", "output_id"):
+            outputs[fact].append(output)
+        return outputs
+
+
+class FactOutput(models.Model):
+    """A turn that a leaf's fact cites."""
+
+    # Its index is the constraint's, which begins with it.
+    fact = models.ForeignKey("Fact", models.CASCADE, related_name="output_links", db_index=False)
+    output = models.ForeignKey(Output, models.DO_NOTHING, related_name="fact_links", db_index=False)
+
+    objects: ClassVar[FactOutputQuerySet] = FactOutputQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            # A fact cites a turn once; and its index finds a fact's turns.
+            models.UniqueConstraint(name="fact_cites_output_once", fields=["fact", "output"]),
+        ]
+        indexes = [
+            # Read by erasure and by requests for it (what cites a turn), and by the database when a turn is deleted.
+            models.Index(name="fact_output_cited", fields=["output"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"fact {self.fact_id} cites output {self.output_id}"
+
+
+class FactSource(models.Model):
+    """A leaf fact that a digest's line rests on."""
+
+    # Its index is the constraint's, which begins with it.
+    fact = models.ForeignKey("Fact", models.CASCADE, related_name="source_links", db_index=False)
+    source = models.ForeignKey("Fact", models.DO_NOTHING, related_name="restating_links", db_index=False)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            # A line rests on a leaf fact once; and its index finds a line's leaf facts.
+            models.UniqueConstraint(name="fact_rests_on_source_once", fields=["fact", "source"]),
+        ]
+        indexes = [
+            # Read by search, export and erasure (which lines rest on a fact), and by the database when one is deleted.
+            models.Index(name="fact_source_restated", fields=["source"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"fact {self.fact_id} rests on fact {self.source_id}"
+
+
+class KeptFactQuerySet(models.QuerySet["KeptFact"]):
+    """Sets of leaf facts that digests stand for."""
+
+    def replace(self, entry: Entry, facts: Sequence[Fact]) -> None:
+        """Have the digest stand for these facts, in this order, and for no others."""
+        self.filter(entry=entry).delete()
+        self.bulk_create(KeptFact(entry=entry, fact=fact) for fact in facts)
+
+
+class KeptFact(models.Model):
+    """A leaf fact that a digest stands for as it is, without a line of its own. It goes with the fact."""
+
+    # Its index is the constraint's, which begins with it.
+    entry = models.ForeignKey("Entry", models.CASCADE, related_name="kept_links", db_index=False)
+    # Read by the database when a fact is deleted.
+    fact = models.ForeignKey("Fact", models.CASCADE, related_name="kept_links")
+
+    objects: ClassVar[KeptFactQuerySet] = KeptFactQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            # A digest that stood for a fact twice would count its tokens twice; and its index finds a digest's facts.
+            models.UniqueConstraint(name="entry_keeps_fact_once", fields=["entry", "fact"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"entry {self.entry_id} stands for fact {self.fact_id}"
