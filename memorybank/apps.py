@@ -14,4 +14,4 @@ class MemoryBankConfig(AppConfig):
     def ready(self) -> None:
         from memorybank import checks, i18n  # noqa: F401  (checks registers the system checks)
 
-        i18n.give_to_translators(self)
+        i18n.translate_models(self)

@@ -28,14 +28,14 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 
 def _unknown(values: Values) -> Iterator[CheckMessage]:
     for name in values:
-        if name not in conf.NAMES:
-            close = get_close_matches(name, conf.NAMES, n=1)
+        if name not in conf.SETTING_NAMES:
+            close = get_close_matches(name, conf.SETTING_NAMES, n=1)
             hint = f"Did you mean {close[0].upper()}?" if close else "See docs/settings.md."
             yield Error(f"MEMORYBANK has no setting {name.upper()}.", hint=hint, id="memorybank.E002")
 
 
 def _impossible(values: Values) -> Iterator[CheckMessage]:
-    for name, default in conf.numbers():
+    for name, default in conf.numeric_settings():
         if not _is_positive(values[name], whole=isinstance(default, int)):
             kind = "positive whole number" if isinstance(default, int) else "positive number"
             yield Error(f"MEMORYBANK['{name.upper()}'] must be a {kind}, not {values[name]!r}.", id="memorybank.E003")

@@ -80,16 +80,18 @@ class Conf:
         return timedelta(seconds=self.lease_seconds)
 
 
-NAMES = frozenset(f.name for f in fields(Conf))
+SETTING_NAMES = frozenset(f.name for f in fields(Conf))
 
 
 def current() -> Conf:
     """The current settings. Unknown names are ignored here and refused by the checks."""
     values = getattr(settings, "MEMORYBANK", {})
-    return Conf(**{name.lower(): value for name, value in values.items() if name.lower() in NAMES})
+    return Conf(**{name.lower(): value for name, value in values.items() if name.lower() in SETTING_NAMES})
 
 
-def numbers() -> list[tuple[str, int | float]]:
+def numeric_settings() -> list[tuple[str, int | float]]:
     """Every numeric setting with its default: these may be set in the environment."""
     defaults = Conf()
-    return [(name, value) for name in sorted(NAMES) if isinstance(value := getattr(defaults, name), int | float)]
+    return [
+        (name, value) for name in sorted(SETTING_NAMES) if isinstance(value := getattr(defaults, name), int | float)
+    ]

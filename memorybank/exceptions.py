@@ -23,7 +23,7 @@ class AppendOnly(MemoryBankError):
     """Somebody tried to change or delete a row of an audit log."""
 
 
-class Stale(MemoryBankError):
+class OutdatedWork(MemoryBankError):
     """The state changed during the work (lease lost, epoch raised, entry absorbed): write nothing."""
 
 
@@ -63,7 +63,7 @@ class LLMTooLong(LLMRejected):
     """The prompt exceeds the model's context window: a shorter one may be answered."""
 
 
-class Unusable(LLMRejected):
+class UnusableAnswer(LLMRejected):
     """The model answered, but no line of the answer may be kept. The call was still paid for."""
 
     outcome = "unusable"
@@ -77,11 +77,11 @@ class NothingToCompact(NotCompacted):
     """There is nothing to compact: no failure, and worth another attempt after more turns."""
 
 
-def blurred(error: Exception) -> str:
+def public_message(error: Exception) -> str:
     """For people and for the database: there was an error, without its text, which may be chat text."""
     return f"Unexpected {type(error).__name__}: see the log."
 
 
-def unexpected(error: Exception) -> str:
+def log_message(error: Exception) -> str:
     """For the log: the type and traceback of the error without its text, which may be chat text."""
     return f"unexpected {type(error).__name__}\n{''.join(format_tb(error.__traceback__))}"

@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 
-def give_to_translators(app: AppConfig) -> None:
+def translate_models(app: AppConfig) -> None:
     """Make names, help texts and choices of an app's models lazy translations.
 
     A field is named by its attribute. Writing each name again beside its field would be no better than this, and would
@@ -20,10 +20,10 @@ def give_to_translators(app: AppConfig) -> None:
         plural = str(opts.verbose_name_plural)
         opts.verbose_name, opts.verbose_name_plural = _lazy(opts.verbose_name), _lazy(plural)
         for field in (*opts.local_fields, *opts.local_many_to_many):
-            _give(field)
+            _translate_field(field)
 
 
-def _give(field: "Field[Any, Any]") -> None:
+def _translate_field(field: "Field[Any, Any]") -> None:
     field.verbose_name = _lazy(field.verbose_name)
     if field.help_text:
         field.help_text = _lazy(field.help_text)

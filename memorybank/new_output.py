@@ -12,18 +12,18 @@ from memorybank.core import messages
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Output
 
-MAX_TEXT = 1_000_000
-MAX_KEY = 200
+MAX_TEXT_CHARACTERS = 1_000_000
+MAX_KEY_CHARACTERS = 200
 #: Clocks differ; a turn may be this far ahead of ours.
-CLOCK_SKEW = timedelta(minutes=5)
+MAX_CLOCK_SKEW = timedelta(minutes=5)
 #: Short texts that may be missing.
-NAMED = ("key", "said_by", "answered_by")
+OPTIONAL_NAMES = ("key", "said_by", "answered_by")
 STATUSES: list[str] = Output.Status.values
 
 
 @dataclass(frozen=True, slots=True)
 class NewOutput:
-    """An output to be recorded. Texts have at most ``MAX_TEXT``, keys and names at most ``MAX_KEY`` characters.
+    """An output to be recorded. Texts have at most ``MAX_TEXT_CHARACTERS``, keys and names ``MAX_KEY_CHARACTERS``.
 
     ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke in
     the model's place. The recording caller vouches for them; a text never says who speaks. ``replaces`` are the ids of
@@ -45,7 +45,7 @@ class NewOutput:
 
     def require_valid(self, now: datetime) -> None:
         """Raise :class:`InvalidInput`, naming the field and the limit."""
-        for name in ("chat_key", "author", "question", "answer", *NAMED, "title", "status"):
+        for name in ("chat_key", "author", "question", "answer", *OPTIONAL_NAMES, "title", "status"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidInput(f"{name}: must be text, not {type(getattr(self, name)).__name__}.")
         self._require_keys()
@@ -58,10 +58,10 @@ class NewOutput:
     def _require_keys(self) -> None:
         if not self.chat_key.strip():
             raise InvalidInput("chat: must not be empty.")
-        for name in ("chat_key", "author", *NAMED):
+        for name in ("chat_key", "author", *OPTIONAL_NAMES):
             value = getattr(self, name)
-            if len(value) > MAX_KEY:
-                raise InvalidInput(f"{name}: {len(value):,} characters, at most {MAX_KEY} are allowed.")
+            if len(value) > MAX_KEY_CHARACTERS:
+                raise InvalidInput(f"{name}: {len(value):,} characters, at most {MAX_KEY_CHARACTERS} are allowed.")
             if value != storable(value):
                 raise InvalidInput(f"{name}: must not contain a NUL character or half a surrogate pair.")
 
@@ -71,8 +71,8 @@ class NewOutput:
         if self.messages:
             sizes["messages"] = len(as_json(self.messages))
         for name, size in sizes.items():
-            if size > MAX_TEXT:
-                raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT:,} are allowed.")
+            if size > MAX_TEXT_CHARACTERS:
+                raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT_CHARACTERS:,} are allowed.")
         messages.require_readable(self.messages)
 
     def _require_time(self, now: datetime) -> None:
@@ -82,12 +82,12 @@ class NewOutput:
             raise InvalidInput("created_at: has no time zone; write it like 2026-05-08T13:56:00Z.")
         if self.created_at.year < 1970:  # no chat is older, and the calendar's first days overflow
             raise InvalidInput(f"created_at: {self.created_at.isoformat()} is before 1970.")
-        if self.created_at > now + CLOCK_SKEW:
+        if self.created_at > now + MAX_CLOCK_SKEW:
             raise InvalidInput(f"created_at: {self.created_at.isoformat()} is in the future.")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptResult:
     """The result of an attempt. ``title`` is for a chat that has none; ``error`` says why there is no answer.
 
     ``messages`` were exchanged between question and answer.

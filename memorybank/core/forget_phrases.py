@@ -9,53 +9,53 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from memorybank.language import Pack, either, filled, packs, plain
+from memorybank.language import Pack, alternation, fill_in, packs, plain
 
 #: Longer messages are documents, not requests.
-LONGEST_MESSAGE, LONGEST_SENTENCE = 2_000, 240
-SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n")
-ABOUT = r"(?P<about>[^.!?。！？]{1,80}?)"
+MAX_REQUEST_MESSAGE_CHARACTERS, MAX_REQUEST_CHARACTERS = 2_000, 240
+SENTENCE_BREAK = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n")
+ABOUT_GROUP = r"(?P<about>[^.!?。！？]{1,80}?)"
 #: After a request: its end, or another clause.
-BEHIND = r"\W*(?:[,;:–—，、] ?.*)?"
+AFTER_REQUEST = r"\W*(?:[,;:–—，、] ?.*)?"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ForgetRequest:
     """A request to forget the previous message, or what was said ``about`` something; with its language."""
 
     about: str
     language: str
 
 
-def wish(text: str) -> Wish | None:
+def find_forget_request(text: str) -> ForgetRequest | None:
     """The first request in a message."""
     text = plain(text)
-    if len(text) > LONGEST_MESSAGE:
+    if len(text) > MAX_REQUEST_MESSAGE_CHARACTERS:
         return None
-    sentences = (sentence.strip() for sentence in SENTENCE.split(text))
-    short = (sentence for sentence in sentences if 0 < len(sentence) <= LONGEST_SENTENCE)
-    return next((request for sentence in short if (request := _wish(sentence))), None)
+    sentences = (sentence.strip() for sentence in SENTENCE_BREAK.split(text))
+    short = (sentence for sentence in sentences if 0 < len(sentence) <= MAX_REQUEST_CHARACTERS)
+    return next((request for sentence in short if (request := _match_request(sentence))), None)
 
 
-def said_then(language: str) -> str:
+def confirmation(language: str) -> str:
     """The chat's confirmation of a request, in a language."""
     return next(" ".join(pack.wishes.done) for pack in packs() if pack.code == language)
 
 
-def _wish(sentence: str) -> Wish | None:
+def _match_request(sentence: str) -> ForgetRequest | None:
     for language, pattern in _patterns():
         if match := pattern.fullmatch(sentence):
-            return Wish((match.groupdict().get("about") or "").strip(), language)
+            return ForgetRequest((match.groupdict().get("about") or "").strip(), language)
     return None
 
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(compiled for pack in packs() for compiled in _of(pack))
+    return tuple(compiled for pack in packs() for compiled in _compile_pack(pack))
 
 
-def _of(pack: Pack) -> Iterator[tuple[str, re.Pattern[str]]]:
+def _compile_pack(pack: Pack) -> Iterator[tuple[str, re.Pattern[str]]]:
     space = r"\W+" if pack.spaced else r"\W*"
-    lead = rf"\W*(?:(?:{either(pack.wishes.lead)}){space})*"
+    lead = rf"\W*(?:(?:{alternation(pack.wishes.lead)}){space})*"
     for pattern in pack.wishes.forget:
-        yield pack.code, re.compile(f"{lead}{filled(pattern, {'about': ABOUT})}{BEHIND}", re.IGNORECASE)
+        yield pack.code, re.compile(f"{lead}{fill_in(pattern, {'about': ABOUT_GROUP})}{AFTER_REQUEST}", re.IGNORECASE)

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any
 
 #: The counts of a receipt, in the order of the work: first what is deleted, then what is rebuilt.
-COUNTED = (
+RECEIPT_COUNTS = (
     *("chats", "turns", "halves_of_turns", "summaries", "facts", "digests", "digest_lines", "documents", "vectors"),
     *("masked_values", "blocks", "past_lines", "checkpoints", "summaries_to_mend", "digests_to_mend", "calls"),
 )
 
 
 @dataclass(slots=True)
-class Report:
+class RunReport:
     """The counts of a run; ``seconds`` of wall clock."""
 
     summarised: int = 0
@@ -32,14 +32,14 @@ class Report:
         """For ``--json``."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
-    def __add__(self, other: Report) -> Report:
+    def __add__(self, other: RunReport) -> RunReport:
         """The sum of both runs; parked and due are those at the end of the second."""
         added = {name: value + getattr(other, name) for name, value in self.as_dict().items()}
-        return Report(**{**added, "parked": other.parked, "due": other.due})
+        return RunReport(**{**added, "parked": other.parked, "due": other.due})
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class FeatureValue:
     """One feature of a sentence: ``measure`` × ``weight`` is added to the log odds."""
 
     name: str
@@ -59,13 +59,13 @@ class ExplainedLine:
     too_short: bool
     held_back: str
     bias: float
-    features: tuple[Measured, ...]
+    features: tuple[FeatureValue, ...]
     discounts: tuple[tuple[str, float], ...]
     worth: float
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class ErasureReceipt:
     """The counts of an erasure or its dry run. About ``calls`` model calls will follow; ``epoch`` is the new one."""
 
     id: int | None
@@ -79,4 +79,4 @@ class Receipt:
     def as_dict(self) -> dict[str, Any]:
         """For ``--json`` and for pages."""
         named = {name: getattr(self, name) for name in ("id", "kind", "asked_by", "at", "epoch", "dry_run")}
-        return {**named, **{name: self.counts.get(name, 0) for name in COUNTED}}
+        return {**named, **{name: self.counts.get(name, 0) for name in RECEIPT_COUNTS}}

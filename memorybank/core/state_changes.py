@@ -8,31 +8,31 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorybank.core.value_changes import CLAUSE, GENERIC, HEDGED, is_value, replacements, value_phrase
-from memorybank.language import every, pack, packs, spoken, whole
+from memorybank.core.value_changes import CLAUSE_BREAK, GENERIC_TERMS, HEDGED, is_value, replacements, value_phrase
+from memorybank.language import collect, detect_language, pack, packs, whole_words
 from memorybank.language.sentences.negation import denies
 from memorybank.language.sentences.splitting import CONDITION
 from memorybank.language.terms import terms, words
 
-ONGOING = re.compile(whole(lambda pack: pack.states.ongoing), re.IGNORECASE)
-WAITING = re.compile(whole(lambda pack: pack.states.waiting), re.IGNORECASE)
-ENDED = re.compile(whole(lambda pack: pack.states.ended), re.IGNORECASE)
-ARRIVED = re.compile(whole(lambda pack: (*pack.states.ended, *pack.states.arrived)), re.IGNORECASE)
-UPCOMING = re.compile(whole(lambda pack: pack.states.upcoming), re.IGNORECASE)
-OWN = re.compile(whole(lambda pack: pack.states.own), re.IGNORECASE)
+ONGOING = re.compile(whole_words(lambda pack: pack.states.ongoing), re.IGNORECASE)
+WAITING = re.compile(whole_words(lambda pack: pack.states.waiting), re.IGNORECASE)
+ENDED = re.compile(whole_words(lambda pack: pack.states.ended), re.IGNORECASE)
+ARRIVED = re.compile(whole_words(lambda pack: (*pack.states.ended, *pack.states.arrived)), re.IGNORECASE)
+UPCOMING = re.compile(whole_words(lambda pack: pack.states.upcoming), re.IGNORECASE)
+FIRST_PERSON = re.compile(whole_words(lambda pack: pack.states.own), re.IGNORECASE)
 MOVED = tuple(
     re.compile(value_phrase(template, spaced=pack.spaced), re.IGNORECASE)
     for pack in packs()
     for template in pack.states.moved
 )
-MONTHS = frozenset(name for month in every(lambda pack: pack.dates.months) for name in month.casefold().split())
-DIGITS, COUNTED = re.compile(r"\d+"), re.compile(r"(?<!\d)(\d{1,9}+)\.? ([^\W\d_]{1,40}+)")
+MONTH_NAMES = frozenset(name for month in collect(lambda pack: pack.dates.months) for name in month.casefold().split())
+DIGITS, COUNT_AND_UNIT = re.compile(r"\d+"), re.compile(r"(?<!\d)(\d{1,9}+)\.? ([^\W\d_]{1,40}+)")
 KANA = re.compile("[\u3040-\u309f]")
 #: "l'accès", "dell'accesso": the word follows the apostrophe.
 ELIDED = re.compile(r"\b[^\W\d_]{1,4}['’](?=[^\W\d_]{3})")
 #: The share of the older sentence's subject that the newer one must mention, the minimum of shared terms, and the
 #: number of shared terms that is sufficient evidence.
-COVERED, LEAST, SURE = 0.75, 2, 3
+MIN_COVERED_SHARE, MIN_SHARED_TERMS, SUFFICIENT_SHARED_TERMS = 0.75, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class ClauseSubject:
     """The subject of a clause: its content words, those written like names, and a speaker who means themselves."""
 
     terms: frozenset[str]
@@ -86,14 +86,14 @@ def _states(text: str) -> Iterator[re.Match[str]]:
 
 def _ends(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """Matches of explicit ends."""
-    if _is_told(text):
+    if _is_stated(text):
         yield from (match for match in by.finditer(text) if not _is_to_come(match))
 
 
-def _is_told(text: str) -> bool:
+def _is_stated(text: str) -> bool:
     """Whether the text states something and does not suppose it. "Se" introduces no condition in Spanish."""
-    code = spoken(words(text))
-    conditions = pack(code).clauses.conditions if code else every(lambda pack: pack.clauses.conditions)
+    code = detect_language(words(text))
+    conditions = pack(code).clauses.conditions if code else collect(lambda pack: pack.clauses.conditions)
     last_words = (words(match[0])[-1:] for match in CONDITION.finditer(text))
     return not HEDGED.search(text) and not any(word in conditions for last in last_words for word in last)
 
@@ -109,16 +109,19 @@ def _is_ended(state: re.Match[str], newer: Statement, older: Statement) -> bool:
     return any(_is_same(about, _topic(end, newer.speaker)) for end in _ends(newer.text, by))
 
 
-def _is_same(ongoing: Topic, ended: Topic) -> bool:
+def _is_same(ongoing: ClauseSubject, ended: ClauseSubject) -> bool:
     """Whether both states are the same: one subject covers the other, and not with common words only."""
     shared = ongoing.terms & ended.terms
-    if len(ongoing.terms) > SURE:
-        is_covered = len(shared) >= COVERED * len(ongoing.terms)
+    if len(ongoing.terms) > SUFFICIENT_SHARED_TERMS:
+        is_covered = len(shared) >= MIN_COVERED_SHARE * len(ongoing.terms)
     else:
         is_covered = ongoing.terms <= ended.terms
-    is_known = len(shared) >= SURE or bool(shared & (ongoing.names | ended.names))
+    is_known = len(shared) >= SUFFICIENT_SHARED_TERMS or bool(shared & (ongoing.names | ended.names))
     return (
-        (is_covered or ended.terms <= ongoing.terms) and len(shared) >= LEAST and is_known and ongoing.speaker <= shared
+        (is_covered or ended.terms <= ongoing.terms)
+        and len(shared) >= MIN_SHARED_TERMS
+        and is_known
+        and ongoing.speaker <= shared
     )
 
 
@@ -127,7 +130,7 @@ def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
     if state.re is not ONGOING:
         return False
     own, clause = _topic(state, older.speaker), _clause(state)
-    about = own if own.terms else _said_in(older.context, frozenset())
+    about = own if own.terms else _subject_of(older.context, frozenset())
     return any(
         _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), least=len(own.terms) / 2)
         for move in _moves(newer.text)
@@ -135,15 +138,15 @@ def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
 
 
 def _moves(text: str) -> Iterator[re.Match[str]]:
-    if _is_told(text):
+    if _is_stated(text):
         matches = (match for pattern in MOVED for match in pattern.finditer(text))
         yield from (match for match in matches if is_value(match["new"]) and not _is_to_come(match))
 
 
-def _shares(ongoing: Topic, moved: Topic, *, least: float) -> bool:
+def _shares(ongoing: ClauseSubject, moved: ClauseSubject, *, least: float) -> bool:
     """Whether both have the same subject, besides a value of the same kind."""
     shared = ongoing.terms & moved.terms
-    is_known = len(shared) >= LEAST or bool(shared & (ongoing.names | moved.names))
+    is_known = len(shared) >= MIN_SHARED_TERMS or bool(shared & (ongoing.names | moved.names))
     return len(shared) >= least and is_known and ongoing.speaker <= shared
 
 
@@ -154,19 +157,19 @@ def _differs(clause: str, value: str) -> bool:
 
 def _kind(text: str) -> frozenset[str]:
     """What the text's numbers count: months, and the words after numbers."""
-    counted = {word for _, word in COUNTED.findall(text.casefold())}
-    return frozenset("month" if word in MONTHS else word for word in [*counted, *(MONTHS & set(words(text)))])
+    counted = {word for _, word in COUNT_AND_UNIT.findall(text.casefold())}
+    return frozenset("month" if word in MONTH_NAMES else word for word in [*counted, *(MONTH_NAMES & set(words(text)))])
 
 
 def _digits(text: str) -> frozenset[str]:
-    return frozenset(DIGITS.findall(text)) | (MONTHS & set(words(text)))
+    return frozenset(DIGITS.findall(text)) | (MONTH_NAMES & set(words(text)))
 
 
 def _clause(match: re.Match[str]) -> str:
     """The clause with the match, and those before it as long as it says nothing else."""
     text, start = match.string, 0
     parts: list[str] = []
-    for mark in [*CLAUSE.finditer(text), None]:
+    for mark in [*CLAUSE_BREAK.finditer(text), None]:
         end = mark.start() if mark else len(text)
         parts.append(text[start:end])
         if match.start() < end or mark is None:
@@ -178,22 +181,22 @@ def _clause(match: re.Match[str]) -> str:
     return clause
 
 
-def _topic(sign: re.Match[str], speaker: str) -> Topic:
+def _topic(sign: re.Match[str], speaker: str) -> ClauseSubject:
     """The subject of the clause of a sign, without the sign; with the speaker if they speak of themselves."""
     rest = _without(_clause(sign), sign[0])
-    return _said_in(rest, frozenset(terms(speaker)) if OWN.search(rest) else frozenset())
+    return _subject_of(rest, frozenset(terms(speaker)) if FIRST_PERSON.search(rest) else frozenset())
 
 
-def _said_in(text: str, own: frozenset[str]) -> Topic:
+def _subject_of(text: str, own: frozenset[str]) -> ClauseSubject:
     named = (word for word in ELIDED.sub("", text).split() if any(c.isupper() for c in word))
-    return Topic(_content(text) | own, own.union(*map(terms, named)), own)
+    return ClauseSubject(_content(text) | own, own.union(*map(terms, named)), own)
 
 
 def _content(text: str) -> frozenset[str]:
     """Content words without numbers; in Japanese without words in hiragana, which writes its grammar."""
     return (
         frozenset(term for term in terms(ELIDED.sub("", text)) if not term.isdigit() and not KANA.search(term))
-        - GENERIC
+        - GENERIC_TERMS
     )
 
 

@@ -12,19 +12,19 @@ from math import ceil
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from memorybank.core.turns import ASSISTANT, NOTED, Turn, Utterance
+from memorybank.core.turns import ASSISTANT_SPEAKER, NOTED_FROM, Turn, Utterance
 from memorybank.language import dates, tokens
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
-from memorybank.safety.quoting import name_words, quoted
+from memorybank.safety.quoting import name_words, quote_speech
 from memorybank.safety.redaction import Masker
 
-INDENT, IMAGE, MOST_OF_A_NAME = "\n    ", "[image]", 60
+LINE_INDENT, IMAGE_PLACEHOLDER, MAX_TOOL_NAME_CHARACTERS = "\n    ", "[image]", 60
 #: Notes from more speakers than this name none of them.
-MOST_NAMES = 3
+MAX_NOTED_SPEAKERS = 3
 
 
-class Recorded(Protocol):
+class RecordedOutput(Protocol):
     """The attributes read from an output; the model satisfies it, and so does any test's plain object."""
 
     pk: Any
@@ -49,7 +49,7 @@ class SourceItem:
         return f"[{self.label}] {self.text}"
 
 
-def read(outputs: Iterable[Recorded], *, tz: ZoneInfo, masker: Masker) -> list[Turn]:
+def read(outputs: Iterable[RecordedOutput], *, tz: ZoneInfo, masker: Masker) -> list[Turn]:
     """Turns with secrets masked, dated in the bank's zone, each attributed to the account that wrote it.
 
     A value that is masked in one of them is masked in all, before it and after it.
@@ -73,14 +73,16 @@ def _rewritten(utterances: Iterable[Utterance], rewrite: Callable[[str], str]) -
             yield replace(utterance, text=text)
 
 
-def _utterances(output: Recorded) -> Iterator[Utterance]:
+def _utterances(output: RecordedOutput) -> Iterator[Utterance]:
     """Question, the messages in between, answer."""
     author = display_name(output.author)
     quoting = f"{author}, quoting {display_name(output.said_by)}" if output.said_by else author
     yield Utterance("user", quoting, output.question)
     for message in _listed(output.messages):
         yield from _between(message, {output.question, output.answer}, author)
-    yield Utterance("assistant", display_name(output.answered_by) if output.answered_by else ASSISTANT, output.answer)
+    yield Utterance(
+        "assistant", display_name(output.answered_by) if output.answered_by else ASSISTANT_SPEAKER, output.answer
+    )
 
 
 def _between(message: Any, known_texts: set[str], author: str) -> Iterator[Utterance]:
@@ -90,11 +92,17 @@ def _between(message: Any, known_texts: set[str], author: str) -> Iterator[Utter
     role = str(message.get("role", ""))
     content = _content(message.get("content"))
     if role == "tool":
-        yield Utterance("tool", f"result of {escape(str(message.get('name') or 'tool'))[:MOST_OF_A_NAME]}", content)
+        yield Utterance(
+            "tool", f"result of {escape(str(message.get('name') or 'tool'))[:MAX_TOOL_NAME_CHARACTERS]}", content
+        )
     # Clients repeat the question and the answer here; they must not be remembered twice.
     elif role in ("user", "assistant") and content not in known_texts:
-        leftover = IMAGE if content.replace(IMAGE, "").strip() in known_texts else content
-        yield Utterance("user", author, leftover) if role == "user" else Utterance("assistant", ASSISTANT, leftover)
+        leftover = IMAGE_PLACEHOLDER if content.replace(IMAGE_PLACEHOLDER, "").strip() in known_texts else content
+        yield (
+            Utterance("user", author, leftover)
+            if role == "user"
+            else Utterance("assistant", ASSISTANT_SPEAKER, leftover)
+        )
     for call in _listed(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
@@ -127,21 +135,21 @@ def numbered(texts: Iterable[str], *, encoding: str) -> list[SourceItem]:
     return [SourceItem(str(number), text, tokens.count(text, encoding)) for number, text in enumerate(texts, start=1)]
 
 
-def items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
+def dated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """The turns, numbered from 1, each with its date and with relative dates resolved."""
-    return dated(outline(turns, encoding=encoding), turns, encoding=encoding)
+    return resolve_dates(undated_items(turns, encoding=encoding), turns, encoding=encoding)
 
 
-def outline(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
+def undated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """The same with relative dates as they were said: ten times as fast, and enough for planning."""
     names = name_words(u.speaker for turn in turns for u in turn.utterances)
-    bodies = [INDENT.join(f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances) for turn in turns]
+    bodies = [LINE_INDENT.join(f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances) for turn in turns]
     texts = (f"({dates.spell(turn.at.date())}) {body}" for turn, body in zip(turns, bodies, strict=True))
     return numbered(texts, encoding=encoding)
 
 
-def dated(planned: Iterable[SourceItem], turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
-    """Items of an :func:`outline` of ``turns``, or parts of them, with relative dates resolved."""
+def resolve_dates(planned: Iterable[SourceItem], turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
+    """Items of an :func:`undated_items` of ``turns``, or parts of them, with relative dates resolved."""
     return [_dated(item, turns[int(item.label) - 1], encoding) for item in planned]
 
 
@@ -150,7 +158,7 @@ def _dated(item: SourceItem, turn: Turn, encoding: str) -> SourceItem:
     return item if text == item.text else replace(item, text=text, tokens=tokens.count(text, encoding))
 
 
-def unlabelled(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
+def split_speaker(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
     """Speaker and text of a line that a model copied with its item's date and speaker; "" without a speaker."""
     for day in days:
         text = text.removeprefix(f"({dates.spell(day)}) ")
@@ -160,15 +168,15 @@ def unlabelled(text: str, days: Collection[date], speakers: Collection[str]) -> 
     return "", text
 
 
-def noted_from(speakers: Iterable[str]) -> str:
+def notes_speaker(speakers: Iterable[str]) -> str:
     """The speaker shown for a line in a model's own words: whose words it summarises."""
-    names = list(dict.fromkeys(name.removeprefix(NOTED) for name in speakers if name))
-    return NOTED + ", ".join(names) if 0 < len(names) <= MOST_NAMES else ""
+    names = list(dict.fromkeys(name.removeprefix(NOTED_FROM) for name in speakers if name))
+    return NOTED_FROM + ", ".join(names) if 0 < len(names) <= MAX_NOTED_SPEAKERS else ""
 
 
 def _indented(text: str, names: Collection[str]) -> str:
     """The lines of a message, indented and with speech in other people's names quoted."""
-    return INDENT.join(quoted(line, names) for raw in text.splitlines() if (line := escape(raw)))
+    return LINE_INDENT.join(quote_speech(line, names) for raw in text.splitlines() if (line := escape(raw)))
 
 
 def chunks(numbered: Iterable[SourceItem], limit: int, *, encoding: str) -> list[list[SourceItem]]:
@@ -179,7 +187,7 @@ def chunks(numbered: Iterable[SourceItem], limit: int, *, encoding: str) -> list
     return _runs((piece for item in numbered for piece in _split(item, limit, encoding)), limit)
 
 
-def waves(
+def even_chunks(
     numbered: Iterable[SourceItem], size: int, *, width: int, limit: int, encoding: str
 ) -> list[list[SourceItem]]:
     """The same in runs of about ``size`` tokens, of equal length, and as many as fill whole waves of ``width``.

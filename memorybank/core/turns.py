@@ -5,12 +5,12 @@ from datetime import date, datetime
 from typing import Literal
 
 #: The model's name as a speaker. No account is shown under this name.
-ASSISTANT = "assistant"
+ASSISTANT_SPEAKER = "assistant"
 #: The speaker of a line in a model's own words: this, and the names of the people it summarises.
-NOTED = "noted from "
+NOTED_FROM = "noted from "
 
 #: Why a line that a model calls an instruction is quarantined, with all facts from its turns.
-STEERS = "steers the assistant, says the model that noted it"
+STEERS_ASSISTANT = "steers the assistant, says the model that noted it"
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -25,7 +25,7 @@ class Utterance:
 
     def by_machine(self) -> bool:
         """Whether the model said it, and not a person whose words stand in the model's place."""
-        return self.role == "assistant" and self.speaker == ASSISTANT
+        return self.role == "assistant" and self.speaker == ASSISTANT_SPEAKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DraftFact:
     """A fact that is not stored yet.
 
     ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest). ``weight`` is its prior weight, 0…1,

@@ -9,18 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from memorybank.core.turns import Draft, Turn
-from memorybank.language import either, every, packs, plain, whole
+from memorybank.core.turns import DraftFact, Turn
+from memorybank.language import alternation, collect, packs, plain, whole_words
 from memorybank.language.characters import cjk_length
 from memorybank.language.sentences import sentences
-from memorybank.language.sentences.negation import ASIDE, around, denies
+from memorybank.language.sentences.negation import CLAUSE_MARKS, between_marks, denies
 from memorybank.language.terms import terms
 
 # A value is short: up to six words, no clause. It ends at punctuation or at a stop word.
 _WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
-_STOP = either(every(lambda pack: pack.changes.stop))
+_STOP = alternation(collect(lambda pack: pack.changes.stop))
 _END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
-_WAS = either(every(lambda pack: pack.changes.was))
+_WAS = alternation(collect(lambda pack: pack.changes.was))
 
 
 def _value(name: str, *, spaced: bool) -> str:
@@ -40,7 +40,7 @@ def value_phrase(template: str, *, spaced: bool) -> str:
 
 def _patterns() -> Iterator[str]:
     for pack in packs():
-        phrase, verb = partial(value_phrase, spaced=pack.spaced), rf"\b(?P<verb>{either(pack.changes.verbs)})\b"
+        phrase, verb = partial(value_phrase, spaced=pack.spaced), rf"\b(?P<verb>{alternation(pack.changes.verbs)})\b"
         yield from (rf"{verb}[^.!?\n]{{0,80}}?{phrase(template)}" for template in pack.changes.after_verb)
         yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{verb}" for template in pack.changes.before_verb)
         yield from map(phrase, pack.changes.alone)
@@ -51,20 +51,20 @@ def _patterns() -> Iterator[str]:
 
 
 _PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
-HEDGED = re.compile(rf"{whole(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
-GENERIC = frozenset(terms(" ".join(every(lambda pack: pack.changes.generic))))
+HEDGED = re.compile(rf"{whole_words(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
+GENERIC_TERMS = frozenset(terms(" ".join(collect(lambda pack: pack.changes.generic))))
 _BEFORE_VALUE = frozenset(
     word
-    for words in every(lambda p: (*p.words.articles, *p.changes.generic, *p.dates.of, *p.dates.weekdays))
+    for words in collect(lambda p: (*p.words.articles, *p.changes.generic, *p.dates.of, *p.dates.weekdays))
     for word in words.split()
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _MARKS = " '\"“”„«»*_`"
 _WORD = re.compile(r"\w")
 #: A value is denied by a negation at most this many words before it: "can't start on 20 April".
-NEAR = 4
+MAX_WORDS_TO_NEGATION = 4
 #: The comma of a date is no break: "July 1, 2026".
-CLAUSE = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
+CLAUSE_BREAK = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StatedChange:
     """A sentence of a turn, its speaker, and what it replaces."""
 
     turn_id: int
@@ -89,22 +89,22 @@ def replacements(text: str) -> list[Replacement]:
     """The values that ``text`` explicitly replaces; none if it only asks or supposes."""
     if HEDGED.search(text):
         return []
-    return list(dict.fromkeys(_found(text)))
+    return list(dict.fromkeys(_matches(text)))
 
 
-def _found(text: str) -> Iterator[Replacement]:
+def _matches(text: str) -> Iterator[Replacement]:
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             groups = match.groupdict(default="")
             old, new = (groups.get(name, "").strip(_MARKS) for name in ("old", "new"))
-            if is_value(old) and (not new or _has_value(new)) and not _stays(match):
+            if is_value(old) and (not new or _has_value(new)) and not _is_negated(match):
                 yield Replacement(old, new)
 
 
-def _stays(match: re.Match[str]) -> bool:
+def _is_negated(match: re.Match[str]) -> bool:
     """Whether the verb of change is negated: "he is away from 3 May to 9 May, and that can't move"."""
     has_verb = "verb" in match.re.groupindex
-    return has_verb and denies(around(match.string, match.start("verb"), match.end("verb"), ASIDE))
+    return has_verb and denies(between_marks(match.string, match.start("verb"), match.end("verb"), CLAUSE_MARKS))
 
 
 def is_value(text: str) -> bool:
@@ -125,7 +125,7 @@ def _has_value(text: str) -> bool:
 def is_one_of_a_kind(value: str) -> bool:
     """Whether the value is a name with a digit, like "MySQL 8" or "B4-112", and no date."""
     own = set(terms(value))
-    return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & GENERIC
+    return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & GENERIC_TERMS
 
 
 def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bool = False) -> bool:
@@ -145,17 +145,20 @@ def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bo
 def _knows(older: str, replacement: Replacement) -> bool:
     """Whether the older sentence also has the new value, or says that the old one does not hold."""
     new = replacement.new
-    names = {term for term in set(terms(new)) - GENERIC - set(terms(replacement.old)) if term.isalpha()}
+    names = {term for term in set(terms(new)) - GENERIC_TERMS - set(terms(replacement.old)) if term.isalpha()}
     if names & set(terms(older)) or (new and _states(older, new)):
         return True
-    words_before = (older[: match.start()].split()[-NEAR:] for match in _whole(replacement.old).finditer(older))
+    words_before = (
+        older[: match.start()].split()[-MAX_WORDS_TO_NEGATION:]
+        for match in _whole_value(replacement.old).finditer(older)
+    )
     return all(denies(" ".join(words)) for words in words_before)
 
 
-def changes(turns: Sequence[Turn]) -> list[Change]:
+def changes(turns: Sequence[Turn]) -> list[StatedChange]:
     """All replacements that anybody states, in order."""
     return [
-        Change(turn.id, utterance.speaker, sentence, replacement)
+        StatedChange(turn.id, utterance.speaker, sentence, replacement)
         for turn in turns
         for utterance in turn.utterances
         for sentence in sentences(plain(utterance.text))
@@ -163,7 +166,7 @@ def changes(turns: Sequence[Turn]) -> list[Change]:
     ]
 
 
-def mark_changes(drafts: Sequence[Draft], changes: Sequence[Change]) -> list[Draft]:
+def mark_changes(drafts: Sequence[DraftFact], changes: Sequence[StatedChange]) -> list[DraftFact]:
     """Facts that name what they replace if somebody in their turn said so, with more weight for it."""
     marked = list(drafts)
     for change in changes:
@@ -171,12 +174,12 @@ def mark_changes(drafts: Sequence[Draft], changes: Sequence[Change]) -> list[Dra
     return marked
 
 
-def _mark(drafts: list[Draft], change: Change) -> None:
+def _mark(drafts: list[DraftFact], change: StatedChange) -> None:
     """Append the old value to the fact of this turn that the sentence is about, unless a fact already says so."""
     replacement = change.replacement
     about = subjects(change.sentence, replacement.old)
     own = [(number, draft) for number, draft in enumerate(drafts) if change.turn_id in draft.citations]
-    shared = {n: len(about & set(terms(draft.text))) if about else _alike(draft, change) for n, draft in own}
+    shared = {n: len(about & set(terms(draft.text))) if about else _may_mean(draft, change) for n, draft in own}
     akin = [(shared[number], draft.weight, -number) for number, draft in own if shared[number]]
     if not akin:
         return
@@ -186,9 +189,11 @@ def _mark(drafts: list[Draft], change: Change) -> None:
         # It says so itself, or mentions the old value in another way: then another fact may say so.
         telling = [number for number, other in own if _ends(other.text, replacement)]
         for number in [best] if best in telling else telling:
-            drafts[number] = _weighed(drafts[number])
+            drafts[number] = _with_change_weight(drafts[number])
     elif not replacement.new or _states(draft.text, replacement.new):
-        drafts[best] = _weighed(replace(draft, text=f"{draft.text.rstrip('. ')} (before: {replacement.old})"))
+        drafts[best] = _with_change_weight(
+            replace(draft, text=f"{draft.text.rstrip('. ')} (before: {replacement.old})")
+        )
 
 
 def _ends(text: str, replacement: Replacement) -> bool:
@@ -196,12 +201,12 @@ def _ends(text: str, replacement: Replacement) -> bool:
     return any(other.old.casefold() == replacement.old.casefold() for other in replacements(text))
 
 
-def _weighed(draft: Draft) -> Draft:
+def _with_change_weight(draft: DraftFact) -> DraftFact:
     """The fact with the weight of a change."""
     return replace(draft, weight=max(draft.weight, (1 + draft.weight) / 2))
 
 
-def _alike(draft: Draft, change: Change) -> bool:
+def _may_mean(draft: DraftFact, change: StatedChange) -> bool:
     """Whether a sentence that says only that a value no longer holds may mean this fact.
 
     It does if the same person stated a value that looks like it ("So the old 0.19 is gone." and "0.14 euro").
@@ -218,10 +223,10 @@ def _shapes(text: str) -> frozenset[str]:
 
 def _states(text: str, value: str) -> bool:
     """Whether the value occurs in the text as whole words."""
-    return bool(_whole(value).search(text))
+    return bool(_whole_value(value).search(text))
 
 
-def _whole(value: str) -> re.Pattern[str]:
+def _whole_value(value: str) -> re.Pattern[str]:
     before, after = (r"(?<!\w)" if _WORD.match(value[0]) else ""), (r"(?!\w)" if _WORD.match(value[-1]) else "")
     if value[0].isdigit():
         before += r"(?<!\d[.,])"
@@ -234,7 +239,7 @@ def _whole(value: str) -> re.Pattern[str]:
 
 def subjects(text: str, value: str) -> frozenset[str]:
     """The subject of the clause with ``value``, or of the nearest clause before it with more than the value."""
-    clauses = [clause for clause in CLAUSE.split(text) if clause.strip()]
+    clauses = [clause for clause in CLAUSE_BREAK.split(text) if clause.strip()]
     about: frozenset[str] = frozenset()
     for number, clause in enumerate(clauses):
         if _states(clause, value):
@@ -245,5 +250,5 @@ def subjects(text: str, value: str) -> frozenset[str]:
 
 def _subjects(clause: str, value: str) -> frozenset[str]:
     """Content words without the value, numbers, months, and words of change."""
-    own = set(terms(clause)) - set(terms(value)) - GENERIC
+    own = set(terms(clause)) - set(terms(value)) - GENERIC_TERMS
     return frozenset(term for term in own if not any(c.isdigit() for c in term))

@@ -45,7 +45,7 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFC", _LONE_JOINER.sub("", text))
 
 
-def unjoined(text: str) -> str:
+def strip_joiners(text: str) -> str:
     """``text`` without joiners, for comparisons: many people leave them out."""
     return _JOINER.sub("", text)
 

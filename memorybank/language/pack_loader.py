@@ -7,23 +7,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from memorybank.language.pack import Beyond, Pack
-from memorybank.language.sections import Table, Words
+from memorybank.language.pack import Pack, PartialPack
+from memorybank.language.sections import Words, WordsByMeaning
 
-Known = TypeVar("Known", bound=Pack | Beyond)
+AnyPack = TypeVar("AnyPack", bound=Pack | PartialPack)
 
-KINDS = get_type_hints(Pack)
-PACKS = Path(__file__).parent / "packs"
-BEYOND = Path(__file__).parent / "beyond.toml"
+SECTION_TYPES = get_type_hints(Pack)
+PACKS_FOLDER = Path(__file__).parent / "packs"
+PARTIAL_PACKS_FILE = Path(__file__).parent / "beyond.toml"
 
 
 @cache
 def packs() -> tuple[Pack, ...]:
     """Every language pack, ordered by code."""
-    return tuple(read(path) for path in sorted(PACKS.glob("*.toml")))
+    return tuple(read_pack(path) for path in sorted(PACKS_FOLDER.glob("*.toml")))
 
 
-def spoken(words: Sequence[str]) -> str:
+def detect_language(words: Sequence[str]) -> str:
     """Detect the language: the code with most function words among ``words``; "" on a tie."""
     counts = {pack.code: sum(word in function_words for word in words) for pack, function_words in _function_words()}
     highest = max(counts.values())
@@ -43,34 +43,34 @@ def pack(code: str) -> Pack:
     return next(pack for pack in packs() if pack.code == code)
 
 
-def every(of: Callable[[Pack], Words], *, spaced: bool | None = None) -> Words:
+def collect(of: Callable[[Pack], Words], *, spaced: bool | None = None) -> Words:
     """The words that ``of`` takes from each pack, without repetition; ``spaced`` limits the kind of script."""
-    return _taken(packs(), of, spaced)
+    return _collect(packs(), of, spaced)
 
 
 @cache
-def beyond() -> tuple[Beyond, ...]:
+def partial_packs() -> tuple[PartialPack, ...]:
     """The languages that only masking and injection screening know."""
-    with BEYOND.open("rb") as file:
+    with PARTIAL_PACKS_FILE.open("rb") as file:
         raw = tomllib.load(file)
     return tuple(
-        Beyond(code=code, **{name: _section(name, value) for name, value in sections.items()})
+        PartialPack(code=code, **{name: _section(name, value) for name, value in sections.items()})
         for code, sections in raw.items()
     )
 
 
-def masking(of: Callable[[Pack | Beyond], Words], *, spaced: bool | None = None) -> Words:
-    """Like ``every``, but including the languages without a full pack."""
-    languages: tuple[Pack | Beyond, ...] = (*packs(), *beyond())
-    return _taken(languages, of, spaced)
+def collect_for_masking(of: Callable[[Pack | PartialPack], Words], *, spaced: bool | None = None) -> Words:
+    """Like ``collect``, but including the languages without a full pack."""
+    languages: tuple[Pack | PartialPack, ...] = (*packs(), *partial_packs())
+    return _collect(languages, of, spaced)
 
 
-def _taken(languages: Iterable[Known], of: Callable[[Known], Words], spaced: bool | None) -> Words:
+def _collect(languages: Iterable[AnyPack], of: Callable[[AnyPack], Words], spaced: bool | None) -> Words:
     wanted = (language for language in languages if spaced in (None, language.spaced))
     return tuple(dict.fromkeys(word for language in wanted for word in of(language)))
 
 
-def meaning(tables: Iterable[Table]) -> dict[str, str]:
+def meanings(tables: Iterable[WordsByMeaning]) -> dict[str, str]:
     """Word → meaning. If several tables have a word, the first one decides."""
     meanings: dict[str, str] = {}
     for table in tables:
@@ -80,25 +80,25 @@ def meaning(tables: Iterable[Table]) -> dict[str, str]:
     return meanings
 
 
-def read(path: Path) -> Pack:
+def read_pack(path: Path) -> Pack:
     """Read one pack file. ValueError names the missing or unknown entry."""
     with path.open("rb") as file:
         raw = tomllib.load(file)
     try:
-        return Pack(code=path.stem, **{name: _whole(name, value) for name, value in raw.items()})
+        return Pack(code=path.stem, **{name: _complete_section(name, value) for name, value in raw.items()})
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path.name}: {error}") from error
 
 
-def _whole(name: str, raw: Any) -> Any:
-    kind = KINDS[name]
+def _complete_section(name: str, raw: Any) -> Any:
+    kind = SECTION_TYPES[name]
     if kind is not bool and (missing := {field.name for field in fields(kind)} - raw.keys()):
         raise KeyError(f"{name} leaves out {', '.join(sorted(missing))}")
     return _section(name, raw)
 
 
 def _section(name: str, raw: Any) -> Any:
-    kind = KINDS[name]
+    kind = SECTION_TYPES[name]
     return raw if kind is bool else kind(**{key: _value(value) for key, value in raw.items()})
 
 

@@ -4,28 +4,28 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from memorybank.language.pack import Pack
-from memorybank.language.pack_loader import every
+from memorybank.language.pack_loader import collect
 from memorybank.language.sections import Words
 
-NOTHING = "(?!)"  # an empty alternation must match nothing
+MATCH_NOTHING = "(?!)"  # an empty alternation must match nothing
 
 
-def either(patterns: Iterable[str]) -> str:
+def alternation(patterns: Iterable[str]) -> str:
     """An alternation without parentheses; longer patterns first, so that no prefix hides a longer pattern."""
-    return "|".join(sorted(set(patterns), key=lambda pattern: (-len(pattern), pattern))) or NOTHING
+    return "|".join(sorted(set(patterns), key=lambda pattern: (-len(pattern), pattern))) or MATCH_NOTHING
 
 
-def spelt(words: Iterable[str]) -> str:
+def literals(words: Iterable[str]) -> str:
     """An alternation of literal words or phrases; straight and curly apostrophes match each other."""
-    return either(re.escape(word).replace("'", "['’]") for word in words)
+    return alternation(re.escape(word).replace("'", "['’]") for word in words)
 
 
-def whole(of: Callable[[Pack], Words]) -> str:
+def whole_words(of: Callable[[Pack], Words]) -> str:
     """Patterns that ``of`` takes from the packs: whole words in languages with spaces, substrings elsewhere."""
-    return rf"\b(?:{either(every(of, spaced=True))})(?!\w)|{either(every(of, spaced=False))}"
+    return rf"\b(?:{alternation(collect(of, spaced=True))})(?!\w)|{alternation(collect(of, spaced=False))}"
 
 
-def filled(pattern: str, parts: Mapping[str, str]) -> str:
+def fill_in(pattern: str, parts: Mapping[str, str]) -> str:
     """The pattern with each ``{{name}}`` replaced by its part."""
     for name, part in parts.items():
         pattern = pattern.replace("{{" + name + "}}", part)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from memorybank.language.sections import Table, Words
+from memorybank.language.sections import Words, WordsByMeaning
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class SecretWords:
     """Words that people type around secrets."""
 
     #: Words for a password, and short forms that mean one only before a colon or an equals sign.
@@ -38,7 +38,7 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True)
-class Personal:
+class PersonalDataWords:
     """Words that people type around personal data. They are patterns that ignore case unless said otherwise."""
 
     #: Words before a telephone number, and words that may follow them.
@@ -56,7 +56,7 @@ class Personal:
 
 
 @dataclass(frozen=True, slots=True)
-class Instructions:
+class InjectionPatterns:
     """Patterns of lines that give a model commands, by command; matched against case-folded text.
 
     ``{{name}}`` in a pattern stands for any of ``parts["name"]``.
@@ -72,11 +72,11 @@ class Instructions:
     standing: Words
     reveal: Words
     concealment: Words
-    parts: Table
+    parts: WordsByMeaning
 
 
 @dataclass(frozen=True, slots=True)
-class Directions:
+class InjectionTopics:
     """Topics of a sentence that instructs a model. Several topics together are a sign; a single word never is.
 
     Words and phrases without accents. "answer*" is every word with that beginning, "*" alone up to three words.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 Words = tuple[str, ...]
-Table = Mapping[str, Words]
+WordsByMeaning = Mapping[str, Words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Conversation:
     """Conversational words that a fact does not need."""
 
     #: Phrases before the point; cut only before punctuation or a name.
@@ -73,7 +73,7 @@ class Clauses:
 
 
 @dataclass(frozen=True, slots=True)
-class Dates:
+class DateWords:
     """Dates in words. Phrases are listed under their meaning: ``"-1 week"`` is the week before the speaker's."""
 
     #: Twelve months, each with all its names, the full one first; seven weekdays from Monday.
@@ -86,11 +86,11 @@ class Dates:
     before_day: Words
     ordinals: Words
     #: Words for day, week, month and year, and for the numbers before them.
-    units: Table
-    numbers: Table
+    units: WordsByMeaning
+    numbers: WordsByMeaning
     #: Unambiguous phrases, and patterns that include the neighbours which make a phrase unambiguous.
-    phrases: Table
-    patterns: Table
+    phrases: WordsByMeaning
+    patterns: WordsByMeaning
     #: Around a number with its unit: "vor", "前"; and patterns that must not follow.
     ago_before: Words
     ago_after: Words
@@ -100,20 +100,20 @@ class Dates:
     last_after: Words
     weekday_tail: Words
     #: Patterns before the weekday of another calendar week, by the number of weeks from now.
-    week_and_day: Table
+    week_and_day: WordsByMeaning
     #: In scripts without spaces: characters before a phrase or number that make it another word, and patterns after a
     #: phrase that do so.
     not_behind: Words
     not_counted: Words
     not_before: Words
     #: Named patterns for the language's own module; then no other module reads its phrases.
-    grammar: Table
-    turns: Table
-    seasons: Table
+    grammar: WordsByMeaning
+    turns: WordsByMeaning
+    seasons: WordsByMeaning
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberWords:
     """Numbers in words, and the words that scale them."""
 
     #: Words for 1, 2, 3, … and for 10, 20, 30, …; compounds use the first word of each.
@@ -124,13 +124,13 @@ class Numbers:
     #: Words with other meanings: they support a number but claim none.
     ambiguous: Words
     #: By value: "k", "million".
-    scales: Table
+    scales: WordsByMeaning
     #: Endings attached to a number that are not its unit: "th", "s".
     endings: Words
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
+class KindPatterns:
     """Patterns for the kind of a sentence; whole words in languages with spaces."""
 
     decided: Words
@@ -144,11 +144,11 @@ class Kinds:
     role: Words
     owed: Words
     #: A model's names for the kinds of lines when it answers in this language.
-    labels: Table
+    labels: WordsByMeaning
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ChangePatterns:
     """How a sentence says that one value replaces another. OLD and NEW stand for the values."""
 
     #: Verbs of change (patterns), and patterns that count after one, before one, and alone.
@@ -167,7 +167,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class States:
+class StatePatterns:
     """Patterns for temporary states, and for their end."""
 
     #: What holds for now: "still", "currently"; …
@@ -187,7 +187,7 @@ class States:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ForgetPhrases:
     """How people ask to have something forgotten. Patterns for whole sentences, none about code or files."""
 
     #: Patterns for what may stand first, such as "please" or "sorry".

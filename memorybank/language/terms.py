@@ -3,14 +3,14 @@
 import re
 import unicodedata
 
-from memorybank.language.characters import CJK, cjk_length, is_cjk, unjoined
-from memorybank.language.pack_loader import every
+from memorybank.language.characters import CJK, cjk_length, is_cjk, strip_joiners
+from memorybank.language.pack_loader import collect
 
-LONGEST_WORD, STEM = 60, 6
+MAX_WORD_CHARACTERS, STEM_CHARACTERS = 60, 6
 
-FUNCTION = frozenset(every(lambda pack: pack.words.function))
-PRAISE = frozenset(every(lambda pack: pack.words.praise))
-ARTICLES = frozenset(every(lambda pack: pack.words.articles))
+FUNCTION_WORDS = frozenset(collect(lambda pack: pack.words.function))
+PRAISE_WORDS = frozenset(collect(lambda pack: pack.words.praise))
+ARTICLES = frozenset(collect(lambda pack: pack.words.articles))
 
 # Words of Latin, Cyrillic, Arabic and similar scripts, or one run of a script without spaces.
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*")
@@ -21,7 +21,7 @@ def words(text: str) -> list[str]:
     """Every word in order, case-folded; Chinese and Japanese as overlapping pairs of characters."""
     pieces: list[str] = []
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", unjoined(text))
+        text = unicodedata.normalize("NFKC", strip_joiners(text))
     for word in _WORD.findall(text.casefold()):
         if word.isascii() or len(word) == 1 or not is_cjk(word):
             pieces.append(word)
@@ -32,12 +32,12 @@ def words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """The content words in order, as stems, so that "camping" matches "camped"."""
-    return [stem(word) for word in words(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
+    return [stem(word) for word in words(text) if word not in FUNCTION_WORDS and len(word) <= MAX_WORD_CHARACTERS]
 
 
-def telling(text: str) -> list[str]:
+def informative_words(text: str) -> list[str]:
     """The words in order that are neither function words nor praise."""
-    return [word for word in words(text) if word not in FUNCTION and word not in PRAISE]
+    return [word for word in words(text) if word not in FUNCTION_WORDS and word not in PRAISE_WORDS]
 
 
 def stem(word: str) -> str:
@@ -50,7 +50,7 @@ def stem(word: str) -> str:
     if not word.isalpha() or (not word.isascii() and is_cjk(word)):
         return word
     word = _without_participle(_singular(word))
-    return (word[:-1] if len(word) > 3 and word.endswith("e") else word)[:STEM]
+    return (word[:-1] if len(word) > 3 and word.endswith("e") else word)[:STEM_CHARACTERS]
 
 
 def _singular(word: str) -> str:
@@ -71,6 +71,6 @@ def _without_participle(word: str) -> str:
     return word
 
 
-def length(text: str) -> int:
+def word_count(text: str) -> int:
     """Length in words; a Chinese or Japanese character counts as half a word."""
     return text.count(" ") + 1 + cjk_length(text) // 2

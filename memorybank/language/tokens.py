@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 ENCODINGS = ("o200k_base", "cl100k_base")
-TABLES = Path(__file__).parent / "encodings"
+TABLES_FOLDER = Path(__file__).parent / "encodings"
 
 # tiktoken's Rust core recurses on very long pieces and slows down on very long texts; slices bound both.
-SLICE = 100_000
+MAX_SLICE_CHARACTERS = 100_000
 # In both tables a token begins at a space between two letters, so a cut there changes no count. (Another cut may:
 # tokens are not subadditive, "rt" is one token and "rtrt" is three.)
 _SAFE_CUT = re.compile(r"(?<=[a-zA-Z])(?= [a-zA-Z])")
@@ -26,7 +26,7 @@ _SAFE_CUT = re.compile(r"(?<=[a-zA-Z])(?= [a-zA-Z])")
 @cache
 def encoding(name: str) -> "Encoding":
     """The named encoding, from the shipped table. tiktoken is imported on first use (60 ms)."""
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES)
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES_FOLDER)
     import tiktoken
 
     return tiktoken.get_encoding(name)
@@ -49,10 +49,10 @@ def encode(text: str, name: str = "o200k_base") -> list[int]:
 def _slices(text: str) -> Iterator[str]:
     """``text`` in pieces of at most ``MAX_SLICE_CHARACTERS``, cut where the tokenizer cuts."""
     start = 0
-    while len(text) - start > SLICE:
-        search_start = start + SLICE - 2_000
-        cuts = [match.start() for match in _SAFE_CUT.finditer(text, search_start, start + SLICE)]
-        end = cuts[-1] if cuts else start + SLICE
+    while len(text) - start > MAX_SLICE_CHARACTERS:
+        search_start = start + MAX_SLICE_CHARACTERS - 2_000
+        cuts = [match.start() for match in _SAFE_CUT.finditer(text, search_start, start + MAX_SLICE_CHARACTERS)]
+        end = cuts[-1] if cuts else start + MAX_SLICE_CHARACTERS
         yield text[start:end]
         start = end
     yield text[start:]

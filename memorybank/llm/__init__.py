@@ -12,7 +12,7 @@ from memorybank.llm.base import LLM, MESSAGE_TOKENS, Completion, Message
 
 __all__ = ["LLM", "MESSAGE_TOKENS", "Completion", "Message", "embedder", "get", "reset"]
 
-FALLBACKS = {"summary": "chat"}
+FALLBACK_ALIASES = {"summary": "chat"}
 
 _instances: dict[tuple[tuple[str, str], ...], Any] = {}
 _lock = Lock()
@@ -25,7 +25,7 @@ def get(alias: str) -> LLM | None:
     settings give a new instance.
     """
     llms = conf.current().llms
-    options = llms.get(alias) or llms.get(FALLBACKS.get(alias, alias))
+    options = llms.get(alias) or llms.get(FALLBACK_ALIASES.get(alias, alias))
     return _instance(options) if options else None
 
 
@@ -53,7 +53,7 @@ def reset() -> None:
         _instances.clear()
 
 
-def _abandon() -> None:
+def _drop_after_fork() -> None:
     """Drop the instances in a forked child: the sockets are the parent's, and another thread may have held the lock."""
     global _lock
     _lock = Lock()
@@ -65,4 +65,4 @@ def _build(options: Mapping[str, Any]) -> Any:
     return backend(**{name.lower(): value for name, value in options.items() if name != "BACKEND"})
 
 
-os.register_at_fork(after_in_child=_abandon)
+os.register_at_fork(after_in_child=_drop_after_fork)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from memorybank.exceptions import LLMError
-from memorybank.language.terms import FUNCTION
+from memorybank.language.terms import FUNCTION_WORDS
 
 # A word, but no short number: those are seconds and counts.
 _WORD = re.compile(r"(?!\d{1,3}\b)\w+")
@@ -13,9 +13,9 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _PREFIX = re.compile(r"HTTP \d{3}: |")
 _LEFT_OUT = re.compile(r"…(?:[^\w…]*…)+")
 #: A part of a sent word is scrubbed if it is at least this long: providers truncate what they quote.
-PIECE = 4
+MIN_ECHO_CHARACTERS = 4
 #: Function words and the vocabulary of errors are kept, even if they were sent.
-_KEPT = FUNCTION.union(
+_KEPT_WORDS = FUNCTION_WORDS.union(
     """
     answer answered api authentication bad connect connection context error exceeded exceeds failed
     forbidden found gateway header host http https incorrect input internal invalid json key length limit limits loaded
@@ -27,16 +27,16 @@ _KEPT = FUNCTION.union(
 
 
 @contextmanager
-def discreet(sent: Sequence[str]) -> Iterator[None]:
+def scrub_errors(sent: Sequence[str]) -> Iterator[None]:
     """Scrub ``sent`` from any :class:`LLMError` raised inside."""
     try:
         yield
     except LLMError as error:
-        error.args = (without_echo(str(error), sent), *error.args[1:])
+        error.args = (scrub(str(error), sent), *error.args[1:])
         raise
 
 
-def without_echo(message: str, sent: Sequence[str]) -> str:
+def scrub(message: str, sent: Sequence[str]) -> str:
     """The message with "…" for each sent word, except function words and the vocabulary of errors."""
     message = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), message).replace("\\n", " ")
     sent_text = "\n".join(sent).casefold()
@@ -44,7 +44,9 @@ def without_echo(message: str, sent: Sequence[str]) -> str:
 
     def scrubbed(match: re.Match[str]) -> str:
         word = match[0].casefold()
-        is_echo = word not in _KEPT and (word in sent_words or (len(word) >= PIECE and word in sent_text))
+        is_echo = word not in _KEPT_WORDS and (
+            word in sent_words or (len(word) >= MIN_ECHO_CHARACTERS and word in sent_text)
+        )
         return "…" if is_echo else match[0]
 
     match = _PREFIX.match(message)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMTooLong, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message, fingerprint
-from memorybank.llm.error_scrubbing import discreet
-from memorybank.llm.stream_text import Heard, spoken, text_in
+from memorybank.llm.error_scrubbing import scrub_errors
+from memorybank.llm.stream_text import StreamState, text_in, visible_text
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
-OPENAI = "https://api.openai.com/v1"
-MAX_WORDS_KEPT = 500
+OPENAI_URL = "https://api.openai.com/v1"
+MAX_ERROR_CHARACTERS = 500
 
 # Reasoning models behind plain servers put their thoughts before the answer.
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
@@ -50,7 +50,7 @@ class OpenAICompatibleLLM(LLM):
         max_retries: int = 2,
     ) -> None:
         self.model = model
-        self.base_url = base_url or OPENAI
+        self.base_url = base_url or OPENAI_URL
         self.timeout = timeout
         self.max_retries = max_retries
         self.patience = timeout * (max_retries + 1)
@@ -66,7 +66,7 @@ class OpenAICompatibleLLM(LLM):
     def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
         """One chat completion, not streamed. See ``LLM.complete`` for what it raises."""
         clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
-        with discreet([message["content"] for message in clean if message["role"] != "system"]):
+        with scrub_errors([message["content"] for message in clean if message["role"] != "system"]):
             answer = self._ask(clean, max_tokens)
             text = self._text(answer)
         return self._completion(answer, clean, text)
@@ -74,9 +74,9 @@ class OpenAICompatibleLLM(LLM):
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
         """One chat completion, streamed. See ``LLM.stream``; an answer that breaks off is :class:`LLMUnavailable`."""
         clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
-        state, text = Heard(), ""
-        with discreet([message["content"] for message in clean if message["role"] != "system"]):
-            for piece in spoken(self._pieces(clean, max_tokens, state)):
+        state, text = StreamState(), ""
+        with scrub_errors([message["content"] for message in clean if message["role"] != "system"]):
+            for piece in visible_text(self._pieces(clean, max_tokens, state)):
                 text += piece
                 yield piece
             if not text:
@@ -104,7 +104,7 @@ class OpenAICompatibleLLM(LLM):
         self._cap = "max_completion_tokens"
         return self._create(messages, max_tokens, **options)
 
-    def _pieces(self, messages: Sequence[Message], max_tokens: int | None, state: Heard) -> Iterator[str]:
+    def _pieces(self, messages: Sequence[Message], max_tokens: int | None, state: StreamState) -> Iterator[str]:
         """The raw text of a stream, piece by piece; everything else in the stream goes to ``state``."""
         with closing(self._opened(messages, max_tokens)) as chunks:
             try:
@@ -183,7 +183,7 @@ class OpenAICompatibleLLM(LLM):
 
         if isinstance(error, openai.APIStatusError):
             retry_after = _retry_after(error.response.headers)
-            raise self._status_error(error.status_code, _words(error), retry_after) from error
+            raise self._status_error(error.status_code, _provider_message(error), retry_after) from error
         if isinstance(error, openai.APITimeoutError):
             raise LLMUnavailable(f"No answer within {self.timeout:g} s") from error
         if isinstance(error, openai.APIConnectionError):
@@ -209,7 +209,7 @@ class OpenAICompatibleLLM(LLM):
         """The provider's message, truncated, and without the key in case the provider echoes it."""
         if self._api_key:
             message = message.replace(self._api_key, "[key]")
-        return " ".join(message.split())[:MAX_WORDS_KEPT]
+        return " ".join(message.split())[:MAX_ERROR_CHARACTERS]
 
 
 def _utf8(text: str) -> str:
@@ -217,7 +217,7 @@ def _utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _words(error: Any) -> str:
+def _provider_message(error: Any) -> str:
     """The provider's error message, or the raw body if there is none."""
     body = error.body
     if isinstance(body, Mapping):

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 #: Tags around a reasoning model's thoughts.
-TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
+THOUGHT_TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
 
 
 @dataclass(slots=True)
-class Heard:
+class StreamState:
     """Everything a stream contains besides its text."""
 
     model: str = ""
@@ -18,7 +18,7 @@ class Heard:
     refusal: list[str] = field(default_factory=list)
 
 
-def text_in(chunk: Any, state: Heard) -> str:
+def text_in(chunk: Any, state: StreamState) -> str:
     """The text of one chunk of an OpenAI-compatible stream; everything else in it goes to ``state``."""
     state.model, state.usage = chunk.model or state.model, chunk.usage or state.usage
     if not chunk.choices:  # the last chunk, which has the usage
@@ -30,14 +30,14 @@ def text_in(chunk: Any, state: Heard) -> str:
     return getattr(choice.delta, "content", None) or ""
 
 
-def spoken(pieces: Iterable[str]) -> Iterator[str]:
+def visible_text(pieces: Iterable[str]) -> Iterator[str]:
     """``pieces`` without a reasoning model's thoughts. Joined they neither begin nor end with a blank."""
     buffer, has_text = "", False
     for piece in pieces:
         buffer += piece
         if not has_text:
             buffer = _without_thoughts(buffer)
-        if not has_text and _undecided(buffer):
+        if not has_text and _may_be_thoughts(buffer):
             continue
         if ready := buffer.rstrip():
             has_text = True
@@ -49,12 +49,12 @@ def spoken(pieces: Iterable[str]) -> Iterator[str]:
 
 def _without_thoughts(text: str) -> str:
     text = text.lstrip()
-    for tag, end in TAGS.items():
+    for tag, end in THOUGHT_TAGS.items():
         if text.startswith(tag) and end in text:
             return text.partition(end)[2].lstrip()
     return text
 
 
-def _undecided(text: str) -> bool:
+def _may_be_thoughts(text: str) -> bool:
     """Whether the text may still turn out to be thoughts."""
-    return any(tag.startswith(text) or text.startswith(tag) for tag in TAGS)
+    return any(tag.startswith(text) or text.startswith(tag) for tag in THOUGHT_TAGS)

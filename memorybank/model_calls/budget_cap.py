@@ -41,7 +41,7 @@ def is_capped(bank: Bank, now: datetime) -> bool:
     return bool(path and import_string(path)(bank, month_of(now)))
 
 
-def stops(bank: Bank, now: datetime) -> bool:
+def is_stopped(bank: Bank, now: datetime) -> bool:
     """Whether work on the bank must do without the model; recorded, so that it is rebuilt once below the cap."""
     stops_model = llm.get("summary") is not None and is_capped(bank, now)
     if stops_model:
@@ -54,7 +54,7 @@ def method() -> str:
     return CAPPED if llm.get("summary") else EXTRACTIVE
 
 
-def resume(now: datetime) -> int:
+def resume_below_cap(now: datetime) -> int:
     """Have the model rebuild what was extracted above the cap, in banks that are below it; returns their number.
 
     One query on an empty index while no bank is at its cap.

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Condition
 
-from memorybank.exceptions import LLMMisconfigured, LLMUnavailable, Stale
+from memorybank.exceptions import LLMMisconfigured, LLMUnavailable, OutdatedWork
 
 
-class Slot:
+class ModelGate:
     """Held by one piece of work at a time, which may make several calls at once.
 
     The gate is shut for other work once a call shows that the model is down, or once ``ends`` says that the worker
@@ -27,9 +27,9 @@ class Slot:
         return self._failed or self._ends()
 
     @contextmanager
-    def held(self, owner: object) -> Iterator[None]:
-        """Hold the gate for ``owner`` until the last of its calls is over. Raises :class:`Stale` if the work must be
-        given back.
+    def hold(self, owner: object) -> Iterator[None]:
+        """Hold the gate for ``owner`` until its last call ends. Raises :class:`OutdatedWork` if the work must be given
+        back.
         """
         with self._freed:
             # Chunks of one chat call in parallel: they share the gate that their chat holds.
@@ -49,7 +49,7 @@ class Slot:
         is_free = self._freed.wait_for(lambda: self._owner is None, self._patience)
         # Checked even if it is free: the other lane's call may have failed while this one waited.
         if not is_free or self.is_shut():
-            raise Stale("the worker's model gate was not free in time")
+            raise OutdatedWork("the worker's model gate was not free in time")
 
     def _leave(self) -> None:
         with self._freed:
@@ -59,19 +59,19 @@ class Slot:
                 self._freed.notify_all()
 
 
-_current: ContextVar[Slot | None] = ContextVar("slot", default=None)
+_current: ContextVar[ModelGate | None] = ContextVar("model_gate", default=None)
 
 
-def current() -> Slot | None:
+def current() -> ModelGate | None:
     """The gate of this context; None if there are no parallel lanes, as in the foreground."""
     return _current.get()
 
 
 @contextmanager
-def sharing(slot: Slot | None) -> Iterator[None]:
+def sharing(gate: ModelGate | None) -> Iterator[None]:
     """Calls inside wait for this gate."""
-    before = _current.set(slot)
+    token = _current.set(gate)
     try:
         yield
     finally:
-        _current.reset(before)
+        _current.reset(token)

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from memorybank import conf, llm, prompts
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.transcript import SourceItem, fence
-from memorybank.core.validation import Line, accept
-from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable, Unusable
+from memorybank.core.validation import ParsedLine, accept
+from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable, UnusableAnswer
 from memorybank.llm.base import LLM, Message
 from memorybank.model_calls import budget_cap
-from memorybank.model_calls import gate as slot
-from memorybank.model_calls.gate import Slot
+from memorybank.model_calls import gate as gates
+from memorybank.model_calls.gate import ModelGate
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
 from memorybank.prompts.templates import render
 
@@ -27,14 +27,14 @@ Purpose = LLMCall.Purpose
 T = TypeVar("T")
 
 #: The prompt file that ends every prompt: it repeats the caps and the line format after the data.
-REMINDER = "reminder"
+REMINDER_PROMPT = "reminder"
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptSpec:
     """A prompt file and its variables. ``lines`` and ``words`` are its caps; ``cited``: whether lines must cite.
 
-    ``most_tokens`` limits the answer where the context window is short; 0 means no limit.
+    ``max_answer_tokens`` limits the answer where the context window is short; 0 means no limit.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Prompt:
     words: int
     context: Mapping[str, object] = field(default_factory=dict)
     cited: bool = True
-    most_tokens: int = 0
+    max_answer_tokens: int = 0
 
     def messages(self, shown: Mapping[str, Sequence[object]]) -> list[Message]:
         """The system message, then ``shown`` by name between fences with a fresh nonce, and the reminder."""
@@ -51,62 +51,62 @@ class Prompt:
         fenced = [fence(lines, nonce, name) for name, lines in shown.items() if lines]
         return [
             Message(role="system", content=render(self.name, variables)),
-            Message(role="user", content="\n\n".join([*fenced, render(REMINDER, variables)])),
+            Message(role="user", content="\n\n".join([*fenced, render(REMINDER_PROMPT, variables)])),
         ]
 
     def version(self) -> str:
         """The version of all prompt files in it."""
-        return prompts.version(self.name, REMINDER)
+        return prompts.version(self.name, REMINDER_PROMPT)
 
     def max_tokens(self) -> int:
         """Maximum answer tokens: generous, because a truncated line is a lost line."""
         generous = self.words * 4 + self.lines * 16 + 1024
-        return min(generous, self.most_tokens or generous)
+        return min(generous, self.max_answer_tokens or generous)
 
 
 @dataclass(slots=True)
-class Session:
+class ModelSession:
     """The model calls of one piece of work on one bank. ``versions``: the prompts that were answered."""
 
     bank: Bank
     model: LLM
     now: datetime
-    slot: Slot | None = None
+    gate: ModelGate | None = None
     calls: list[LLMCall] = field(default_factory=list)
     versions: dict[str, None] = field(default_factory=dict)
 
-    def ask(self, purpose: Purpose, prompt: Prompt, shown: Sequence[SourceItem]) -> list[Line]:
+    def ask(self, purpose: Purpose, prompt: PromptSpec, shown: Sequence[SourceItem]) -> list[ParsedLine]:
         """Lines validated against ``shown``; [] only if the model said that nothing is worth keeping.
 
         Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
         """
-        return self.read(purpose, prompt, {"data": shown}, lambda answer: _usable(answer, prompt, shown))
+        return self.read(purpose, prompt, {"data": shown}, lambda answer: _validated(answer, prompt, shown))
 
     def read(
-        self, purpose: Purpose, prompt: Prompt, shown: Mapping[str, Sequence[Any]], proved: Callable[[str], list[T]]
+        self, purpose: Purpose, prompt: PromptSpec, shown: Mapping[str, Sequence[Any]], proved: Callable[[str], list[T]]
     ) -> list[T]:
-        """The answer as parsed by ``proved``, which raises :class:`Unusable` if nothing is usable. Otherwise like
-        :meth:`ask`.
+        """Like :meth:`ask`, with the answer parsed by ``proved``, which raises :class:`UnusableAnswer` if nothing is
+        usable.
         """
         messages = prompt.messages(shown)
         entry = ledgered(self.bank.pk, purpose, self.model.model, self.now, keep=self.calls.append)
-        with self.turn(), entry as call:  # waiting does not count as the model's time
+        with self.hold_gate(), entry as call:  # waiting does not count as the model's time
             answer = self.model.complete(messages, max_tokens=prompt.max_tokens())
             call.charge(answer)
             lines = proved(answer.text)
             self.versions[prompt.version()] = None
             return lines
 
-    def turn(self) -> AbstractContextManager[None]:
+    def hold_gate(self) -> AbstractContextManager[None]:
         """Hold the worker's model gate; around several calls, no other work's call comes between them."""
-        return self.slot.held(self) if self.slot else nullcontext()
+        return self.gate.hold(self) if self.gate else nullcontext()
 
     def method(self) -> str:
         """The method recorded on what it wrote: the model and its prompt versions."""
         return " ".join([self.model.model, *self.versions])[:200]
 
 
-def side_by_side(
+def run_parallel(
     parts: Sequence[Callable[[], list[T]]], over: Callable[[int, int], object] = lambda done, total: None
 ) -> list[list[T] | LLMRejected]:
     """Run the parts in parallel. A useless answer is returned as its error while at least one answer is good.
@@ -141,14 +141,14 @@ class BackingOff(LLMUnavailable):
     """No call was made, because an earlier one failed and the endpoint backs off."""
 
 
-def _usable(answer: str, prompt: Prompt, shown: Sequence[SourceItem]) -> list[Line]:
+def _validated(answer: str, prompt: PromptSpec, shown: Sequence[SourceItem]) -> list[ParsedLine]:
     sources: dict[str, str] = {}
     for item in shown:  # the parts of a split turn share a label
         sources[item.label] = f"{sources[item.label]}{item.text}" if item.label in sources else item.text
     accepted = accept(answer, sources)
     if not accepted.lines and not accepted.nothing:
         why = accepted.rejected[0][1] if accepted.rejected else "no line has the form “- KIND: text [1,3]”"
-        raise Unusable(f"No usable line in the answer: {why}")
+        raise UnusableAnswer(f"No usable line in the answer: {why}")
     return list(accepted.lines[: prompt.lines])
 
 
@@ -162,9 +162,9 @@ def outage(*, now: datetime = PRESENT) -> LLMEndpoint | None:
 
 
 @contextmanager
-def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[Session]:
+def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[ModelSession]:
     """A session with a chat's own model: always on the ledger, but without memory's cap and circuit breaker."""
-    opened = Session(bank, model, now, slot.current())
+    opened = ModelSession(bank, model, now, gates.current())
     try:
         yield opened
     finally:
@@ -172,7 +172,7 @@ def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[Session]:
 
 
 @contextmanager
-def session(bank: Bank, now: datetime) -> Iterator[Session | None]:
+def session(bank: Bank, now: datetime) -> Iterator[ModelSession | None]:
     """A session with the summary model, or None when none is configured or the monthly cap is reached.
 
     Raises :class:`LLMUnavailable` while the endpoint backs off. On exit the ledger is written and the endpoint's state
@@ -180,7 +180,7 @@ def session(bank: Bank, now: datetime) -> Iterator[Session | None]:
     work waits.
     """
     model = llm.get("summary")
-    if model is None or budget_cap.stops(bank, now):
+    if model is None or budget_cap.is_stopped(bank, now):
         yield None
         return
     endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)

@@ -12,13 +12,13 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from memorybank.language import beyond, packs
-from memorybank.language.lookalikes import folded
+from memorybank.language import packs, partial_packs
+from memorybank.language.lookalikes import fold
 from memorybank.language.masks import MASK
-from memorybank.language.pack import Beyond, Pack
-from memorybank.language.safety_sections import Directions
-from memorybank.language.terms import FUNCTION
-from memorybank.safety.injection_score import heaviest, is_heavy
+from memorybank.language.pack import Pack, PartialPack
+from memorybank.language.safety_sections import InjectionTopics
+from memorybank.language.terms import FUNCTION_WORDS
+from memorybank.safety.injection_score import heaviest, is_injection
 
 OVERRIDE = "tells a model to drop its instructions"
 PERSONA = "gives a model another role"
@@ -29,22 +29,22 @@ WAIVER = "frees a model from asking or checking"
 KEEPING = "has something kept for every chat"
 CONCEALMENT = "hides something from the user"
 FAVOUR = "has something preferred in every answer"
-MANY = "speaks of much that only a model is told"
+MANY_TOPICS = "speaks of much that only a model is told"
 SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 # Scripts without spaces, or with particles attached to words: there a word is found inside longer runs.
 ATTACHED = "\u0600-\u06ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 WORD = re.compile(rf"[^\W_{ATTACHED}]+")
-PART = re.compile(r"[^\W_]+\*?|\*")
-RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
-GAP, SHORTEST_STEM = 3, 2
+PHRASE_PART = re.compile(r"[^\W_]+\*?|\*")
+ATTACHED_RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
+MAX_GAP_WORDS, MIN_STEM_CHARACTERS = 3, 2
 #: A language counts if it has at least this share of the topics of the language with most, because words mean other
 #: things in other languages.
-LEAST = 0.7
+MIN_TOPIC_SHARE = 0.7
 #: A quotation is an example if a lesson is mentioned at most this far before or after it.
-LESSON, AROUND = "lesson", 120
+LESSON_TOPIC, MAX_LESSON_CHARACTERS = "lesson", 120
 #: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words; markup and data that nobody
 #: types into a chat; a question; a quotation after its source.
-ANY = ""
+ANY_LANGUAGE = ""
 SIGNS = {
     "away": re.compile(
         r"https?://|\w@\w|\[redacted: e-mail|"
@@ -63,8 +63,8 @@ SIGNS = {
 }
 
 #: An author who uses their own name in more words than a signature has makes a claim about themselves.
-SELF, SIGNATURE = "self", 3
-TOPICS = (*(field.name for field in fields(Directions)), *SIGNS, SELF)
+SELF_TOPIC, MAX_SIGNATURE_WORDS = "self", 3
+TOPICS = (*(field.name for field in fields(InjectionTopics)), *SIGNS, SELF_TOPIC)
 #: The reason given when this topic is the heaviest of a sentence.
 REASONS = {
     topic: why
@@ -77,34 +77,32 @@ REASONS = {
 }  # fmt: skip
 
 #: A language code and a topic.
-Topic = tuple[str, str]
+LanguageTopic = tuple[str, str]
 
 
-class Phrase(NamedTuple):
+class TopicPhrase(NamedTuple):
     """The parts after the first word: words, stems ("answer*"), or a gap ("*")."""
 
     rest: tuple[str, ...]
-    topic: Topic
+    topic: LanguageTopic
 
 
 class Lexicon(NamedTuple):
     """Phrases by first word and by its stem; words of scripts without spaces, with the length of the longest."""
 
-    words: dict[str, list[Phrase]]
-    stems: dict[str, list[Phrase]]
-    anywhere: dict[str, list[Topic]]
+    words: dict[str, list[TopicPhrase]]
+    stems: dict[str, list[TopicPhrase]]
+    anywhere: dict[str, list[LanguageTopic]]
     longest: int
 
 
-def direction(text: str, by: str = "") -> str:
-    """Why ``text``, written by an author called ``by``, reads like an instruction to a model; "" if it does not.
-    Linear.
-    """
+def injection_reason(text: str, by: str = "") -> str:
+    """Why ``text`` by an author called ``by`` reads like an instruction to a model; "" if it does not. Linear."""
     sentence_count = len(_sentences(text))
-    return next((why for topics in spoken_of(text, by) if (why := _told(topics, sentence_count))), "")
+    return next((why for topics in sentence_topics(text, by) if (why := _reason(topics, sentence_count))), "")
 
 
-def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
+def sentence_topics(text: str, by: str = "") -> Iterator[frozenset[str]]:
     """The topics of each sentence, and of each two neighbours, in the languages with most topics."""
     names = _names(by)
     by_sentence = [topics(sentence, names) for sentence in _sentences(text)]
@@ -112,10 +110,10 @@ def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
         by_language: dict[str, set[str]] = defaultdict(set)
         for language, topic in sentence_topics:
             by_language[language].add(topic)
-        signs = by_language.pop(ANY, set())
+        signs = by_language.pop(ANY_LANGUAGE, set())
         most = max(map(len, by_language.values()), default=0)
         for named in by_language.values() or [set()]:
-            if len(named) >= LEAST * most:
+            if len(named) >= MIN_TOPIC_SHARE * most:
                 yield frozenset(named | signs)
 
 
@@ -125,55 +123,60 @@ def _sentences(text: str) -> list[str]:
 
 def _names(by: str) -> frozenset[str]:
     """The words of an author's name, without single letters and function words, which every sentence contains."""
-    name_words = frozenset(WORD.findall(folded(by)))
-    return frozenset(word for word in name_words if len(word) > 1 and word not in FUNCTION) or name_words
+    name_words = frozenset(WORD.findall(fold(by)))
+    return frozenset(word for word in name_words if len(word) > 1 and word not in FUNCTION_WORDS) or name_words
 
 
-def used(text: str) -> str:
+def without_examples(text: str) -> str:
     """``text`` without quotations that are examples: in lessons, stories and fraud warnings. Linear."""
 
     def shown(quoted: re.Match[str]) -> str:
-        around = text[max(0, quoted.start() - AROUND) : quoted.start()], text[quoted.end() : quoted.end() + AROUND]
-        return "" if any(topic == LESSON for _, topic in topics(" ".join(around))) else quoted[0]
+        around = (
+            text[max(0, quoted.start() - MAX_LESSON_CHARACTERS) : quoted.start()],
+            text[quoted.end() : quoted.end() + MAX_LESSON_CHARACTERS],
+        )
+        return "" if any(topic == LESSON_TOPIC for _, topic in topics(" ".join(around))) else quoted[0]
 
     return SIGNS["dictated"].sub(shown, text)
 
 
-def topics(sentence: str, names: Collection[str] = ()) -> frozenset[Topic]:
+def topics(sentence: str, names: Collection[str] = ()) -> frozenset[LanguageTopic]:
     """The topics of a sentence, by language. ``names`` are its author's."""
-    lexicon, text = _lexicon(), folded(MASK.sub(" ", sentence))
+    lexicon, text = _lexicon(), fold(MASK.sub(" ", sentence))
     words = WORD.findall(text)
     topics = {phrase.topic for index in range(len(words)) for phrase in _phrases(lexicon, words, index)}
-    for run in RUN.findall(text):
+    for run in ATTACHED_RUN.findall(text):
         for start in range(len(run)):
             for end in range(start + 1, min(len(run), start + lexicon.longest) + 1):
                 topics.update(lexicon.anywhere.get(run[start:end], ()))
-    topics.update((ANY, topic) for topic, signs in SIGNS.items() if signs.search(sentence))
-    if len(words) > SIGNATURE and not set(words).isdisjoint(names):
-        topics.add((ANY, SELF))
+    topics.update((ANY_LANGUAGE, topic) for topic, signs in SIGNS.items() if signs.search(sentence))
+    if len(words) > MAX_SIGNATURE_WORDS and not set(words).isdisjoint(names):
+        topics.add((ANY_LANGUAGE, SELF_TOPIC))
     return frozenset(topics)
 
 
-def _told(topics: Collection[str], sentence_count: int) -> str:
+def _reason(topics: Collection[str], sentence_count: int) -> str:
     """Why one of ``sentence_count`` sentences with these topics is an instruction; "" if they weigh too little."""
-    if not is_heavy(topics, sentence_count):
+    if not is_injection(topics, sentence_count):
         return ""
-    return next((REASONS[topic] for topic in heaviest(topics) if topic in REASONS), MANY)
+    return next((REASONS[topic] for topic in heaviest(topics) if topic in REASONS), MANY_TOPICS)
 
 
-def _phrases(lexicon: Lexicon, words: Sequence[str], index: int) -> Iterator[Phrase]:
+def _phrases(lexicon: Lexicon, words: Sequence[str], index: int) -> Iterator[TopicPhrase]:
     """The phrases that begin with this word."""
     word = words[index]
-    stems = (word[:end] for end in range(SHORTEST_STEM, len(word) + 1))
+    stems = (word[:end] for end in range(MIN_STEM_CHARACTERS, len(word) + 1))
     for phrases in (lexicon.words.get(word, ()), *(lexicon.stems.get(stem, ()) for stem in stems)):
-        yield from (phrase for phrase in phrases if _goes_on(phrase.rest, words, index + 1))
+        yield from (phrase for phrase in phrases if _continues(phrase.rest, words, index + 1))
 
 
-def _goes_on(rest: Sequence[str], words: Sequence[str], index: int) -> bool:
+def _continues(rest: Sequence[str], words: Sequence[str], index: int) -> bool:
     """Whether the words from ``index`` on are the rest of a phrase; no phrase has two gaps."""
     for number, part in enumerate(rest):
         if part == "*":
-            return any(_goes_on(rest[number + 1 :], words, after) for after in range(index, index + GAP + 1))
+            return any(
+                _continues(rest[number + 1 :], words, after) for after in range(index, index + MAX_GAP_WORDS + 1)
+            )
         if index >= len(words):
             return False
         if not (words[index].startswith(part[:-1]) if part.endswith("*") else words[index] == part):
@@ -185,18 +188,18 @@ def _goes_on(rest: Sequence[str], words: Sequence[str], index: int) -> bool:
 @cache
 def _lexicon() -> Lexicon:
     lexicon = Lexicon({}, {}, {}, 0)
-    languages: tuple[Pack | Beyond, ...] = (*packs(), *beyond())
+    languages: tuple[Pack | PartialPack, ...] = (*packs(), *partial_packs())
     for language in languages:
-        for topic in fields(Directions):
+        for topic in fields(InjectionTopics):
             for phrase in getattr(language.directions, topic.name):
-                _enter(lexicon, folded(phrase), (language.code, topic.name))
+                _add_phrase(lexicon, fold(phrase), (language.code, topic.name))
     return lexicon._replace(longest=max(map(len, lexicon.anywhere), default=0))
 
 
-def _enter(lexicon: Lexicon, phrase: str, topic: Topic) -> None:
-    if RUN.match(phrase):
+def _add_phrase(lexicon: Lexicon, phrase: str, topic: LanguageTopic) -> None:
+    if ATTACHED_RUN.match(phrase):
         lexicon.anywhere.setdefault(phrase, []).append(topic)
         return
-    first, *rest = PART.findall(phrase)
+    first, *rest = PHRASE_PART.findall(phrase)
     table = lexicon.stems if first.endswith("*") else lexicon.words
-    table.setdefault(first.removesuffix("*"), []).append(Phrase(tuple(rest), topic))
+    table.setdefault(first.removesuffix("*"), []).append(TopicPhrase(tuple(rest), topic))

@@ -11,20 +11,20 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 
-WEIGHTS = Path(__file__).with_name("weights.toml")
+WEIGHTS_FILE = Path(__file__).with_name("weights.toml")
 #: A quarantined sentence must score more than this, because quarantining harmless lines harms memory.
-HEAVY = 0.8
+MIN_LOG_ODDS = 0.8
 #: In a longer text one sentence reaches the score by chance: from this many sentences on the bound rises by the log of
 #: their number, as weights are log odds.
-FEW = 4
+MAX_UNCORRECTED_SENTENCES = 4
 
 
-def is_heavy(topics: Collection[str], sentence_count: int = 1) -> bool:
+def is_injection(topics: Collection[str], sentence_count: int = 1) -> bool:
     """Whether a sentence with these topics, the heaviest of ``sentence_count``, instructs a model."""
     weights = _weights()
     together = (frozenset(pair) for pair in combinations(topics, 2))
     alone = sum(weights.get(frozenset([topic]), 0) for topic in topics)
-    needed = HEAVY + math.log(max(1, sentence_count / FEW))
+    needed = MIN_LOG_ODDS + math.log(max(1, sentence_count / MAX_UNCORRECTED_SENTENCES))
     return alone + sum(weights.get(pair, 0) for pair in together) + weights[frozenset()] > needed
 
 
@@ -36,5 +36,5 @@ def heaviest(topics: Collection[str]) -> list[str]:
 @cache
 def _weights() -> dict[frozenset[str], float]:
     """Weights by topics: of no topic (the constant of every sentence), one, or two."""
-    raw = tomllib.loads(WEIGHTS.read_text(encoding="utf-8"))
+    raw = tomllib.loads(WEIGHTS_FILE.read_text(encoding="utf-8"))
     return {frozenset(topics.split()): hundredths / 100 for topics, hundredths in raw["weights"].items()}

@@ -8,43 +8,47 @@ import re
 from hashlib import sha256
 
 from memorybank.language import plain
-from memorybank.language.lookalikes import LETTERS, folded, is_mixed
+from memorybank.language.lookalikes import LETTERS, fold, mixes_alphabets
 from memorybank.safety import quarantine
 from memorybank.safety.quoting import ROLES
 from memorybank.safety.redaction import redact
 
-NOBODY = "a member"
-LONGEST = 40
+NEUTRAL_NAME = "a member"
+MAX_NAME_CHARACTERS = 40
 #: In a name of three words or more, a word without a capital is a particle, and at most this long.
-PARTICLE = 4
+MAX_PARTICLE_CHARACTERS = 4
 
-ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
+EMAIL_ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
 # Marks that no name has, and a full stop after a word, which unlike one after an initial ends a sentence.
-MARKS = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
+MARKS_OUTSIDE_NAMES = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
 
 
 def display_name(account: str) -> str:
     """The name shown before an account's lines: its name, the local part of its address, or a neutral name."""
-    address = ADDRESS.fullmatch(account)
+    address = EMAIL_ADDRESS.fullmatch(account)
     name = address[1] if address else account
     if not reads_like_a_name(name):
-        return f"{NOBODY} ({_code(account)})"
-    return f"{name[:LONGEST].rstrip()} ({_code(account)})" if address or len(name) > LONGEST else name
+        return f"{NEUTRAL_NAME} ({_code(account)})"
+    return (
+        f"{name[:MAX_NAME_CHARACTERS].rstrip()} ({_code(account)})"
+        if address or len(name) > MAX_NAME_CHARACTERS
+        else name
+    )
 
 
 def reads_like_a_name(text: str) -> bool:
     """Whether the text has no hidden character, markup, mixed alphabets, role, sentence, instruction or secret."""
     words = text.split()
-    if not words or plain(text) != text or " ".join(words) != text or MARKS.search(text):
+    if not words or plain(text) != text or " ".join(words) != text or MARKS_OUTSIDE_NAMES.search(text):
         return False
-    if any(map(is_mixed, LETTERS.findall(text))) or _is_role(text):
+    if any(map(mixes_alphabets, LETTERS.findall(text))) or _is_role(text):
         return False
-    lower_case = [word for word in words if word[0].islower() and len(word) > PARTICLE]
-    return not (len(words) > 2 and lower_case) and not quarantine.reason(text) and not redact(text).found
+    lower_case = [word for word in words if word[0].islower() and len(word) > MAX_PARTICLE_CHARACTERS]
+    return not (len(words) > 2 and lower_case) and not quarantine.reason(text) and not redact(text).kinds
 
 
 def _is_role(name: str) -> bool:
-    return ROLES.issuperset(LETTERS.findall(folded(name))) and not any(map(str.isdigit, name))
+    return ROLES.issuperset(LETTERS.findall(fold(name))) and not any(map(str.isdigit, name))
 
 
 def _code(account: str) -> str:

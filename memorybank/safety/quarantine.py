@@ -8,25 +8,33 @@ ordinary work is. This is one of several defences: memory is also quoted as data
 import re
 from collections.abc import Callable, Iterator
 
-from memorybank.language import Words, either, filled, packs
-from memorybank.language.safety_sections import Instructions
-from memorybank.safety.deobfuscation import undisguised
-from memorybank.safety.injection_rules import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction, used
+from memorybank.language import Words, alternation, fill_in, packs
+from memorybank.language.safety_sections import InjectionPatterns
+from memorybank.safety.deobfuscation import deobfuscate
+from memorybank.safety.injection_rules import (
+    CONCEALMENT,
+    OVERRIDE,
+    PERSONA,
+    REVEAL,
+    STANDING,
+    injection_reason,
+    without_examples,
+)
 
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"
 EXFILTRATION = "sends data away"
 #: A text with more words and spaces is not searched for the telling words: every word costs a check.
-MOST_PIECES = 200
+MAX_PIECES = 200
 
 
 def reason(text: str) -> str:
     """Why ``text`` must not be shown to a model, or "" if it may. Linear in its length."""
-    visible = undisguised(text)
-    if _SHOUTED.search(visible):
+    visible = deobfuscate(text)
+    if _ROLE_HEADING.search(visible):
         return ROLE
-    folded = used(visible).casefold()
-    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or direction(visible)
+    folded = without_examples(visible).casefold()
+    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or injection_reason(visible)
 
 
 def telling_words(text: str) -> list[tuple[str, bool]]:
@@ -35,32 +43,32 @@ def telling_words(text: str) -> list[tuple[str, bool]]:
     Found by leaving words out, until leaving out any other word would end the instruction.
     """
     pieces = re.findall(r"\s+|\S+", text)
-    kept = dict(enumerate(pieces)) if len(pieces) <= MOST_PIECES and reason(text) else {}
+    kept = dict(enumerate(pieces)) if len(pieces) <= MAX_PIECES and reason(text) else {}
     for number in list(kept):
         if not pieces[number].isspace() and reason("".join(kept[other] for other in kept if other != number)):
             del kept[number]
     return [(piece, number in kept and not piece.isspace()) for number, piece in enumerate(pieces)]
 
 
-def commands(text: str, by: str = "") -> str:
+def reason_in_message(text: str, by: str = "") -> str:
     """Why no part of a message by an author called ``by`` may be shown: a part of it instructs a model.
 
     Marks of prompts alone are no reason, because people also write about them.
     """
-    visible = undisguised(text)
-    folded = used(visible).casefold()
+    visible = deobfuscate(text)
+    folded = without_examples(visible).casefold()
     reasons = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
-    return next(reasons, "") or direction(visible, by)
+    return next(reasons, "") or injection_reason(visible, by)
 
 
-_SHOUTED = re.compile(
+_ROLE_HEADING = re.compile(
     r"(?:^|[.!?\]\n] )\W{0,4}(?:SYSTEM|ASSISTANT|DEVELOPER|ADMIN|ROOT|SYSTEM PROMPT|SYSTEM MESSAGE|SYSTEM OVERRIDE)\s?:"
     r"|(?:BEGIN|END)(?: OF)? (?:SYSTEM )?(?:PROMPT|INSTRUCTIONS|MEMORY|TRANSCRIPT|CONTEXT)\b"
     r"|^#{1,6} ?(?:SYSTEM|POLICY)\b"
 )
 
 # Control tokens, markup and links: the same in every language.
-_FORMS: dict[str, tuple[str, ...]] = {
+_FORMS_BY_REASON: dict[str, tuple[str, ...]] = {
     ROLE: (
         r"<\|?/?(?:im_start|im_end|im_sep|endoftext|endofprompt|system|user|assistant|end_of_turn|start_of_turn|eot_id|begin_of_text|end_of_text|start_header_id|end_header_id|fim_\w+|channel|message|bos|eos|instructions?|admin|developer|human)\|?>",
         # A chat message as JSON: role and content.
@@ -80,7 +88,7 @@ _FORMS: dict[str, tuple[str, ...]] = {
         r"\bjavascript\s?:|\bdata\s?:text/html",
     ),
 }
-_OF_LANGUAGES: dict[str, Callable[[Instructions], Words]] = {
+_SECTIONS_BY_REASON: dict[str, Callable[[InjectionPatterns], Words]] = {
     ROLE: lambda section: section.role,
     TOOL: lambda section: section.tool,
     EXFILTRATION: lambda section: section.exfiltration,
@@ -92,14 +100,17 @@ _OF_LANGUAGES: dict[str, Callable[[Instructions], Words]] = {
 }
 
 
-def _spoken(of: Callable[[Instructions], Words]) -> Iterator[str]:
+def _language_patterns(of: Callable[[InjectionPatterns], Words]) -> Iterator[str]:
     """The patterns of every language, with their parts filled in."""
     for section in (pack.instructions for pack in packs()):
-        parts = {name: f"(?:{either(words)})" for name, words in section.parts.items()}
-        yield from (filled(pattern, parts) for pattern in of(section))
+        parts = {name: f"(?:{alternation(words)})" for name, words in section.parts.items()}
+        yield from (fill_in(pattern, parts) for pattern in of(section))
 
 
 _PATTERNS = tuple(
-    (why, re.compile("|".join(f"(?:{pattern})" for pattern in (*_FORMS.get(why, ()), *_spoken(of)))))
-    for why, of in _OF_LANGUAGES.items()
+    (
+        why,
+        re.compile("|".join(f"(?:{pattern})" for pattern in (*_FORMS_BY_REASON.get(why, ()), *_language_patterns(of)))),
+    )
+    for why, of in _SECTIONS_BY_REASON.items()
 )

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from memorybank.core.extraction import Sentence, candidates
+from memorybank.core.extraction import CandidateSentence, candidates
 from memorybank.core.extraction.kinds import kind_of
-from memorybank.core.extraction.salience import BIAS, DISCOUNTS, FEATURES, Prior, worth
-from memorybank.core.reports import ExplainedLine, Measured
+from memorybank.core.extraction.salience import BIAS_LOG_ODDS, DISCOUNTS, FEATURES, Prior, prior_weight
+from memorybank.core.reports import ExplainedLine, FeatureValue
 from memorybank.core.turns import Turn, Utterance
 from memorybank.safety import quarantine
 
@@ -19,17 +19,17 @@ def explain(text: str, *, assistant: bool, at: datetime, encoding: str) -> Itera
         yield _explained(sentence, prior)
 
 
-def _explained(sentence: Sentence, prior: Prior) -> ExplainedLine:
+def _explained(sentence: CandidateSentence, prior: Prior) -> ExplainedLine:
     measured = sentence.read(prior)
     return ExplainedLine(
         text=measured.text,
         kind=kind_of(measured.text),
         too_short=not sentence.stands_alone(),
         held_back=quarantine.reason(measured.text),
-        bias=BIAS,
+        bias=BIAS_LOG_ODDS,
         features=tuple(
-            Measured(feature.name, float(feature.measure(measured)), feature.weight) for feature in FEATURES
+            FeatureValue(feature.name, float(feature.measure(measured)), feature.weight) for feature in FEATURES
         ),
         discounts=tuple((discount.name, discount.share) for discount in DISCOUNTS if discount.applies(measured)),
-        worth=worth(measured),
+        worth=prior_weight(measured),
     )

@@ -2,18 +2,18 @@
 
 import re
 
-from memorybank.language import either, every, whole
+from memorybank.language import alternation, collect, whole_words
 
-DECIDED = re.compile(whole(lambda pack: pack.kinds.decided), re.IGNORECASE)
-UNDECIDED = re.compile(whole(lambda pack: pack.kinds.undecided), re.IGNORECASE)
-PREFERRED = re.compile(whole(lambda pack: pack.kinds.preferred), re.IGNORECASE)
+DECIDED = re.compile(whole_words(lambda pack: pack.kinds.decided), re.IGNORECASE)
+UNDECIDED = re.compile(whole_words(lambda pack: pack.kinds.undecided), re.IGNORECASE)
+PREFERRED = re.compile(whole_words(lambda pack: pack.kinds.preferred), re.IGNORECASE)
 # A request to the assistant says what somebody wanted, not what is the case.
-REQUESTED = re.compile(either(every(lambda pack: pack.kinds.requested)), re.IGNORECASE)
+REQUESTED = re.compile(alternation(collect(lambda pack: pack.kinds.requested)), re.IGNORECASE)
 
 # What a newcomer asks first: the purpose, who is responsible for what, and what is open or owed.
-PURPOSE = re.compile(whole(lambda pack: pack.kinds.purpose), re.IGNORECASE)
-ROLE = re.compile(whole(lambda pack: pack.kinds.role), re.IGNORECASE)
-OWED = re.compile(whole(lambda pack: pack.kinds.owed), re.IGNORECASE)
+PURPOSE = re.compile(whole_words(lambda pack: pack.kinds.purpose), re.IGNORECASE)
+RESPONSIBILITY = re.compile(whole_words(lambda pack: pack.kinds.role), re.IGNORECASE)
+OWED = re.compile(whole_words(lambda pack: pack.kinds.owed), re.IGNORECASE)
 
 
 def is_request(text: str) -> bool:

@@ -5,22 +5,22 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from memorybank.core.extraction.kinds import OWED, PURPOSE, ROLE, is_question, is_request, kind_of
+from memorybank.core.extraction.kinds import OWED, PURPOSE, RESPONSIBILITY, is_question, is_request, kind_of
 from memorybank.core.turns import Role
-from memorybank.language import is_cjk, plain, tokens, whole
-from memorybank.language.sentences.disfluency import halts
-from memorybank.language.terms import FUNCTION, PRAISE, words
+from memorybank.language import is_cjk, plain, tokens, whole_words
+from memorybank.language.sentences.disfluency import is_halting
+from memorybank.language.terms import FUNCTION_WORDS, PRAISE_WORDS, words
 
-CAPITAL = re.compile(r"(?<=[^\W_][ ,;])(?:[A-Z]|[^\W\d_a-z])[\w'’-]+")
+CAPITALISED = re.compile(r"(?<=[^\W_][ ,;])(?:[A-Z]|[^\W\d_a-z])[\w'’-]+")
 # A number that is not part of a date: dates count once, as time.
 NUMBER = re.compile(r"\d")
 DATE = re.compile(r"(?:\b\d{1,2} )?(?:\b[A-Z][a-z]+ )?\b(?:19|20)\d\d\b(?:[-/]\d\d){0,4}")
 QUOTED = re.compile(r"[\"“„«「『][^\"”“»」』]{2,80}[\"”“»」』]")
-TIMED = re.compile(rf"\b(?:19|20)\d\d\b|{whole(lambda pack: pack.dates.signs)}", re.IGNORECASE)
+TIMED = re.compile(rf"\b(?:19|20)\d\d\b|{whole_words(lambda pack: pack.dates.signs)}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MeasuredSentence:
     """A sentence and its place in the chat: the input of all features.
 
     ``information`` is how much its distinct content words tell; ``answers``: a question stands before it; ``position``
@@ -41,7 +41,7 @@ class Feature:
 
     name: str
     weight: float
-    measure: Callable[[Said], float]
+    measure: Callable[[MeasuredSentence], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Discount:
 
     name: str
     share: float
-    applies: Callable[[Said], bool]
+    applies: Callable[[MeasuredSentence], bool]
 
 
-BIAS = -4.0
+BIAS_LOG_ODDS = -4.0
 #: Rounded, so that no weight depends on one data set.
 FEATURES = (
     Feature("information", 1.1, lambda sentence: sentence.information),
-    Feature("capitals", 0.6, lambda sentence: min(2, len(CAPITAL.findall(sentence.text)) ** 0.5)),
+    Feature("capitals", 0.6, lambda sentence: min(2, len(CAPITALISED.findall(sentence.text)) ** 0.5)),
     Feature("number", 1.5, lambda sentence: bool(NUMBER.search(DATE.sub("", sentence.text)))),
     Feature("quotation", 1.5, lambda sentence: bool(QUOTED.search(sentence.text))),
     Feature("time", 1.6, lambda sentence: bool(TIMED.search(sentence.text))),
@@ -65,16 +65,18 @@ FEATURES = (
     Feature("position", -0.6, lambda sentence: sentence.position),
     Feature("decision", 1.0, lambda sentence: kind_of(sentence.text) == "decision"),
     Feature("purpose", 1.0, lambda sentence: bool(PURPOSE.search(sentence.text))),
-    Feature("role", 1.0, lambda sentence: bool(ROLE.search(sentence.text))),
+    Feature("role", 1.0, lambda sentence: bool(RESPONSIBILITY.search(sentence.text))),
     Feature("open or owed", 1.0, lambda sentence: bool(OWED.search(sentence.text))),
     Feature(
-        "praise", -3.0, lambda sentence: sum(word in PRAISE for word in sentence.words) / max(1, len(sentence.words))
+        "praise",
+        -3.0,
+        lambda sentence: sum(word in PRAISE_WORDS for word in sentence.words) / max(1, len(sentence.words)),
     ),
 )
 DISCOUNTS = (
     Discount("question or request", 0.4, lambda sentence: is_question(sentence.text) or is_request(sentence.text)),
     Discount("said by the assistant", 0.25, lambda sentence: sentence.assistant),
-    Discount("halting speech", 0.4, lambda sentence: halts(sentence.text)),
+    Discount("halting speech", 0.4, lambda sentence: is_halting(sentence.text)),
 )
 
 
@@ -99,21 +101,21 @@ class Prior:
 
     def information(self, text_words: Collection[str]) -> float:
         """How much the distinct content words tell, with diminishing returns."""
-        return math.log1p(sum(self.rare(word) for word in set(text_words) if word not in FUNCTION))
+        return math.log1p(sum(self.rare(word) for word in set(text_words) if word not in FUNCTION_WORDS))
 
-    def read(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> Said:
+    def read(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> MeasuredSentence:
         """The sentence with everything that its features are measured on."""
         text_words = words(text)
-        return Said(text, text_words, self.information(text_words), assistant, answers, position)
+        return MeasuredSentence(text, text_words, self.information(text_words), assistant, answers, position)
 
     def weigh(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> float:
         """How likely the sentence will be asked for, 0…1."""
-        return worth(self.read(text, assistant=assistant, answers=answers, position=position))
+        return prior_weight(self.read(text, assistant=assistant, answers=answers, position=position))
 
 
-def worth(sentence: Said) -> float:
+def prior_weight(sentence: MeasuredSentence) -> float:
     """How likely the sentence will be asked for, 0…1: the features in log odds, then the discounts."""
-    score = BIAS + sum(feature.weight * feature.measure(sentence) for feature in FEATURES)
+    score = BIAS_LOG_ODDS + sum(feature.weight * feature.measure(sentence) for feature in FEATURES)
     share = math.prod(discount.share for discount in DISCOUNTS if discount.applies(sentence))
     return round(share / (1 + math.exp(-score)), 4)
 

@@ -5,10 +5,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from memorybank.core.validation import written_dates as dates
-from memorybank.core.validation.evidence import EMAIL, TIME, URL, Evidence, link, normal, times
-from memorybank.core.validation.numbers import CLAIMING_WORDS, NUMBER, readings, scaled
-from memorybank.core.validation.written_dates import Date
-from memorybank.language import either, every
+from memorybank.core.validation.evidence import (
+    CLOCK_TIME,
+    EMAIL,
+    URL,
+    Evidence,
+    clock_times,
+    normalized,
+    normalized_link,
+)
+from memorybank.core.validation.numbers import CLAIMED_VALUES_BY_WORD, NUMBER, readings, scaled
+from memorybank.core.validation.written_dates import WrittenDate
+from memorybank.language import alternation, collect
 
 _LETTER = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ӿ"  # scripts that write identifiers; a number beside 日 or 개 is a number
 _CORE = f"[{_LETTER}0-9_]"
@@ -18,7 +26,7 @@ _TICKET = re.compile(r"[A-Z][A-Z0-9]+-\d+")
 _NUMERIC = re.compile(r"[\d.,:/'’&+#-]+")
 _VERSION = re.compile(r"(?:v|ver\.?)(\d++(?:\.\d++)*)|(?<!\d)(\d++(?:\.\d++){2,})", re.I)
 _UNIT = re.compile(rf"({NUMBER.pattern.replace(chr(92) + '1', '[,.]')})([{_LETTER}]+)")
-_ORDINAL = re.compile(either(every(lambda pack: pack.numbers.endings)), re.I)
+_ORDINAL = re.compile(alternation(collect(lambda pack: pack.numbers.endings)), re.I)
 _PIECES = re.compile(rf"[{_LETTER}]+|\d+|[^{_LETTER}\d]+")
 _ABBREVIATION = re.compile(rf"[{_LETTER}]{{1,2}}(?:\.[{_LETTER}]{{1,2}})+")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
@@ -28,13 +36,15 @@ DATE, QUANTITY, IDENTIFIER, LINK, ADDRESS = "a date", "a number", "an identifier
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim of a line. It is supported if any of ``values``, ``dates``, ``link``, ``times`` or ``pattern`` is
-    found, or if all ``parts`` are supported.
+    """One claim of a line.
+
+    It is supported if any of ``values``, ``dates``, ``link``, ``times`` or ``pattern`` is found, or if all ``parts``
+    are supported.
     """
 
     what: str
     values: frozenset[str] = frozenset()
-    dates: tuple[Date, ...] = ()
+    dates: tuple[WrittenDate, ...] = ()
     link: str = ""
     times: frozenset[str] = frozenset()
     pattern: str = ""
@@ -65,17 +75,17 @@ class Claim:
 
 def claims(text: str) -> Iterator[Claim]:
     """All claims of ``text``. Longer ones first; the text they cover is not read twice."""
-    text = _foldable(normal(text))
+    text = _foldable(normalized(text))
     for pattern, what in ((URL, LINK), (EMAIL, ADDRESS)):
-        yield from (Claim(what, link=link(match[0])) for match in pattern.finditer(text))
+        yield from (Claim(what, link=normalized_link(match[0])) for match in pattern.finditer(text))
         text = pattern.sub(" ", text)
     yield from (Claim(IDENTIFIER, pattern=_literal(match[0].rstrip("."))) for match in _PATH.finditer(text))
     text = _PATH.sub(" ", text)
     mentions = dates.mentions(text.casefold())
     yield from (Claim(DATE, dates=mention.readings) for mention in mentions)
     text = dates.without(mentions, text)
-    yield from (Claim(QUANTITY, times=frozenset(times(match)[:2])) for match in TIME.finditer(text))
-    yield from _tokens(TIME.sub(" ; ", text))
+    yield from (Claim(QUANTITY, times=frozenset(clock_times(match)[:2])) for match in CLOCK_TIME.finditer(text))
+    yield from _tokens(CLOCK_TIME.sub(" ; ", text))
 
 
 def _foldable(text: str) -> str:
@@ -98,8 +108,8 @@ def _tokens(text: str) -> Iterator[Claim]:
 
 
 def _word(word: str) -> Iterator[Claim]:
-    if word in CLAIMING_WORDS:
-        yield Claim(QUANTITY, values=frozenset(CLAIMING_WORDS[word]), pattern=_literal(word))
+    if word in CLAIMED_VALUES_BY_WORD:
+        yield Claim(QUANTITY, values=frozenset(CLAIMED_VALUES_BY_WORD[word]), pattern=_literal(word))
 
 
 def _run(run: str) -> Iterator[Claim]:
@@ -148,16 +158,16 @@ def _mixed_run(run: str) -> Claim:
 def _with_unit(number: str, unit: str) -> Claim:
     """``16GB`` is supported by “16 GB” or “16 gigabytes”, ``5k`` by 5000, ``7th`` by 7."""
     values = scaled(number, unit)
-    days: tuple[Date, ...] = ()
+    days: tuple[WrittenDate, ...] = ()
     if _ORDINAL.fullmatch(unit):
         values, days = readings(number), _day(number)
     initial = "" if unit.casefold() == "k" else rf"|{_flexible(number)}[\s-]?{re.escape(unit[0].casefold())}[^\W\d_]+"
     return Claim(QUANTITY, values=values, dates=days, pattern=_flexible(number + unit) + initial)
 
 
-def _day(number: str) -> tuple[Date, ...]:
+def _day(number: str) -> tuple[WrittenDate, ...]:
     """“the 7th” is supported by any date with that day."""
-    return (Date(None, None, int(number)),) if number.isdigit() and len(number) < 3 else ()
+    return (WrittenDate(None, None, int(number)),) if number.isdigit() and len(number) < 3 else ()
 
 
 def _version(written: str) -> str:

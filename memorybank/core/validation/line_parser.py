@@ -4,15 +4,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memorybank.core.turns import STEERS
-from memorybank.language import either, meaning, packs
+from memorybank.core.turns import STEERS_ASSISTANT
+from memorybank.language import alternation, meanings, packs
 
-KINDS = ("fact", "decision", "preference", "question")
+FACT_KINDS = ("fact", "decision", "preference", "question")
 #: A model's kind for a line that steers the assistant: stored as a fact and quarantined.
-INSTRUCTION = "instruction"
+INSTRUCTION_KIND = "instruction"
 
 # Models asked in another language write the kind in it.
-_KIND_OF = meaning(pack.kinds.labels for pack in packs())
+_KIND_OF = meanings(pack.kinds.labels for pack in packs())
 
 _DASH = r"[-*+•‣◦·・–—](?!\d)"
 _BULLET = re.compile(rf"^(?:{_DASH}|\(?\d{{1,3}}[.)、．](?=\s|\*))\s*")
@@ -27,11 +27,11 @@ _INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
 _SPAN = re.compile(r"([Ff]?)(\d{1,6})(?:\s*[-–—‒~]\s*(?:(?:turns?|facts?|#)\s*)?[Ff]?(\d{1,6}))?")
 _NOTHING = re.compile(r"^(?:fact\s*:\s*)?[*_\"'`]{0,3}nothing[*_\"'`]{0,3}\s*(?:\[\s*\])?\s*[.!。]?$", re.I)
 
-MAX_RANGE = 500
+MAX_CITED_RANGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ParsedLine:
     """One line of an answer. ``labels`` are the cited labels as shown to the model: "3", "F2".
 
     ``quarantine`` is why it must not be shown to a model ("" if it may).
@@ -43,7 +43,7 @@ class Line:
     quarantine: str = ""
 
 
-class Form:
+class LineFormat:
     """The line format of an answer: words for kinds, the kind of lines without one, and whether lines cite.
 
     Only lines that cite may be numbered, because lists in prose are numbered, too.
@@ -52,14 +52,14 @@ class Form:
     def __init__(self, kinds: Mapping[str, str], otherwise: str, *, cited: bool) -> None:
         self.kinds, self.otherwise, self.cited = kinds, otherwise, cited
         self._bullet = _BULLET if cited else _BULLETS
-        words = rf"[*_`\[(【]{{0,3}}\s*({either(kinds)})\s*[*_`\])】]{{0,3}}"
+        words = rf"[*_`\[(【]{{0,3}}\s*({alternation(kinds)})\s*[*_`\])】]{{0,3}}"
         self._kind = re.compile(rf"^{words}\s*[:：]\s*[*_]{{0,2}}\s*", re.I)
 
-    def parse(self, answer: str) -> list[Line]:
+    def parse(self, answer: str) -> list[ParsedLine]:
         """The lines of ``answer`` in this format; nothing is checked or escaped."""
-        return [line for raw in rows(answer) if (line := self.parse_row(raw))]
+        return [line for raw in answer_rows(answer) if (line := self.parse_row(raw))]
 
-    def parse_row(self, raw: str) -> Line | None:
+    def parse_row(self, raw: str) -> ParsedLine | None:
         """One row, if it has a bullet or a citation; prose around the list has neither."""
         body = self._bullet.sub("", raw, count=1)
         text, labels = _cut_citations(body) if self.cited else (body, ())
@@ -68,23 +68,27 @@ class Form:
         match = self._kind.match(text)
         kind = self.kinds[match[1].lower()] if match else self.otherwise
         text = text[match.end() :].strip() if match else text
-        return Line("fact", text, labels, STEERS) if kind == INSTRUCTION else Line(kind, text, labels)
+        return (
+            ParsedLine("fact", text, labels, STEERS_ASSISTANT)
+            if kind == INSTRUCTION_KIND
+            else ParsedLine(kind, text, labels)
+        )
 
 
 #: The format of lines of memory.
-FACTS = Form(_KIND_OF, "fact", cited=True)
-parse, parse_row = FACTS.parse, FACTS.parse_row
+FACT_LINES = LineFormat(_KIND_OF, "fact", cited=True)
+parse, parse_row = FACT_LINES.parse, FACT_LINES.parse_row
 
 
-def rows(answer: str) -> list[str]:
+def answer_rows(answer: str) -> list[str]:
     """The non-blank rows of ``answer``, white space collapsed (which keeps the patterns linear)."""
     return [row for raw in answer.splitlines() if (row := " ".join(raw.split()))]
 
 
 def says_nothing(answer: str) -> bool:
     """True for the one-line answer ``- nothing``: the model found nothing worth keeping."""
-    answer_rows = rows(answer)
-    return len(answer_rows) == 1 and bool(_NOTHING.match(_BULLET.sub("", answer_rows[0], count=1)))
+    nonblank = answer_rows(answer)
+    return len(nonblank) == 1 and bool(_NOTHING.match(_BULLET.sub("", nonblank[0], count=1)))
 
 
 def _cut_citations(body: str) -> tuple[str, tuple[str, ...]]:
@@ -104,7 +108,7 @@ def _labels(group: str) -> list[str]:
     labels: list[str] = []
     for letter, first, last in _SPAN.findall(group):
         start, end = int(first), int(last or first)
-        if end - start > MAX_RANGE:
+        if end - start > MAX_CITED_RANGE:
             end = start
         labels += [f"{letter.upper()}{number}" for number in range(start, end + 1)]
     return labels

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import chain, product
 
-from memorybank.language import Words, either, every, is_cjk, meaning, packs
-from memorybank.language.sections import Numbers
+from memorybank.language import Words, alternation, collect, is_cjk, meanings, packs
+from memorybank.language.sections import NumberWords
 
 # Grouped thousands (1,200.50), or digits with an optional fraction.
 NUMBER = re.compile(r"\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?!\d)(?:[.,]\d+(?!\d))?|\d+(?:[.,]\d+)?")
 _DIGITS = re.compile(r"\d+")
 _GROUPED = re.compile(r"^\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?:[.,](\d+))?$")
 
-_SCALES = {word: int(value) for word, value in meaning(pack.numbers.scales for pack in packs()).items()}
+_SCALES = {word: int(value) for word, value in meanings(pack.numbers.scales for pack in packs()).items()}
 # Like NUMBER, with a bounded length: a longer match would be tried again from each digit.
 _WRITTEN = r"\d{1,3}[,.'’_ ]\d{3}(?>(?:[,.]\d{3}){0,8})(?!\d)(?:[.,]\d{1,20}+(?!\d))?|\d{1,40}+(?:[.,]\d{1,20}+)?"
-SCALED = re.compile(rf"({_WRITTEN})[ -]?({either(_SCALES)})(?![a-zà-ÿ0-9])", re.I)
+SCALED = re.compile(rf"({_WRITTEN})[ -]?({alternation(_SCALES)})(?![a-zà-ÿ0-9])", re.I)
 
 
 def _table() -> dict[str, set[str]]:
@@ -34,21 +34,23 @@ def _listed(words: Words, step: int) -> Iterator[tuple[str, int]]:
     return ((word, place * step) for place, names in enumerate(words, start=1) for word in names.split())
 
 
-def _compounds(numbers: Numbers) -> Iterator[tuple[str, int]]:
+def _compounds(numbers: NumberWords) -> Iterator[tuple[str, int]]:
     """Tens and ones as one word, in languages that join them: 21 is "twenty-one" and "twenty one"."""
     for form, ten, one in product(numbers.compounds, range(2, 10), range(1, 10)):
         tens, ones = numbers.tens[ten - 1].split()[0], numbers.ones[one - 1].split()[0]
         yield form.format(tens=tens, ones=ones), ten * 10 + one
 
 
-WORDS = _table()
-_AMBIGUOUS = frozenset(every(lambda pack: pack.numbers.ambiguous))
-CLAIMING_WORDS = {word: values for word, values in WORDS.items() if not is_cjk(word) and word not in _AMBIGUOUS}
+VALUES_BY_WORD = _table()
+_AMBIGUOUS = frozenset(collect(lambda pack: pack.numbers.ambiguous))
+CLAIMED_VALUES_BY_WORD = {
+    word: values for word, values in VALUES_BY_WORD.items() if not is_cjk(word) and word not in _AMBIGUOUS
+}
 
-_LATIN_WORD = re.compile(rf"(?<!\w)(?:{either(word for word in WORDS if not is_cjk(word))})(?!\w)")
+_LATIN_WORD = re.compile(rf"(?<!\w)(?:{alternation(word for word in VALUES_BY_WORD if not is_cjk(word))})(?!\w)")
 # Digits that are part of a name and count nothing.
 _NO_NUMBER = re.compile(r"(?<![a-zà-ÿͰ-ӿ0-9_.])(?:[a-zà-ÿͰ-ӿ_]++\d[a-zà-ÿͰ-ӿ0-9_]*(?:\.\d+)*|\d+(?:\.\d+){2,}(?!,?\d))")
-_CJK_NUMERAL = re.compile(either(word for word in WORDS if is_cjk(word)))
+_CJK_NUMERAL = re.compile(alternation(word for word in VALUES_BY_WORD if is_cjk(word)))
 
 
 def readings(written: str) -> frozenset[str]:
@@ -96,7 +98,7 @@ def values(text: str) -> frozenset[str]:
     for match in SCALED.finditer(text):
         stated |= scaled(match[1], match[2])
     for match in _LATIN_WORD.finditer(text):
-        stated |= WORDS[match[0]]
+        stated |= VALUES_BY_WORD[match[0]]
     for match in _CJK_NUMERAL.finditer(text):
-        stated |= WORDS.get(match[0], set())
+        stated |= VALUES_BY_WORD.get(match[0], set())
     return frozenset(stated)

@@ -19,7 +19,7 @@ def spell(day: date) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class CalendarSpan:
     """The day, week, month or year that contains ``day``. ``around`` marks a vague phrase."""
 
     unit: Unit

@@ -4,47 +4,47 @@ import re
 from collections.abc import Callable
 from datetime import date
 
-from memorybank.language import either, filled, meaning, pack
-from memorybank.language.dates.date_spans import MONTHS, Span, Unit, on_weekday, shifted, spell
-from memorybank.language.dates.phrases import Phrases, Writing
+from memorybank.language import alternation, fill_in, meanings, pack
+from memorybank.language.dates.date_spans import MONTHS, CalendarSpan, Unit, on_weekday, shifted, spell
+from memorybank.language.dates.phrases import Phrases, PhraseWriter
 
 WORDS = pack("en").dates
 WEEKDAYS = tuple(names.split()[0].capitalize() for names in WORDS.weekdays)
-NUMBERS = {word: int(number) for word, number in meaning([WORDS.numbers]).items()}
+NUMBERS = {word: int(number) for word, number in meanings([WORDS.numbers]).items()}
 TENS = " ".join(pack("en").numbers.tens).split()
-NEAR = {phrase: int(offset.split()[0]) for phrase, offset in meaning([WORDS.phrases]).items()}
-TURN = {word: int(by) for word, by in meaning([WORDS.turns]).items()}
-SEASONS = {name: int(month) for name, month in meaning([WORDS.seasons]).items()}
+DAY_OFFSETS = {phrase: int(offset.split()[0]) for phrase, offset in meanings([WORDS.phrases]).items()}
+TURN_OFFSETS = {word: int(by) for word, by in meanings([WORDS.turns]).items()}
+SEASONS = {name: int(month) for name, month in meanings([WORDS.seasons]).items()}
 PREPOSITIONS = frozenset(WORDS.grammar["preposition"])
 
 # Not inside an identifier, path or address. A phrase attached to another phrase stays attached after that one gets its
 # date.
-OPEN = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
-CLOSE = r"(?![\w/@=-]|\.\w)"
+PHRASE_START = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
+PHRASE_END = r"(?![\w/@=-]|\.\w)"
 POSSESSIVE = r"(?>(?P<own>['’]s)?)"
 
-PARTS = {
-    "number": rf"(?P<n>\d{{1,3}}|{either(NUMBERS)})",
-    "units": rf"(?P<unit>{either(WORDS.units)})s?",
-    "turn": rf"(?P<turn>{either(TURN)})",
-    "days": either(NEAR),
-    "full": either(WEEKDAYS),
-    "weekday": either(name for names in WORDS.weekdays for name in names.split()),
-    "month": either(MONTHS),
-    "season": either(SEASONS),
-    "entire": either(WORDS.grammar["entire"]),
+PATTERN_PARTS = {
+    "number": rf"(?P<n>\d{{1,3}}|{alternation(NUMBERS)})",
+    "units": rf"(?P<unit>{alternation(WORDS.units)})s?",
+    "turn": rf"(?P<turn>{alternation(TURN_OFFSETS)})",
+    "days": alternation(DAY_OFFSETS),
+    "full": alternation(WEEKDAYS),
+    "weekday": alternation(name for names in WORDS.weekdays for name in names.split()),
+    "month": alternation(MONTHS),
+    "season": alternation(SEASONS),
+    "entire": alternation(WORDS.grammar["entire"]),
     "whole": "".join(rf"(?<!\b{word} )" for word in (*WORDS.grammar["before"], *NUMBERS, *TENS)),
-} | {name: either(WORDS.grammar[name]) for name in ("told", "part")}
+} | {name: alternation(WORDS.grammar[name]) for name in ("told", "part")}
 
 
 def pattern(name: str) -> str:
     """The pack's pattern for this reading, with its parts filled in."""
-    return filled(either(WORDS.grammar[name]), PARTS)
+    return fill_in(alternation(WORDS.grammar[name]), PATTERN_PARTS)
 
 
 def compiled(name: str) -> re.Pattern[str]:
     """The pattern with its boundaries, ignoring case."""
-    return re.compile(OPEN + pattern(name) + POSSESSIVE + CLOSE, re.IGNORECASE)
+    return re.compile(PHRASE_START + pattern(name) + POSSESSIVE + PHRASE_END, re.IGNORECASE)
 
 
 def counted(match: re.Match[str]) -> int:
@@ -61,7 +61,7 @@ def unit_of(match: re.Match[str]) -> Unit:
 
 def near_day(match: re.Match[str], said_on: date) -> str | None:
     """yesterday, tomorrow, the day before yesterday and the day after tomorrow."""
-    day = shifted(said_on, "day", NEAR[match["day"].lower()])
+    day = shifted(said_on, "day", DAY_OFFSETS[match["day"].lower()])
     if day is None:
         return None
     return f"on the {match['part'].lower()} of {spell(day)}" if match["part"] else f"on {spell(day)}"
@@ -75,7 +75,7 @@ def last_night(match: re.Match[str], said_on: date) -> str | None:
 
 def turned_unit(match: re.Match[str], said_on: date) -> str | None:
     """last, this or next week, month or year."""
-    unit, by = unit_of(match), TURN[match["turn"].lower()]
+    unit, by = unit_of(match), TURN_OFFSETS[match["turn"].lower()]
     if unit == "day" or (by == 0 and unit == "week"):
         return None
     day = shifted(said_on, unit, by)
@@ -83,7 +83,7 @@ def turned_unit(match: re.Match[str], said_on: date) -> str | None:
         return None
     if unit == "week":
         return f"in the week {'before' if by < 0 else 'after'} {spell(said_on)}"
-    return "in " + written(Span(unit, day))
+    return "in " + written(CalendarSpan(unit, day))
 
 
 def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
@@ -105,13 +105,13 @@ def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
 def weekday_of_week(match: re.Match[str], said_on: date) -> str | None:
     """Friday next week, Monday of last week: a day of a neighbouring calendar week."""
     wanted = next(n for n, name in enumerate(WEEKDAYS) if name == match["weekday"].capitalize())
-    day = on_weekday(said_on, wanted, TURN[match["turn"].lower()])
+    day = on_weekday(said_on, wanted, TURN_OFFSETS[match["turn"].lower()])
     return f"on {WEEKDAYS[wanted]} {spell(day)}" if day else None
 
 
 def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
     """The Saturday of the last, this or next weekend."""
-    by = TURN[match["turn"].lower()]
+    by = TURN_OFFSETS[match["turn"].lower()]
     if by < 0 and said_on.weekday() > 5:
         return None
     day = on_weekday(said_on, 5, by)
@@ -120,7 +120,7 @@ def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
 
 def turned_season(match: re.Match[str], said_on: date) -> str | None:
     """last summer, next spring, never the current one. Winter spans two years and is left as it is."""
-    turn, season = TURN[match["turn"].lower()], match["season"].lower()
+    turn, season = TURN_OFFSETS[match["turn"].lower()], match["season"].lower()
     first = SEASONS[season]
     has_begun, is_over = said_on.month >= first, said_on.month > first + 2
     if turn < 0:
@@ -148,7 +148,7 @@ def ago(match: re.Match[str], said_on: date) -> str | None:
     if unit == "day":
         return f"on {spell(day)}"
     vague: dict[str, Unit] = {"week": "day", "month": "month", "year": "month" if counted(match) == 1 else "year"}
-    return "around " + written(Span(vague[unit], day))
+    return "around " + written(CalendarSpan(vague[unit], day))
 
 
 def ahead(match: re.Match[str], said_on: date) -> str | None:
@@ -159,7 +159,7 @@ def ahead(match: re.Match[str], said_on: date) -> str | None:
         return None
     if unit == "day":
         return f"on {spell(day)}"
-    return "around " + written(Span("day" if unit == "week" else unit, day))
+    return "around " + written(CalendarSpan("day" if unit == "week" else unit, day))
 
 
 def before_last(match: re.Match[str], said_on: date) -> str | None:
@@ -168,31 +168,31 @@ def before_last(match: re.Match[str], said_on: date) -> str | None:
     day = shifted(said_on, unit, -2 if match["way"].lower() == "before last" else 2)
     if day is None or unit == "day":
         return None
-    return f"in the week around {spell(day)}" if unit == "week" else "in " + written(Span(unit, day))
+    return f"in the week around {spell(day)}" if unit == "week" else "in " + written(CalendarSpan(unit, day))
 
 
-def written(span: Span) -> str:
+def written(span: CalendarSpan) -> str:
     """A span in English: 7 May 2023, May 2023, 2023."""
     words = spell(span.day).split()
     return " ".join(words[{"day": 0, "week": 0, "month": 1, "year": 2}[span.unit] :])
 
 
-Reading = Callable[[re.Match[str], date], str | None]
-READINGS: tuple[Reading, ...] = (
+EnglishReading = Callable[[re.Match[str], date], str | None]
+ENGLISH_READINGS: tuple[EnglishReading, ...] = (
     near_day, before_last, last_night, weekday_of_week, turned_weekday, turned_weekend, turned_season, turned_month,
     turned_unit, ago, ahead,
 )  # fmt: skip
-RULES = tuple((compiled(read.__name__), read) for read in READINGS)
+RULES = tuple((compiled(read.__name__), read) for read in ENGLISH_READINGS)
 IN_FUTURE = compiled("in_future")
-LEAD = re.compile(rf"{OPEN}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
+LEAD = re.compile(rf"{PHRASE_START}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
 REPORTED = re.compile(rf"\b{pattern('reported')}\b[^.!?\n]*\Z", re.IGNORECASE)
 #: How far back an opening quotation mark is looked for.
-REACH = 300
-SUBJECT = re.compile(pattern("verb"))
+MAX_QUOTATION_CHARACTERS = 300
+SUBJECT_VERB = re.compile(pattern("verb"))
 PREPOSITION, LEADING = re.compile(f"^{pattern('adverbial')}"), re.compile(f"^{pattern('leading')}")
 
 
-def put(match: re.Match[str], date_words: str, before: str, replace: bool) -> str:
+def with_date(match: re.Match[str], date_words: str, before: str, replace: bool) -> str:
     """The phrase with its date beside it, or the date in the grammatical case of the phrase."""
     phrase = match[0]
     if not replace or match["own"]:
@@ -201,14 +201,14 @@ def put(match: re.Match[str], date_words: str, before: str, replace: bool) -> st
     if words_before and words_before[-1].lower() in PREPOSITIONS and before[-1] == " ":
         return PREPOSITION.sub("", date_words)
     # "Last week was wild": the phrase is the subject, not an adverb.
-    if (not words_before or before.rstrip()[-1] in ".!?:;—–-") and SUBJECT.match(match.string, match.end()):
+    if (not words_before or before.rstrip()[-1] in ".!?:;—–-") and SUBJECT_VERB.match(match.string, match.end()):
         date_words = PREPOSITION.sub("", date_words)
     return date_words[0].upper() + date_words[1:] if phrase[0].isupper() else date_words
 
 
 def is_quoted(match: re.Match[str]) -> bool:
     """Whether the phrase stands in quotation marks or in hypothetical speech: then it is not relative to this day."""
-    before = match.string[max(0, match.start() - REACH) : match.start()]
+    before = match.string[max(0, match.start() - MAX_QUOTATION_CHARACTERS) : match.start()]
     within = before.count('"') % 2 == 1 or before.rfind("“") > before.rfind("”")
     return within or REPORTED.search(before) is not None
 
@@ -216,11 +216,15 @@ def is_quoted(match: re.Match[str]) -> bool:
 def claim(phrases: Phrases, said_on: date, *, replace: bool) -> None:
     """Claim the English phrases; see the package docstring."""
 
-    def reader(read: Reading, lead: re.Pattern[str] | None = None) -> Callable[[re.Match[str]], Writing | None]:
-        def writing(match: re.Match[str]) -> Writing | None:
+    def reader(
+        read: EnglishReading, lead: re.Pattern[str] | None = None
+    ) -> Callable[[re.Match[str]], PhraseWriter | None]:
+        def writing(match: re.Match[str]) -> PhraseWriter | None:
             if (replace and is_quoted(match)) or not (words := read(match, said_on)):
                 return None
-            return lambda before: put(match, words, before, replace) if not lead or lead.search(before) else match[0]
+            return lambda before: (
+                with_date(match, words, before, replace) if not lead or lead.search(before) else match[0]
+            )
 
         return writing
 

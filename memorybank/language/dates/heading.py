@@ -2,16 +2,16 @@
 
 import re
 
-from memorybank.language import either
+from memorybank.language import alternation
 from memorybank.language.dates.date_spans import MONTHS
 
 #: A month at most this far from the heading's month needs no year.
-NEAREST = 5
+MAX_MONTHS_FROM_HEADING = 5
 
-MONTH = either(MONTHS)
+MONTH = alternation(MONTHS)
 DATE = re.compile(rf"(?<![\w-])(?P<said>(?:\d{{1,2}} )?(?P<month>{MONTH})) (?P<year>\d{{4}})(?![\w/-])")
 DAY_OF_HEADING = re.compile(rf"(?P<day>(?:\d{{1,2}} )?(?P<month>{MONTH}) (?P<year>\d{{4}}))$")
-BESIDE = {"before": "last week", "after": "next week"}
+WEEK_NAMES = {"before": "last week", "after": "next week"}
 
 
 def shortened(text: str, heading: str) -> str:
@@ -26,7 +26,7 @@ def shortened(text: str, heading: str) -> str:
     month = MONTHS.index(own["month"])
 
     def written(match: re.Match[str]) -> str:
-        near = match["year"] == own["year"] and abs(MONTHS.index(match["month"]) - month) <= NEAREST
+        near = match["year"] == own["year"] and abs(MONTHS.index(match["month"]) - month) <= MAX_MONTHS_FROM_HEADING
         return match["said"] if near else match[0]
 
     return DATE.sub(written, _weeks(text, own["day"]))
@@ -34,7 +34,7 @@ def shortened(text: str, heading: str) -> str:
 
 def _weeks(text: str, day: str) -> str:
     def written(match: re.Match[str]) -> str:
-        words = BESIDE[match["way"]]
+        words = WEEK_NAMES[match["way"]]
         return words.capitalize() if match[0][0].isupper() else words
 
     return re.sub(rf"\b(?:[Ii]n )?[Tt]he week (?P<way>before|after) {re.escape(day)}(?!\w)", written, text)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 
 #: Writes the phrase, given the text before it.
-Writing = Callable[[str], str]
+PhraseWriter = Callable[[str], str]
 
-CLOSED = re.compile(r" ?[(（]")
-REACH = 80
+OPENING_PARENTHESIS = re.compile(r" ?[(（]")
+LOOKBACK_CHARACTERS = 80
 
 
 class Phrases:
@@ -21,9 +21,9 @@ class Phrases:
     def __init__(self, text: str) -> None:
         self.text = text
         self._taken: set[int] = set()
-        self._claims: dict[int, tuple[int, Writing]] = {}
+        self._claims: dict[int, tuple[int, PhraseWriter]] = {}
 
-    def claim(self, pattern: re.Pattern[str], read: Callable[[re.Match[str]], Writing | None]) -> None:
+    def claim(self, pattern: re.Pattern[str], read: Callable[[re.Match[str]], PhraseWriter | None]) -> None:
         """Take every match that overlaps no other claim and that ``read`` can interpret."""
         position = 0
         while match := pattern.search(self.text, position):
@@ -31,20 +31,20 @@ class Phrases:
             is_free = self._taken.isdisjoint(offsets)
             position = match.end() if is_free else match.start() + 1
             if is_free and (writing := read(match)):
-                closed = CLOSED.match(self.text, match.end())
+                closed = OPENING_PARENTHESIS.match(self.text, match.end())
                 self._taken.update(offsets)
-                self._claims[match.start()] = (match.end(), _as_said(match) if closed else writing)
+                self._claims[match.start()] = (match.end(), _unchanged(match) if closed else writing)
 
     def written(self) -> str:
         """The text with each claimed phrase rewritten, from left to right."""
         pieces, before, end = [], "", 0
         for start, (stop, writing) in sorted(self._claims.items()):
             between = self.text[end:start]
-            phrase = writing((before + between)[-REACH:])
+            phrase = writing((before + between)[-LOOKBACK_CHARACTERS:])
             pieces += [between, phrase]
-            before, end = (before + between + phrase)[-REACH:], stop
+            before, end = (before + between + phrase)[-LOOKBACK_CHARACTERS:], stop
         return "".join([*pieces, self.text[end:]])
 
 
-def _as_said(match: re.Match[str]) -> Writing:
+def _unchanged(match: re.Match[str]) -> PhraseWriter:
     return lambda before: match[0]

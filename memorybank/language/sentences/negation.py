@@ -2,15 +2,15 @@
 
 import re
 
-from memorybank.language import whole
+from memorybank.language import whole_words
 
-NEGATION = re.compile(whole(lambda pack: pack.talk.negations), re.IGNORECASE)
+NEGATION = re.compile(whole_words(lambda pack: pack.talk.negations), re.IGNORECASE)
 #: A clause or an aside stands between the first marks, a sentence between the second.
-ASIDE, SENTENCE = re.compile(r"[,，、.!?;:。！？；：()…–—]"), re.compile(r"[.!?;:。！？；：]")
+CLAUSE_MARKS, SENTENCE_MARKS = re.compile(r"[,，、.!?;:。！？；：()…–—]"), re.compile(r"[.!?;:。！？；：]")
 
 
 #: How far to both sides a clause is searched, so that the time is linear in the length of the text.
-REACH = 300
+MAX_CLAUSE_CHARACTERS = 300
 
 
 def denies(text: str) -> bool:
@@ -18,18 +18,21 @@ def denies(text: str) -> bool:
     return NEGATION.search(text) is not None
 
 
-def around(text: str, start: int, end: int, marks: re.Pattern[str]) -> str:
+def between_marks(text: str, start: int, end: int, marks: re.Pattern[str]) -> str:
     """The text between the marks that surround this place; at most ``MAX_CLAUSE_CHARACTERS`` to both sides."""
-    begin = max((mark.end() for mark in marks.finditer(text, max(0, start - REACH), start)), default=start - REACH)
-    after = marks.search(text, end, end + REACH)
-    return text[max(0, begin) : after.start() if after else end + REACH]
+    begin = max(
+        (mark.end() for mark in marks.finditer(text, max(0, start - MAX_CLAUSE_CHARACTERS), start)),
+        default=start - MAX_CLAUSE_CHARACTERS,
+    )
+    after = marks.search(text, end, end + MAX_CLAUSE_CHARACTERS)
+    return text[max(0, begin) : after.start() if after else end + MAX_CLAUSE_CHARACTERS]
 
 
-def unless_denied(match: re.Match[str], marks: re.Pattern[str] = SENTENCE, instead: str = "") -> str:
+def replace_unless_denied(match: re.Match[str], marks: re.Pattern[str] = SENTENCE_MARKS, instead: str = "") -> str:
     """``instead`` of the match, or the match itself if its sentence contains a negation."""
-    return match[0] if denies(around(match.string, match.start(), match.end(), marks)) else instead
+    return match[0] if denies(between_marks(match.string, match.start(), match.end(), marks)) else instead
 
 
-def unless_denied_beside(match: re.Match[str]) -> str:
+def remove_unless_denied(match: re.Match[str]) -> str:
     """An empty string, or the match itself if there is a negation between the commas around it."""
-    return unless_denied(match, ASIDE)
+    return replace_unless_denied(match, CLAUSE_MARKS)

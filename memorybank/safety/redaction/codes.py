@@ -3,17 +3,17 @@
 import re
 from collections.abc import Iterator
 
-from memorybank.language import either, every
-from memorybank.safety.redaction.connectors import IS, SAID, any_of
-from memorybank.safety.redaction.spans import Span, before_numbers
+from memorybank.language import alternation, collect
+from memorybank.safety.redaction.connectors import EQUALS, LINKS, any_whole_words
+from memorybank.safety.redaction.spans import SecretSpan, before_numbers
 
 #: Maximum distance, within one sentence, between the code, the word for it and what it opens.
-REACH = 90
+MAX_CHARACTERS_BETWEEN = 90
 
-_PIN = re.compile(any_of(lambda pack: pack.secrets.pins), re.I)
+_PIN = re.compile(any_whole_words(lambda pack: pack.secrets.pins), re.I)
 _VALUE = r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6}[A-Z]?|\d{4,6}[A-Z])"
 _ENDS = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)"
-_DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{IS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_ENDS}", re.I)
+_DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{LINKS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_ENDS}", re.I)
 # A counted number is not a code.
 _COUNTED = (
     r"(?-i:[a-z]{2,20}s\b|(?:EUR|USD|GBP|CHF|[kmc]?m|k?g|[kMGT]B|[kM]?W|[ap]m|Uhr|Euro)\b)"
@@ -26,16 +26,16 @@ _CODE = re.compile(
     re.I,
 )
 _PLACE, _NAME, _TYPE = (
-    re.compile(any_of(of), re.I)
+    re.compile(any_whole_words(of), re.I)
     for of in (lambda pack: pack.secrets.places, lambda pack: pack.secrets.codes, lambda pack: pack.secrets.types)
 )
 # "Keypad on the dock: 4711", but not "lock timeout: 5000".
-_LITTLE = either(map(re.escape, every(lambda pack: pack.words.function, spaced=True)))
-_AT_PLACE = re.compile(rf"(?:{_PLACE.pattern})(?:{SAID}|(?: (?:{_LITTLE}) [^\n.!?:\d]{{0,40}}?)?\s?[:：])\s?$", re.I)
+_LITTLE = alternation(map(re.escape, collect(lambda pack: pack.words.function, spaced=True)))
+_AT_PLACE = re.compile(rf"(?:{_PLACE.pattern})(?:{EQUALS}|(?: (?:{_LITTLE}) [^\n.!?:\d]{{0,40}}?)?\s?[:：])\s?$", re.I)
 _END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
 # "614 209 is your login code."
 _IS_PIN = re.compile(
-    rf"(?<![\w.,/#+$€£:-])(?P<value>\d(?:[ -]?\d){{3,9}}){SAID}(?:\w{{1,12}} ){{0,2}}?(?:{_PIN.pattern})", re.I
+    rf"(?<![\w.,/#+$€£:-])(?P<value>\d(?:[ -]?\d){{3,9}}){EQUALS}(?:\w{{1,12}} ){{0,2}}?(?:{_PIN.pattern})", re.I
 )
 # "R12 L34 R7": turns of a dial; "left 34, right 12, left 57" only after the name of a lock.
 _TURNS = re.compile(r"(?<!\w)[RL] ?\d{1,2}(?:[ ,–-]{1,3}[RL] ?\d{1,2}){2,4}(?!\w)")
@@ -45,25 +45,25 @@ _DIALLED = re.compile(
     re.I,
 )
 # "Code 1973": directly after the word for a code, even an apparent year is a code.
-_NAMED = re.compile(rf"(?:{_NAME.pattern})(?:{SAID})?\s?[:：]?\s?$", re.I)
+_NAMED = re.compile(rf"(?:{_NAME.pattern})(?:{EQUALS})?\s?[:：]?\s?$", re.I)
 # An answer continues the sentence of its question: "And the code of the gate? 4711".
 _ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
-def found(text: str) -> Iterator[Span]:
-    for announced in before_numbers(_PIN, text, REACH):
+def find(text: str) -> Iterator[SecretSpan]:
+    for announced in before_numbers(_PIN, text, MAX_CHARACTERS_BETWEEN):
         match = _DIGITS.match(text, announced.end())
         if match and not _is_year(match):
-            yield Span(*match.span("value"), "pin")
-    yield from (Span(*match.span(), "pin") for match in _TURNS.finditer(text))
+            yield SecretSpan(*match.span("value"), "pin")
+    yield from (SecretSpan(*match.span(), "pin") for match in _TURNS.finditer(text))
     yield from (
-        Span(*match.span("value"), "pin") for pattern in (_DIALLED, _IS_PIN) for match in pattern.finditer(text)
+        SecretSpan(*match.span("value"), "pin") for pattern in (_DIALLED, _IS_PIN) for match in pattern.finditer(text)
     )
     for match in _CODE.finditer(text):
         named = _NAMED.search(text, max(0, match.start() - 30), match.start())
         if (named or not _YEAR.fullmatch(match["value"])) and _opens(text, *match.span()):
-            yield Span(*match.span("value"), "pin")
+            yield SecretSpan(*match.span("value"), "pin")
 
 
 def _is_year(match: re.Match[str]) -> bool:
@@ -74,13 +74,13 @@ def _is_year(match: re.Match[str]) -> bool:
 
 def _opens(text: str, start: int, end: int) -> bool:
     """Whether the code follows its lock (“Gate: 4711”), or its sentence has two of: lock, word for a code, verb."""
-    ends_before = [match.end() for match in _END.finditer(text, max(0, start - REACH), start)]
+    ends_before = [match.end() for match in _END.finditer(text, max(0, start - MAX_CHARACTERS_BETWEEN), start)]
     if _ANSWERS.search(text, max(0, start - 8), start):
         ends_before = ends_before[: -len(re.findall(r"[?？\n]", text[max(0, start - 8) : start]))]
-    end_after = _END.search(text, end, end + REACH)
+    end_after = _END.search(text, end, end + MAX_CHARACTERS_BETWEEN)
     sentence = (
-        ends_before[-1] if ends_before else max(0, start - REACH),
-        end_after.start() if end_after else end + REACH,
+        ends_before[-1] if ends_before else max(0, start - MAX_CHARACTERS_BETWEEN),
+        end_after.start() if end_after else end + MAX_CHARACTERS_BETWEEN,
     )
     return bool(_AT_PLACE.search(text, sentence[0], start)) or (
         sum(bool(cue.search(text, *sentence)) for cue in (_PLACE, _NAME, _TYPE)) > 1

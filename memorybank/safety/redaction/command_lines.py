@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from memorybank.language import either, masking, spelt
-from memorybank.safety.redaction.spans import Span
+from memorybank.language import alternation, collect_for_masking, literals
+from memorybank.safety.redaction.spans import SecretSpan
 
 # The last @ before a host ends the password: people put "@", "/" and ":" into passwords, too.
 _IN_ADDRESS = re.compile(
@@ -14,10 +14,13 @@ _IN_ADDRESS = re.compile(
 # Oracle's form: "jdbc:oracle:thin:user/password@//host".
 _BY_SLASH = re.compile(r"(?<=:)[\w.-]{1,40}/(?P<value>[^\s/@]{3,64})@(?://)?(?=\w)")
 # What programs pass on in an address, and how those are called who log in everywhere.
-_KEYS, _NAMED = (either(masking(of)) for of in (lambda pack: pack.secrets.keys, lambda pack: pack.secrets.key_words))
+_KEYS, _NAMED = (
+    alternation(collect_for_masking(of)) for of in (lambda pack: pack.secrets.keys, lambda pack: pack.secrets.key_words)
+)
 #: Parameters of URLs, and common names of administrators.
+_PASSWORDS = literals(collect_for_masking(lambda pack: pack.secrets.passwords))
 _QUERY = re.compile(
-    rf"[?&][\w-]{{0,16}}(?:{_NAMED}|{_KEYS}|{spelt(masking(lambda pack: pack.secrets.passwords))})=?(?<==)"
+    rf"[?&][\w-]{{0,16}}(?:{_NAMED}|{_KEYS}|{_PASSWORDS})=?(?<==)"
     r"(?=[^&\s]{0,128}\d)(?P<value>[\w.~%+/=-]{8,512})",
     re.I,
 )
@@ -56,13 +59,13 @@ _FLAGS = tuple(
 )
 
 
-def found(text: str) -> Iterator[Span]:
+def find(text: str) -> Iterator[SecretSpan]:
     if "://" in text:
-        yield from (Span(*match.span("value"), "password") for match in _IN_ADDRESS.finditer(text))
+        yield from (SecretSpan(*match.span("value"), "password") for match in _IN_ADDRESS.finditer(text))
     for pattern in _OPEN:
-        yield from (Span(*match.span("value"), "password") for match in pattern.finditer(text))
+        yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))
     if "jdbc:" in text:
-        yield from (Span(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
+        yield from (SecretSpan(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
     if " -" in text:
         for pattern in _FLAGS:
-            yield from (Span(*match.span("value"), "password") for match in pattern.finditer(text))
+            yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from memorybank.language.masks import MASK
-from memorybank.safety.redaction.spans import Span
+from memorybank.safety.redaction.spans import SecretSpan
 
 #: Shorter values would be found by chance; longer ones are files.
-SHORTEST, LONGEST = 7, 256
+MIN_VALUE_CHARACTERS, MAX_VALUE_CHARACTERS = 7, 256
 #: A value begins or ends here: not inside a word.
 _EDGE = re.compile(r"(?<![a-zA-Z0-9])(?=\S)|(?<=[^\x00-\x7f])(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownValues:
     """Hashes of values with their kinds, and the lengths of the values."""
 
     key: bytes = b""
@@ -24,12 +24,12 @@ class Known:
     lengths: Collection[int] = ()
 
     @classmethod
-    def of(cls, values: Mapping[str, str]) -> "Known":
+    def of(cls, values: Mapping[str, str]) -> "KnownValues":
         """Hash the values with a random key that exists only in memory."""
         key = secrets.token_bytes(16)
         return cls(key, {digest(key, value): kind for value, kind in values.items()}, sorted({*map(len, values)}))
 
-    def found(self, text: str) -> Iterator[Span]:
+    def find(self, text: str) -> Iterator[SecretSpan]:
         """Every known value in the text. The work grows with the text and with the number of different lengths."""
         if not self.kinds:
             return
@@ -40,7 +40,7 @@ class Known:
                 if end <= len(text) and not (text[end - 1].isalnum() and text[end : end + 1].isalnum()):
                     kind = self.kinds.get(digest(self.key, text[start:end]))
                     if kind:
-                        yield Span(start, end, kind)
+                        yield SecretSpan(start, end, kind)
 
 
 def digest(key: bytes, value: str) -> str:
@@ -50,7 +50,7 @@ def digest(key: bytes, value: str) -> str:
 
 def is_distinctive(value: str) -> bool:
     """Whether people never say the value by chance: it is no word, short number or text with a mask."""
-    if not SHORTEST <= len(value) <= LONGEST or MASK.search(value) or "\n" in value:
+    if not MIN_VALUE_CHARACTERS <= len(value) <= MAX_VALUE_CHARACTERS or MASK.search(value) or "\n" in value:
         return False
     digits = sum(map(str.isdigit, value))
     signs = sum(not (character.isalnum() or character.isspace()) for character in value)

@@ -7,100 +7,104 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from memorybank.language import either, every, masking, spelt
-from memorybank.language.terms import FUNCTION
-from memorybank.safety.redaction.connectors import IS, QUOTES, SAID, any_of
+from memorybank.language import alternation, collect, collect_for_masking, literals
+from memorybank.language.terms import FUNCTION_WORDS
+from memorybank.safety.redaction.connectors import EQUALS, LINKS, VALUE_QUOTES, any_whole_words
 from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
-from memorybank.safety.redaction.spans import Span
+from memorybank.safety.redaction.spans import SecretSpan
 
 #: The words after and before an announcement that are searched for a password.
-BEHIND, BEFORE = 16, 12
+WORDS_AFTER, WORDS_BEFORE = 16, 12
 #: Announcements: words for a password, words for a key, words for getting access.
-KINDS = ("strong", "key", "weak")
+ANNOUNCEMENT_KINDS = ("strong", "key", "weak")
 
-_WORDS = masking(lambda pack: pack.secrets.passwords)
-_SHORT = masking(lambda pack: pack.secrets.short)
-_KEYS = either(masking(lambda pack: pack.secrets.keys))
-_ACCESS = any_of(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
-_PHRASES = any_of(lambda pack: pack.secrets.phrases)
-_NAMES = spelt(_WORDS).replace(r"\ ", "[ _-]")  # as in names of variables: "mot_de_passe"
+_WORDS = collect_for_masking(lambda pack: pack.secrets.passwords)
+_SHORT = collect_for_masking(lambda pack: pack.secrets.short)
+_KEYS = alternation(collect_for_masking(lambda pack: pack.secrets.keys))
+_ACCESS = any_whole_words(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
+_PHRASES = any_whole_words(lambda pack: pack.secrets.phrases)
+_NAMES = literals(_WORDS).replace(r"\ ", "[ _-]")  # as in names of variables: "mot_de_passe"
 _ASSIGNED = re.compile(
-    rf"(?:(?P<password>{_NAMES})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
-    rf"(?P<sign>{IS})\s{{0,4}}(?:(?P<quote>[{QUOTES}])|(?P<brace>\{{))?"
-    rf"(?P<value>(?(quote)[^\n{QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{QUOTES}]?)",
+    rf"(?:(?P<password>{_NAMES})|(?P<short>(?<![^\W_])(?:{literals(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
+    rf"(?P<sign>{LINKS})\s{{0,4}}(?:(?P<quote>[{VALUE_QUOTES}])|(?P<brace>\{{))?"
+    rf"(?P<value>(?(quote)[^\n{VALUE_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{VALUE_QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{VALUE_QUOTES}]?)",
     re.I,
 )
 _FLAG = re.compile(
-    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{spelt((*_WORDS, *_SHORT))}|{_KEYS})(?:word)?[ =]"
+    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{literals((*_WORDS, *_SHORT))}|{_KEYS})(?:word)?[ =]"
     r"[\"']?(?P<value>[^\s\"'<>\[\]{}$-][^\s\"'<>\[\]]{3,128})",
     re.I,
 )
 _ANNOUNCED = re.compile(
-    rf"(?P<strong>{spelt(_WORDS)}|(?<!\w)(?:{spelt(_SHORT)})(?!\w))|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})",
+    rf"(?P<strong>{literals(_WORDS)}|(?<!\w)(?:{literals(_SHORT)})(?!\w))|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})",
     re.I,
 )
 _PAIR = re.compile(r"(?<![\w/.-])[\w.@-]{2,40} / (?P<value>[^\s/|,;<>\[\]]{7,64})(?!\s?/)")
 _WORD = re.compile(
-    rf"[^\s{QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
+    rf"[^\s{VALUE_QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
 )
 _TELLS = re.compile(r"[\d!@#$%^&*+~=]")
 _COUNTED = re.compile(r"[^\W\d_]{3}\d\d")
 _HEAD = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
-_LINKED = re.compile(rf"{IS}\s?[{QUOTES}]?$", re.I)
-_SAID = re.compile(rf"(?:{SAID})\s?[{QUOTES}]?$", re.I)
-_KEY_WORDS = spelt(word for word in masking(lambda pack: pack.secrets.key_words) if word.isalpha())
-_HANDED = re.compile(rf"(?:(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?|(?:{_PHRASES})|\s/)\s?[{QUOTES}]?$", re.I)
+_LINKED = re.compile(rf"{LINKS}\s?[{VALUE_QUOTES}]?$", re.I)
+_SAID = re.compile(rf"(?:{EQUALS})\s?[{VALUE_QUOTES}]?$", re.I)
+_KEY_WORDS = literals(word for word in collect_for_masking(lambda pack: pack.secrets.key_words) if word.isalpha())
+_HANDED = re.compile(
+    rf"(?:(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?|(?:{_PHRASES})|\s/)\s?[{VALUE_QUOTES}]?$", re.I
+)
 _NUMBERED = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
 _PLAIN = re.compile(
-    rf"(?:{spelt(_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{SAID})\s{{0,2}}"
+    rf"(?:{literals(_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{EQUALS})\s{{0,2}}"
     r"(?P<value>[^\W\d_]{6,24})(?=\s{0,2}(?:[.,;!?)\n]|$))",
     re.I,
 )
 _AS = re.compile(
-    rf"(?<![^\s{QUOTES}])(?P<value>[^\s{QUOTES}]{{6,64}})[{QUOTES}]?(?=\s){IS}(?:\w{{1,10}} ){{0,2}}?"
-    rf"(?:{spelt(_WORDS)})(?!\w)",
+    rf"(?<![^\s{VALUE_QUOTES}])(?P<value>[^\s{VALUE_QUOTES}]{{6,64}})[{VALUE_QUOTES}]?(?=\s){LINKS}"
+    rf"(?:\w{{1,10}} ){{0,2}}?(?:{literals(_WORDS)})(?!\w)",
     re.I,
 )
-_STATE = re.compile(any_of(lambda pack: pack.secrets.states), re.I)
-_QUOTED = re.compile(rf"[{QUOTES}]([^\n{QUOTES}]{{6,64}})[{QUOTES}]")
+_STATE = re.compile(any_whole_words(lambda pack: pack.secrets.states), re.I)
+_QUOTED = re.compile(rf"[{VALUE_QUOTES}]([^\n{VALUE_QUOTES}]{{6,64}})[{VALUE_QUOTES}]")
 # "Expires on Friday": one language's "on" is another's "is".
-_DAYS = frozenset(word for names in every(lambda pack: pack.dates.weekdays) for word in names.casefold().split())
+_DAYS = frozenset(word for names in collect(lambda pack: pack.dates.weekdays) for word in names.casefold().split())
 # Every announcement contains one of these. Searching for them is a hundred times faster than for announcements.
-_HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secrets.key_words))))
+_HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *collect_for_masking(lambda pack: pack.secrets.key_words))))
 
 
-def found(text: str) -> Iterator[Span]:
+def find(text: str) -> Iterator[SecretSpan]:
     """Every password and every other secret that a person would type."""
     yield from _pairs(text)
     folded = text.casefold().replace("’", "'")
     if any(hint in folded for hint in _HINTS):
         yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
         yield from (
-            Span(*match.span("value"), "password") for match in _FLAG.finditer(text) if not is_hollow(match["value"])
+            SecretSpan(*match.span("value"), "password")
+            for match in _FLAG.finditer(text)
+            if not is_hollow(match["value"])
         )
         yield from _plain(text)
     yield from _near(text)
 
 
-def _plain(text: str) -> Iterator[Span]:
+def _plain(text: str) -> Iterator[SecretSpan]:
     """A plain word in the place of a password that does not describe a password."""
     for match in _PLAIN.finditer(text):
         gap, value = match["gap"].split(), match["value"].casefold()
-        if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION) and not (
-            value in FUNCTION or _STATE.fullmatch(value) or value in _WORDS or value in _DAYS
+        if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION_WORDS) and not (
+            value in FUNCTION_WORDS or _STATE.fullmatch(value) or value in _WORDS or value in _DAYS
         ):
-            yield Span(*match.span("value"), "password")
+            yield SecretSpan(*match.span("value"), "password")
     for match in _AS.finditer(text):
         if shape(match["value"]) > Shape.NONE:
-            yield Span(*match.span("value"), "password")
+            yield SecretSpan(*match.span("value"), "password")
 
 
-def _pairs(text: str) -> Iterator[Span]:
+def _pairs(text: str) -> Iterator[SecretSpan]:
     """``admin / Summer2024!``."""
     for match in _PAIR.finditer(text):
         value = _bare(match["value"])
         if shape(value) is Shape.ODD or (value != match["value"] and shape(match["value"]) is Shape.ODD):
-            yield Span(match.start("value"), match.start("value") + len(value), "password")
+            yield SecretSpan(match.start("value"), match.start("value") + len(value), "password")
 
 
 def _bare(word: str) -> str:
@@ -108,7 +112,7 @@ def _bare(word: str) -> str:
     return word.rstrip(".!?:…")
 
 
-def _assigned(match: re.Match[str]) -> Span | None:
+def _assigned(match: re.Match[str]) -> SecretSpan | None:
     """``password=hunter2`` and “the password is Summer24!”, but not “password: ask Priya”."""
     value = match["value"] if match["closed"] else match["value"].rstrip(".!?:")
     if (
@@ -126,7 +130,7 @@ def _assigned(match: re.Match[str]) -> Span | None:
     if not _looks_secret(value, spelled=spelled, password=password):
         return None
     start = match.start("value") - bool(match["brace"])
-    return Span(start, match.start("value") + len(value), "password" if password else "secret")
+    return SecretSpan(start, match.start("value") + len(value), "password" if password else "secret")
 
 
 def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
@@ -141,17 +145,20 @@ def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
     return mixed and len(value) >= (6 if password else 12)
 
 
-def _near(text: str) -> Iterator[Span]:
+def _near(text: str) -> Iterator[SecretSpan]:
     """Words near an announcement that look like a password."""
     words = [match.span() for match in _WORD.finditer(text)]
     if not any(_tells(text[start:end]) for start, end in words):
         return  # most text has no such word, and need not be searched for announcements
     announcements = list(_ANNOUNCED.finditer(text))
     counts_by_word = zip(
-        *(_around(words, [match.span() for match in announcements if match.lastgroup == kind]) for kind in KINDS),
+        *(
+            _around(words, [match.span() for match in announcements if match.lastgroup == kind])
+            for kind in ANNOUNCEMENT_KINDS
+        ),
         strict=True,
     )
-    ends = {match.end() for match in announcements if match.lastgroup == KINDS[0]}
+    ends = {match.end() for match in announcements if match.lastgroup == ANNOUNCEMENT_KINDS[0]}
     for number, counts in enumerate(counts_by_word):
         adjoins = number > 0 and words[number - 1][1] in ends
         if any(counts) and (span := _judged(text, *words[number], counts, adjoins=adjoins)):
@@ -162,17 +169,17 @@ def _tells(word: str) -> bool:
     return bool(_TELLS.search(word) and (shape(_bare(word)) or is_random(_bare(word))))
 
 
-def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bool) -> Span | None:
-    """The word as a span, if it looks enough like the secret announced near it. ``near``: announcements by KINDS."""
+def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bool) -> SecretSpan | None:
+    """The word as a span, if it looks enough like the secret announced near it. ``near``: announcements by kind."""
     strong, key, weak = near
-    start, word = _told(text, begin, end)
+    start, word = _without_name(text, begin, end)
     looks = _raised(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
-    span = Span(start, start + len(word), "password")
+    span = SecretSpan(start, start + len(word), "password")
     if (strong and looks >= Shape.COMPOUND) or (weak and looks is Shape.ODD and not is_joined(word)):
         return _widened(text, span)
     if weak and looks and len(word) >= 8 and _HANDED.search(text, max(0, start - 28), start):
         return span
-    return Span(span.start, span.end, "secret") if key and is_random(word) else None
+    return SecretSpan(span.start, span.end, "secret") if key and is_random(word) else None
 
 
 def _raised(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
@@ -186,7 +193,7 @@ def _raised(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
     return looks
 
 
-def _told(text: str, start: int, end: int) -> tuple[int, str]:
+def _without_name(text: str, start: int, end: int) -> tuple[int, str]:
     """The word without a name in front of it: ``user:`` or ``DB_PASS=``."""
     head = _HEAD.match(text, start, end)
     rest = _bare(text[head.end() : end]) if head else ""
@@ -207,14 +214,14 @@ def _around(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int
     for start, _ in announced:
         while number < len(words) and words[number][1] <= start:
             number += 1
-        steps[max(0, number - BEFORE)] += 1
-        steps[min(len(words), number + BEHIND)] -= 1
+        steps[max(0, number - WORDS_BEFORE)] += 1
+        steps[min(len(words), number + WORDS_AFTER)] -= 1
     return list(accumulate(steps[:-1]))
 
 
-def _widened(text: str, span: Span) -> Span:
+def _widened(text: str, span: SecretSpan) -> SecretSpan:
     """The whole quotation around the span."""
     for match in _QUOTED.finditer(text, max(0, span.start - 66), min(len(text), span.end + 66)):
         if match.start() < span.start and match.end() > span.end and len(match[1].split()) <= 3:
-            return Span(*match.span(1), span.kind)
+            return SecretSpan(*match.span(1), span.kind)
     return span

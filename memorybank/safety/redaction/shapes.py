@@ -3,7 +3,7 @@
 import re
 from enum import IntEnum
 
-from memorybank.language import masking
+from memorybank.language import collect_for_masking
 
 _HOLLOW = re.compile(
     r"(?:[*x•.…_-]+|[$%{<].*|(?:os|env|process|config|settings|self|this)\..*|get\w*|https?:.*|none|null|true|false|undefined|nil|yes|no)",
@@ -25,7 +25,7 @@ _SIGN = re.compile(r"(?<=\w)[!@#$%^&*+?~=]|[!@#$%^&*+~=](?=\w)")
 _BETWEEN = re.compile(r"[^\W\d_](?:\d{1,6}|[!$])[^\W\d_]")
 _JOINED = re.compile(r"[a-z]+[24][a-z]+")
 _COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_]_\d|[^\W\d_][-._:][^\W\d_]")
-_KNOWN = frozenset(word.casefold() for word in masking(lambda pack: pack.secrets.passwords))
+_KNOWN = frozenset(word.casefold() for word in collect_for_masking(lambda pack: pack.secrets.passwords))
 
 
 # Values that may follow "the token is" without being a token.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from memorybank.safety.redaction.spans import Span
+from memorybank.safety.redaction.spans import SecretSpan
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
@@ -67,17 +67,17 @@ def _scanner() -> "Scanner":
     return Scanner(Rules(confidence="medium"), base64=False)
 
 
-def found(text: str) -> Iterator[Span]:
+def find(text: str) -> Iterator[SecretSpan]:
     yield from _by_rules(text)
     for kind, pattern in _FORMATS:
-        yield from (Span(*match.span(), kind) for match in pattern.finditer(text))
-    yield from (Span(*match.span(), "api key") for match in _PREFIXED.finditer(text))
+        yield from (SecretSpan(*match.span(), kind) for match in pattern.finditer(text))
+    yield from (SecretSpan(*match.span(), "api key") for match in _PREFIXED.finditer(text))
     for match in _BEARER.finditer(text):
         if any(character.isdigit() for character in match["value"]):
-            yield Span(*match.span("value"), "bearer token")
+            yield SecretSpan(*match.span("value"), "bearer token")
 
 
-def _by_rules(text: str) -> Iterator[Span]:
+def _by_rules(text: str) -> Iterator[SecretSpan]:
     findings = _scanner().scan(text.encode())
     places = sorted(
         (finding.location["start_offset"], finding.location["end_offset"], finding.rule_id)
@@ -88,15 +88,15 @@ def _by_rules(text: str) -> Iterator[Span]:
     ends = _characters(text, sorted(place[1] for place in places))
     for start, end, rule in places:
         kind = re.sub(r"[^a-z0-9]+", " ", rule.rsplit(".", 1)[-1].rsplit("/", 1)[-1].lower()).strip()
-        yield Span(starts[start], ends[end], kind)
+        yield SecretSpan(starts[start], ends[end], kind)
 
 
 def _characters(text: str, offsets: list[int]) -> dict[int, int]:
     """UTF-8 offsets (ascending) → character offsets."""
     if text.isascii():
         return {offset: offset for offset in offsets}
-    data, known, at, characters = text.encode(), {}, 0, 0
+    data, positions, start, characters = text.encode(), {}, 0, 0
     for offset in offsets:
-        characters += len(data[at:offset].decode("utf-8", "ignore"))
-        at, known[offset] = offset, characters
-    return known
+        characters += len(data[start:offset].decode("utf-8", "ignore"))
+        start, positions[offset] = offset, characters
+    return positions

@@ -43,7 +43,7 @@ class Command(MemoryCommand):
         self.print_json(receipt.as_dict()) if json else self.print_counts(_readable(receipt))
 
 
-def _readable(receipt: services.Receipt) -> dict[str, Any]:
+def _readable(receipt: services.ErasureReceipt) -> dict[str, Any]:
     """Without what is none."""
     shown = receipt.as_dict() | {"at": f"{receipt.at:%-d %B %Y, %H:%M} UTC", "id": receipt.id or "none: a dry run"}
     return {name: value for name, value in shown.items() if value or name == "dry_run"}
