@@ -93,7 +93,7 @@ def recent_turns(task: Task) -> Iterator[Scored]:
 
 def _written(line: ImportLine) -> str:
     said = f"{line.output.question}\n{line.output.answer}".strip()
-    return f"{dates.spell(line.output.created_at.date())}\n{said}"
+    return f"{dates.format_date(line.output.created_at.date())}\n{said}"
 
 
 def _newest(turns: Sequence[str], budget: int) -> str:

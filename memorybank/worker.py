@@ -115,7 +115,7 @@ class Shift:
 
     def do(self, piece: Piece, *, now: datetime) -> None:
         """Do it, unless another worker has taken it meanwhile. Never raises for one chat or bank."""
-        with slot.sharing(self.slot):
+        with slot.use_gate(self.slot):
             if piece.chat_id:
                 _summarise(self.report, piece.chat_id, now, self.futile)
             else:

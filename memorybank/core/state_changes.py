@@ -53,38 +53,40 @@ class ClauseSubject:
     speaker: frozenset[str]
 
 
-def goes_on(text: str) -> bool:
+def is_ongoing(text: str) -> bool:
     """Whether the text says that something holds for the time being."""
-    return any(True for _ in _states(text))
+    return any(True for _ in _ongoing_matches(text))
 
 
 def is_bare(text: str) -> bool:
     """Whether the text says so without naming what it is about: "The current answer is July 10"."""
-    return any(not _topic(state, "").terms for state in _states(text))
+    return any(not _topic(state, "").terms for state in _ongoing_matches(text))
 
 
-def ends(text: str) -> bool:
+def states_end(text: str) -> bool:
     """Whether the text says that something is over, has arrived, or has another value from now on."""
-    return any(True for _ in _ends(text, ARRIVED)) or any(True for _ in _moves(text))
+    return any(True for _ in _end_matches(text, ARRIVED)) or any(True for _ in _move_matches(text))
 
 
 def tells_of_change(text: str) -> bool:
     """Whether the text says that a state or a value no longer holds."""
-    return bool(replacements(text)) or ends(text)
+    return bool(replacements(text)) or states_end(text)
 
 
 def is_over(older: Statement, newer: Statement) -> bool:
     """Whether ``newer`` ends a state that ``older`` says is ongoing."""
-    return any(_is_ended(state, newer, older) or _is_moved(state, newer, older) for state in _states(older.text))
+    return any(
+        _is_ended(state, newer, older) or _is_moved(state, newer, older) for state in _ongoing_matches(older.text)
+    )
 
 
-def _states(text: str) -> Iterator[re.Match[str]]:
+def _ongoing_matches(text: str) -> Iterator[re.Match[str]]:
     """Matches of "for now" and its like."""
     if not text.rstrip().endswith(("?", "？")) and not HEDGED.search(text):
         yield from (match for sign in (WAITING, ONGOING) for match in sign.finditer(text))
 
 
-def _ends(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
+def _end_matches(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """Matches of explicit ends."""
     if _is_stated(text):
         yield from (match for match in by.finditer(text) if not _is_to_come(match))
@@ -106,7 +108,7 @@ def _is_to_come(end: re.Match[str]) -> bool:
 
 def _is_ended(state: re.Match[str], newer: Statement, older: Statement) -> bool:
     about, by = _topic(state, older.speaker), ARRIVED if state.re is WAITING else ENDED
-    return any(_is_same(about, _topic(end, newer.speaker)) for end in _ends(newer.text, by))
+    return any(_is_same(about, _topic(end, newer.speaker)) for end in _end_matches(newer.text, by))
 
 
 def _is_same(ongoing: ClauseSubject, ended: ClauseSubject) -> bool:
@@ -133,11 +135,11 @@ def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
     about = own if own.terms else _subject_of(older.context, frozenset())
     return any(
         _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), least=len(own.terms) / 2)
-        for move in _moves(newer.text)
+        for move in _move_matches(newer.text)
     )
 
 
-def _moves(text: str) -> Iterator[re.Match[str]]:
+def _move_matches(text: str) -> Iterator[re.Match[str]]:
     if _is_stated(text):
         matches = (match for pattern in MOVED for match in pattern.finditer(text))
         yield from (match for match in matches if is_value(match["new"]) and not _is_to_come(match))

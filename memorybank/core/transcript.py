@@ -78,7 +78,7 @@ def _utterances(output: RecordedOutput) -> Iterator[Utterance]:
     author = display_name(output.author)
     quoting = f"{author}, quoting {display_name(output.said_by)}" if output.said_by else author
     yield Utterance("user", quoting, output.question)
-    for message in _listed(output.messages):
+    for message in _as_list(output.messages):
         yield from _between(message, {output.question, output.answer}, author)
     yield Utterance(
         "assistant", display_name(output.answered_by) if output.answered_by else ASSISTANT_SPEAKER, output.answer
@@ -103,13 +103,13 @@ def _between(message: Any, known_texts: set[str], author: str) -> Iterator[Utter
             if role == "user"
             else Utterance("assistant", ASSISTANT_SPEAKER, leftover)
         )
-    for call in _listed(message.get("tool_calls")):
+    for call in _as_list(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             yield Utterance("tool", "call", f"{function.get('name')}({function.get('arguments')})")
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     """A list unchanged; anything else, which older versions accepted, as an empty list."""
     return value if isinstance(value, list) else []
 
@@ -144,7 +144,7 @@ def undated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """The same with relative dates as they were said: ten times as fast, and enough for planning."""
     names = name_words(u.speaker for turn in turns for u in turn.utterances)
     bodies = [LINE_INDENT.join(f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances) for turn in turns]
-    texts = (f"({dates.spell(turn.at.date())}) {body}" for turn, body in zip(turns, bodies, strict=True))
+    texts = (f"({dates.format_date(turn.at.date())}) {body}" for turn, body in zip(turns, bodies, strict=True))
     return numbered(texts, encoding=encoding)
 
 
@@ -161,7 +161,7 @@ def _dated(item: SourceItem, turn: Turn, encoding: str) -> SourceItem:
 def split_speaker(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
     """Speaker and text of a line that a model copied with its item's date and speaker; "" without a speaker."""
     for day in days:
-        text = text.removeprefix(f"({dates.spell(day)}) ")
+        text = text.removeprefix(f"({dates.format_date(day)}) ")
     for speaker in speakers:
         if speaker and text.startswith(f"{speaker}: "):
             return speaker, text.removeprefix(f"{speaker}: ")

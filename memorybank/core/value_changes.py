@@ -17,16 +17,16 @@ from memorybank.language.sentences.negation import CLAUSE_MARKS, between_marks, 
 from memorybank.language.terms import terms
 
 # A value is short: up to six words, no clause. It ends at punctuation or at a stop word.
-_WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
-_STOP = alternation(collect(lambda pack: pack.changes.stop))
-_END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
+_VALUE_WORD = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
+_STOP_WORDS = alternation(collect(lambda pack: pack.changes.stop))
+_VALUE_END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP_WORDS})\b)"
 _WAS = alternation(collect(lambda pack: pack.changes.was))
 
 
 def _value(name: str, *, spaced: bool) -> str:
     """A named group for a value."""
     if spaced:
-        return rf"(?P<{name}>{_WORDS}(?: (?!(?:{_STOP})\b){_WORDS}){{0,5}}?)"
+        return rf"(?P<{name}>{_VALUE_WORD}(?: (?!(?:{_STOP_WORDS})\b){_VALUE_WORD}){{0,5}}?)"
     return rf"(?P<{name}>[^，。；、\s]{{1,20}}?)"
 
 
@@ -34,7 +34,7 @@ def value_phrase(template: str, *, spaced: bool) -> str:
     """A template of a pack with its values as groups. A value at the end of it matches as much as a value can."""
     pattern = template.replace("OLD", _value("old", spaced=spaced)).replace("NEW", _value("new", spaced=spaced))
     if spaced:
-        return rf"\b{pattern}{_END}" if template.endswith(("OLD", "NEW")) else rf"\b{pattern}"
+        return rf"\b{pattern}{_VALUE_END}" if template.endswith(("OLD", "NEW")) else rf"\b{pattern}"
     return pattern.removesuffix("?)") + ")" if template.endswith(("OLD", "NEW")) else pattern
 
 
@@ -47,7 +47,7 @@ def _patterns() -> Iterator[str]:
     old, new = _value("old", spaced=True), _value("new", spaced=True)
     yield rf"\((?:{_WAS})[:,]? {old}\s*[,);]"
     # an arrow between two numbers or dates; between words it may mean anything
-    yield rf"(?:^|\s)(?=[^→>]{{0,60}}\d[^→>]{{0,40}}(?:→|->|=>)[^.;!?]{{0,40}}\d){old} ?(?:→|->|=>) ?{new}{_END}"
+    yield rf"(?:^|\s)(?=[^→>]{{0,60}}\d[^→>]{{0,40}}(?:→|->|=>)[^.;!?]{{0,40}}\d){old} ?(?:→|->|=>) ?{new}{_VALUE_END}"
 
 
 _PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
@@ -60,7 +60,7 @@ _BEFORE_VALUE = frozenset(
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _MARKS = " '\"“”„«»*_`"
-_WORD = re.compile(r"\w")
+_WORD_CHARACTER = re.compile(r"\w")
 #: A value is denied by a negation at most this many words before it: "can't start on 20 April".
 MAX_WORDS_TO_NEGATION = 4
 #: The comma of a date is no break: "July 1, 2026".
@@ -133,20 +133,20 @@ def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bo
 
     If the value is one of a kind and the older sentence is a decision for it (``decided``), that is enough.
     """
-    if not _states(older, replacement.old) or _knows(older, replacement):
+    if not _contains(older, replacement.old) or _has_new_value(older, replacement):
         return False
-    if any(_states(r.old, replacement.old) or _states(replacement.old, r.old) for r in replacements(older)):
+    if any(_contains(r.old, replacement.old) or _contains(replacement.old, r.old) for r in replacements(older)):
         return False  # it also says that this value no longer holds
     if subjects(older, replacement.old) & subjects(newer, replacement.old):
         return True
     return decided and is_one_of_a_kind(replacement.old)
 
 
-def _knows(older: str, replacement: Replacement) -> bool:
+def _has_new_value(older: str, replacement: Replacement) -> bool:
     """Whether the older sentence also has the new value, or says that the old one does not hold."""
     new = replacement.new
     names = {term for term in set(terms(new)) - GENERIC_TERMS - set(terms(replacement.old)) if term.isalpha()}
-    if names & set(terms(older)) or (new and _states(older, new)):
+    if names & set(terms(older)) or (new and _contains(older, new)):
         return True
     words_before = (
         older[: match.start()].split()[-MAX_WORDS_TO_NEGATION:]
@@ -170,11 +170,11 @@ def mark_changes(drafts: Sequence[DraftFact], changes: Sequence[StatedChange]) -
     """Facts that name what they replace if somebody in their turn said so, with more weight for it."""
     marked = list(drafts)
     for change in changes:
-        _mark(marked, change)
+        _mark_best(marked, change)
     return marked
 
 
-def _mark(drafts: list[DraftFact], change: StatedChange) -> None:
+def _mark_best(drafts: list[DraftFact], change: StatedChange) -> None:
     """Append the old value to the fact of this turn that the sentence is about, unless a fact already says so."""
     replacement = change.replacement
     about = subjects(change.sentence, replacement.old)
@@ -187,16 +187,16 @@ def _mark(drafts: list[DraftFact], change: StatedChange) -> None:
     draft = drafts[best]
     if set(terms(replacement.old)) <= set(terms(draft.text)):
         # It says so itself, or mentions the old value in another way: then another fact may say so.
-        telling = [number for number, other in own if _ends(other.text, replacement)]
+        telling = [number for number, other in own if _says_replaced(other.text, replacement)]
         for number in [best] if best in telling else telling:
             drafts[number] = _with_change_weight(drafts[number])
-    elif not replacement.new or _states(draft.text, replacement.new):
+    elif not replacement.new or _contains(draft.text, replacement.new):
         drafts[best] = _with_change_weight(
             replace(draft, text=f"{draft.text.rstrip('. ')} (before: {replacement.old})")
         )
 
 
-def _ends(text: str, replacement: Replacement) -> bool:
+def _says_replaced(text: str, replacement: Replacement) -> bool:
     """Whether the text itself says that this value no longer holds."""
     return any(other.old.casefold() == replacement.old.casefold() for other in replacements(text))
 
@@ -221,13 +221,16 @@ def _shapes(text: str) -> frozenset[str]:
     return frozenset(re.sub(r"\d", "0", number) for number in _NUMBER.findall(text))
 
 
-def _states(text: str, value: str) -> bool:
+def _contains(text: str, value: str) -> bool:
     """Whether the value occurs in the text as whole words."""
     return bool(_whole_value(value).search(text))
 
 
 def _whole_value(value: str) -> re.Pattern[str]:
-    before, after = (r"(?<!\w)" if _WORD.match(value[0]) else ""), (r"(?!\w)" if _WORD.match(value[-1]) else "")
+    before, after = (
+        (r"(?<!\w)" if _WORD_CHARACTER.match(value[0]) else ""),
+        (r"(?!\w)" if _WORD_CHARACTER.match(value[-1]) else ""),
+    )
     if value[0].isdigit():
         before += r"(?<!\d[.,])"
     if value[-1].isdigit():
@@ -242,7 +245,7 @@ def subjects(text: str, value: str) -> frozenset[str]:
     clauses = [clause for clause in CLAUSE_BREAK.split(text) if clause.strip()]
     about: frozenset[str] = frozenset()
     for number, clause in enumerate(clauses):
-        if _states(clause, value):
+        if _contains(clause, value):
             nearest = (subject for before in reversed(clauses[: number + 1]) if (subject := _subjects(before, value)))
             about |= next(nearest, frozenset())
     return about

@@ -62,13 +62,13 @@ class ModelGate:
 _current: ContextVar[ModelGate | None] = ContextVar("model_gate", default=None)
 
 
-def current() -> ModelGate | None:
+def current_gate() -> ModelGate | None:
     """The gate of this context; None if there are no parallel lanes, as in the foreground."""
     return _current.get()
 
 
 @contextmanager
-def sharing(gate: ModelGate | None) -> Iterator[None]:
+def use_gate(gate: ModelGate | None) -> Iterator[None]:
     """Calls inside wait for this gate."""
     token = _current.set(gate)
     try:

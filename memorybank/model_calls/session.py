@@ -164,7 +164,7 @@ def outage(*, now: datetime = PRESENT) -> LLMEndpoint | None:
 @contextmanager
 def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[ModelSession]:
     """A session with a chat's own model: always on the ledger, but without memory's cap and circuit breaker."""
-    opened = ModelSession(bank, model, now, gates.current())
+    opened = ModelSession(bank, model, now, gates.current_gate())
     try:
         yield opened
     finally:

@@ -21,7 +21,7 @@ _BACKWARDS = re.compile("\u202e([^\u202c\n]{4,4000})")
 _LETTERS = str.maketrans("013457", "oieast")
 
 
-def normalized(text: str) -> str:
+def normalized_line(text: str) -> str:
     """``text`` on one line: one form per character, no hidden characters, smuggled ASCII made visible."""
     text = "".join(chr(ord(c) - _TAG_OFFSET) if 0xE0020 <= ord(c) <= 0xE007E else c for c in text)
     text = unicodedata.normalize("NFKC", strip_joiners(plain(text)))
@@ -30,9 +30,9 @@ def normalized(text: str) -> str:
 
 def deobfuscate(text: str) -> str:
     """The text without escapes and markup inside words, followed by its respelt and decoded parts. Linear."""
-    reversed_runs = [normalized(match[::-1]) for match in _BACKWARDS.findall(text)]
+    reversed_runs = [normalized_line(match[::-1]) for match in _BACKWARDS.findall(text)]
     text = _SPACED.sub(lambda match: re.sub(r"\W", "", match[0]), text)
-    text = normalized(_ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), unescape(text)))
+    text = normalized_line(_ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), unescape(text)))
     visible = _EMPHASIS.sub("", text)
     joined = [_JOINTS.sub("", visible)] if len(_JOINTS.findall(visible)) > 1 else []
     lettered = [visible.translate(_LETTERS)] if len(_SPELT_WITH_DIGITS.findall(visible)) > 1 else []
@@ -44,6 +44,6 @@ def deobfuscate(text: str) -> str:
 def _decoded(text: str) -> str:
     """The text that the base64 encodes; "" if there is none."""
     try:
-        return normalized(b64decode(text + "=" * (-len(text) % 4)).decode())
+        return normalized_line(b64decode(text + "=" * (-len(text) % 4)).decode())
     except ValueError:
         return ""

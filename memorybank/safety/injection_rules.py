@@ -30,12 +30,12 @@ KEEPING = "has something kept for every chat"
 CONCEALMENT = "hides something from the user"
 FAVOUR = "has something preferred in every answer"
 MANY_TOPICS = "speaks of much that only a model is told"
-SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
+SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 # Scripts without spaces, or with particles attached to words: there a word is found inside longer runs.
-ATTACHED = "\u0600-\u06ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
-WORD = re.compile(rf"[^\W_{ATTACHED}]+")
+ATTACHED_SCRIPTS = "\u0600-\u06ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+SPACED_WORD = re.compile(rf"[^\W_{ATTACHED_SCRIPTS}]+")
 PHRASE_PART = re.compile(r"[^\W_]+\*?|\*")
-ATTACHED_RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
+ATTACHED_RUN = re.compile(f"[{ATTACHED_SCRIPTS}][{ATTACHED_SCRIPTS} ]*")
 MAX_GAP_WORDS, MIN_STEM_CHARACTERS = 3, 2
 #: A language counts if it has at least this share of the topics of the language with most, because words mean other
 #: things in other languages.
@@ -45,7 +45,7 @@ LESSON_TOPIC, MAX_LESSON_CHARACTERS = "lesson", 120
 #: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words; markup and data that nobody
 #: types into a chat; a question; a quotation after its source.
 ANY_LANGUAGE = ""
-SIGNS = {
+TOPIC_SIGNS = {
     "away": re.compile(
         r"https?://|\w@\w|\[redacted: e-mail|"
         r"(?<![\w/.@-])(?:[\w-]{1,40}\.){1,4}(?:example|com|net|org|io|dev|app|info|co|ai|eu|xyz|link)/\S"
@@ -64,7 +64,7 @@ SIGNS = {
 
 #: An author who uses their own name in more words than a signature has makes a claim about themselves.
 SELF_TOPIC, MAX_SIGNATURE_WORDS = "self", 3
-TOPICS = (*(field.name for field in fields(InjectionTopics)), *SIGNS, SELF_TOPIC)
+TOPICS = (*(field.name for field in fields(InjectionTopics)), *TOPIC_SIGNS, SELF_TOPIC)
 #: The reason given when this topic is the heaviest of a sentence.
 REASONS = {
     topic: why
@@ -118,12 +118,12 @@ def sentence_topics(text: str, by: str = "") -> Iterator[frozenset[str]]:
 
 
 def _sentences(text: str) -> list[str]:
-    return [sentence for sentence in SENTENCE.split(text) if sentence.strip()]
+    return [sentence for sentence in SENTENCE_BREAK.split(text) if sentence.strip()]
 
 
 def _names(by: str) -> frozenset[str]:
     """The words of an author's name, without single letters and function words, which every sentence contains."""
-    name_words = frozenset(WORD.findall(fold(by)))
+    name_words = frozenset(SPACED_WORD.findall(fold(by)))
     return frozenset(word for word in name_words if len(word) > 1 and word not in FUNCTION_WORDS) or name_words
 
 
@@ -137,19 +137,19 @@ def without_examples(text: str) -> str:
         )
         return "" if any(topic == LESSON_TOPIC for _, topic in topics(" ".join(around))) else quoted[0]
 
-    return SIGNS["dictated"].sub(shown, text)
+    return TOPIC_SIGNS["dictated"].sub(shown, text)
 
 
 def topics(sentence: str, names: Collection[str] = ()) -> frozenset[LanguageTopic]:
     """The topics of a sentence, by language. ``names`` are its author's."""
     lexicon, text = _lexicon(), fold(MASK.sub(" ", sentence))
-    words = WORD.findall(text)
+    words = SPACED_WORD.findall(text)
     topics = {phrase.topic for index in range(len(words)) for phrase in _phrases(lexicon, words, index)}
     for run in ATTACHED_RUN.findall(text):
         for start in range(len(run)):
             for end in range(start + 1, min(len(run), start + lexicon.longest) + 1):
                 topics.update(lexicon.anywhere.get(run[start:end], ()))
-    topics.update((ANY_LANGUAGE, topic) for topic, signs in SIGNS.items() if signs.search(sentence))
+    topics.update((ANY_LANGUAGE, topic) for topic, signs in TOPIC_SIGNS.items() if signs.search(sentence))
     if len(words) > MAX_SIGNATURE_WORDS and not set(words).isdisjoint(names):
         topics.add((ANY_LANGUAGE, SELF_TOPIC))
     return frozenset(topics)

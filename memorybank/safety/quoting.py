@@ -24,7 +24,7 @@ SPEAKER_LABEL = re.compile(
 )
 # Anywhere: a word with a colon, which counts if somebody has that name.
 WORD_WITH_COLON = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
-SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
+LABEL_SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
 QUOTATION_MARKS = re.compile('["“”„«»]')
 
 ROLES = frozenset(map(fold, collect(lambda pack: pack.instructions.roles)))
@@ -46,7 +46,7 @@ def name_words(speakers: Iterable[str]) -> frozenset[str]:
 
 
 def _labels(text: str, names: Collection[str]) -> Iterator[re.Match[str]]:
-    if SIGNS.search(text):
+    if LABEL_SIGNS.search(text):
         yield from (match for match in SPEAKER_LABEL.finditer(text) if _is_name(match, names))
         yield from (match for match in WORD_WITH_COLON.finditer(text) if fold(match["name"]) in names)
 

@@ -175,7 +175,10 @@ def _held(known: Sequence[Fact]) -> dict[str, tuple[Fact, SourceItem]]:
             break
         newest.insert(0, fact)
     return {
-        f"F{number}": (fact, SourceItem(f"F{number}", f"({dates.spell(fact.said_on)}) {fact.text}", fact.tokens + 8))
+        f"F{number}": (
+            fact,
+            SourceItem(f"F{number}", f"({dates.format_date(fact.said_on)}) {fact.text}", fact.tokens + 8),
+        )
         for number, fact in enumerate(newest, start=1)
     }
 

@@ -173,7 +173,7 @@ def _ask(opened: ModelSession, bank: Bank, step: Step, facts: Sequence[Fact], ta
 
 def _as_shown(fact: Fact) -> str:
     speaker = f"{fact.speaker}: " if fact.speaker else ""
-    return f"({dates.spell(fact.said_on)}) {speaker}{fact.text}"
+    return f"({dates.format_date(fact.said_on)}) {speaker}{fact.text}"
 
 
 def _quoted(line: ParsedLine, facts: Sequence[Fact]) -> Fact | None:

@@ -13,8 +13,8 @@ from memorybank.language.terms import FUNCTION_WORDS, PRAISE_WORDS, words
 
 CAPITALISED = re.compile(r"(?<=[^\W_][ ,;])(?:[A-Z]|[^\W\d_a-z])[\w'’-]+")
 # A number that is not part of a date: dates count once, as time.
-NUMBER = re.compile(r"\d")
-DATE = re.compile(r"(?:\b\d{1,2} )?(?:\b[A-Z][a-z]+ )?\b(?:19|20)\d\d\b(?:[-/]\d\d){0,4}")
+DIGIT = re.compile(r"\d")
+DATE_TEXT = re.compile(r"(?:\b\d{1,2} )?(?:\b[A-Z][a-z]+ )?\b(?:19|20)\d\d\b(?:[-/]\d\d){0,4}")
 QUOTED = re.compile(r"[\"“„«「『][^\"”“»」』]{2,80}[\"”“»」』]")
 TIMED = re.compile(rf"\b(?:19|20)\d\d\b|{whole_words(lambda pack: pack.dates.signs)}", re.IGNORECASE)
 
@@ -58,7 +58,7 @@ BIAS_LOG_ODDS = -4.0
 FEATURES = (
     Feature("information", 1.1, lambda sentence: sentence.information),
     Feature("capitals", 0.6, lambda sentence: min(2, len(CAPITALISED.findall(sentence.text)) ** 0.5)),
-    Feature("number", 1.5, lambda sentence: bool(NUMBER.search(DATE.sub("", sentence.text)))),
+    Feature("number", 1.5, lambda sentence: bool(DIGIT.search(DATE_TEXT.sub("", sentence.text)))),
     Feature("quotation", 1.5, lambda sentence: bool(QUOTED.search(sentence.text))),
     Feature("time", 1.6, lambda sentence: bool(TIMED.search(sentence.text))),
     Feature("answer", 0.7, lambda sentence: sentence.answers),
@@ -127,9 +127,9 @@ def weigh(text: str, *, role: Role = "user", encoding: str, names: Collection[st
     """
     text = plain(text)
     if names:
-        text = " ".join(word for word in text.split() if _bare(word) not in names)
+        text = " ".join(word for word in text.split() if _folded_word(word) not in names)
     return Prior(encoding).weigh(text, assistant=role == "assistant")
 
 
-def _bare(word: str) -> str:
+def _folded_word(word: str) -> str:
     return word.strip(".,;:!?()").casefold().removesuffix("'s").removesuffix("’s")

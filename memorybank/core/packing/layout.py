@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from memorybank.core.packing.items import Item, inert
 from memorybank.language import tokens
-from memorybank.language.dates import shortened
+from memorybank.language.dates import shorten_dates
 from memorybank.language.terms import word_count
 
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
@@ -72,7 +72,7 @@ def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
     for item in ordered(items):
         if item.paragraph != paragraph:
             paragraph, words = item.paragraph, 0
-        text = shortened(item.text, item.line.label) if words < NEAR_DATE_WORDS else item.text
+        text = shorten_dates(item.text, item.line.label) if words < NEAR_DATE_WORDS else item.text
         words += word_count(text)
         yield item, text
 

@@ -19,8 +19,8 @@ from memorybank.core.validation.written_dates import WrittenDate
 from memorybank.language import alternation, collect
 
 _LETTER = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ӿ"  # scripts that write identifiers; a number beside 日 or 개 is a number
-_CORE = f"[{_LETTER}0-9_]"
-_RUN = re.compile(rf"{_CORE}+(?:[-./:#+@_'’,&]{_CORE}+)*")
+_WORD_CHARACTER = f"[{_LETTER}0-9_]"
+_RUN = re.compile(rf"{_WORD_CHARACTER}+(?:[-./:#+@_'’,&]{_WORD_CHARACTER}+)*")
 _PATH = re.compile(r"(?<![\w/.~])(?:~|\.{1,2})?/[\w.@+%-]+(?:/[\w.@+%-]*)*|(?<!\w)[a-zA-Z]:\\[\w\\.-]+")
 _TICKET = re.compile(r"[A-Z][A-Z0-9]+-\d+")
 _NUMERIC = re.compile(r"[\d.,:/'’&+#-]+")
@@ -29,9 +29,15 @@ _UNIT = re.compile(rf"({NUMBER.pattern.replace(chr(92) + '1', '[,.]')})([{_LETTE
 _ORDINAL = re.compile(alternation(collect(lambda pack: pack.numbers.endings)), re.I)
 _PIECES = re.compile(rf"[{_LETTER}]+|\d+|[^{_LETTER}\d]+")
 _ABBREVIATION = re.compile(rf"[{_LETTER}]{{1,2}}(?:\.[{_LETTER}]{{1,2}})+")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+_NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 
-DATE, QUANTITY, IDENTIFIER, LINK, ADDRESS = "a date", "a number", "an identifier", "a link", "an address"
+DATE_CLAIM, QUANTITY_CLAIM, IDENTIFIER_CLAIM, LINK_CLAIM, ADDRESS_CLAIM = (
+    "a date",
+    "a number",
+    "an identifier",
+    "a link",
+    "an address",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +82,15 @@ class Claim:
 def claims(text: str) -> Iterator[Claim]:
     """All claims of ``text``. Longer ones first; the text they cover is not read twice."""
     text = _foldable(normalized(text))
-    for pattern, what in ((URL, LINK), (EMAIL, ADDRESS)):
+    for pattern, what in ((URL, LINK_CLAIM), (EMAIL, ADDRESS_CLAIM)):
         yield from (Claim(what, link=normalized_link(match[0])) for match in pattern.finditer(text))
         text = pattern.sub(" ", text)
-    yield from (Claim(IDENTIFIER, pattern=_literal(match[0].rstrip("."))) for match in _PATH.finditer(text))
+    yield from (Claim(IDENTIFIER_CLAIM, pattern=_literal(match[0].rstrip("."))) for match in _PATH.finditer(text))
     text = _PATH.sub(" ", text)
     mentions = dates.mentions(text.casefold())
-    yield from (Claim(DATE, dates=mention.readings) for mention in mentions)
+    yield from (Claim(DATE_CLAIM, dates=mention.readings) for mention in mentions)
     text = dates.without(mentions, text)
-    yield from (Claim(QUANTITY, times=frozenset(clock_times(match)[:2])) for match in CLOCK_TIME.finditer(text))
+    yield from (Claim(QUANTITY_CLAIM, times=frozenset(clock_times(match)[:2])) for match in CLOCK_TIME.finditer(text))
     yield from _tokens(CLOCK_TIME.sub(" ; ", text))
 
 
@@ -99,17 +105,17 @@ def _tokens(text: str) -> Iterator[Claim]:
     spaced = [match[0] for match in NUMBER.finditer(text) if match[1] == " "]
     for written in spaced:
         parts = tuple(_number(digits) for digits in written.split())
-        yield Claim(QUANTITY, values=readings(written), parts=parts)
+        yield Claim(QUANTITY_CLAIM, values=readings(written), parts=parts)
         text = text.replace(written, " ; ", 1)
     for match in _RUN.finditer(text):
         yield from _run(match[0])
-    for match in _WORD.finditer(text):
+    for match in _NUMBER_WORD.finditer(text):
         yield from _word(match[0].casefold())
 
 
 def _word(word: str) -> Iterator[Claim]:
     if word in CLAIMED_VALUES_BY_WORD:
-        yield Claim(QUANTITY, values=frozenset(CLAIMED_VALUES_BY_WORD[word]), pattern=_literal(word))
+        yield Claim(QUANTITY_CLAIM, values=frozenset(CLAIMED_VALUES_BY_WORD[word]), pattern=_literal(word))
 
 
 def _run(run: str) -> Iterator[Claim]:
@@ -126,19 +132,19 @@ def _plain_run(run: str) -> Iterator[Claim]:
     """``settings.py`` and ``snake_case`` are identifiers; ``and/or``, ``z.B`` and ``well-known`` are words."""
     for piece in re.split(r"[-/:+#@'’,&]", run):
         if ("_" in piece.strip("_") or "." in piece) and not _ABBREVIATION.fullmatch(piece):
-            yield Claim(IDENTIFIER, pattern=_literal(piece))
+            yield Claim(IDENTIFIER_CLAIM, pattern=_literal(piece))
 
 
 def _numeric_run(run: str) -> Iterator[Claim]:
     """``24/7`` is two numbers, ``2.1.3`` a version, ``1.234.567`` a number."""
     if _VERSION.fullmatch(run):
-        yield Claim(IDENTIFIER, values=readings(run), pattern=_version(run))
+        yield Claim(IDENTIFIER_CLAIM, values=readings(run), pattern=_version(run))
     else:
         yield from (_number(match[0]) for match in NUMBER.finditer(run))
 
 
 def _number(written: str) -> Claim:
-    return Claim(QUANTITY, values=readings(written))
+    return Claim(QUANTITY_CLAIM, values=readings(written))
 
 
 def _mixed_run(run: str) -> Claim:
@@ -147,12 +153,12 @@ def _mixed_run(run: str) -> Claim:
     if unit:
         return _with_unit(unit[1], unit[unit.lastindex or 0])
     if _VERSION.fullmatch(run):
-        return Claim(IDENTIFIER, pattern=_version(run))
+        return Claim(IDENTIFIER_CLAIM, pattern=_version(run))
     pieces = [piece for piece in re.split(r"[-/:+#@'’,&]", run) if piece]
     if len(pieces) == 1 or _TICKET.fullmatch(run):
-        return Claim(IDENTIFIER, pattern=_flexible(run))
+        return Claim(IDENTIFIER_CLAIM, pattern=_flexible(run))
     parts = tuple(claim for piece in pieces for claim in _run(piece))
-    return Claim(IDENTIFIER, pattern=_flexible(run), parts=parts)
+    return Claim(IDENTIFIER_CLAIM, pattern=_flexible(run), parts=parts)
 
 
 def _with_unit(number: str, unit: str) -> Claim:
@@ -162,7 +168,7 @@ def _with_unit(number: str, unit: str) -> Claim:
     if _ORDINAL.fullmatch(unit):
         values, days = readings(number), _day(number)
     initial = "" if unit.casefold() == "k" else rf"|{_flexible(number)}[\s-]?{re.escape(unit[0].casefold())}[^\W\d_]+"
-    return Claim(QUANTITY, values=values, dates=days, pattern=_flexible(number + unit) + initial)
+    return Claim(QUANTITY_CLAIM, values=values, dates=days, pattern=_flexible(number + unit) + initial)
 
 
 def _day(number: str) -> tuple[WrittenDate, ...]:
@@ -181,8 +187,8 @@ def _version(written: str) -> str:
 def _literal(token: str) -> str:
     """A pattern for ``token`` as a whole in casefolded text."""
     folded = token.casefold()
-    before = rf"(?<!{_CORE})" if folded[0].isalnum() else ""
-    return rf"{before}{re.escape(folded)}(?!{_CORE})"
+    before = rf"(?<!{_WORD_CHARACTER})" if folded[0].isalnum() else ""
+    return rf"{before}{re.escape(folded)}(?!{_WORD_CHARACTER})"
 
 
 def _flexible(token: str) -> str:

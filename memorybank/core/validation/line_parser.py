@@ -12,7 +12,7 @@ FACT_KINDS = ("fact", "decision", "preference", "question")
 INSTRUCTION_KIND = "instruction"
 
 # Models asked in another language write the kind in it.
-_KIND_OF = meanings(pack.kinds.labels for pack in packs())
+_KINDS_BY_LABEL = meanings(pack.kinds.labels for pack in packs())
 
 _DASH = r"[-*+•‣◦·・–—](?!\d)"
 _BULLET = re.compile(rf"^(?:{_DASH}|\(?\d{{1,3}}[.)、．](?=\s|\*))\s*")
@@ -21,10 +21,10 @@ _LABEL = r"(?:(?:turns?|facts?|#)\s*)?[Ff]?\d{1,6}"
 _ITEM = rf"{_LABEL}(?:\s*[-–—‒~]\s*{_LABEL})?"
 _GROUP = rf"[\[［【〔]\s*{_ITEM}(?:(?:\s*[,;，、；&/]\s*|\s+){_ITEM})*\s*[,;]?\s*[\]］】〕]"
 # Only where no group has just ended: from there all groups match at once, and never again one by one.
-_FRESH = "".join(rf"(?<![\]］】〕][\s,;]{{{gap}}})" for gap in range(4))
-_TAIL = re.compile(rf"{_FRESH}(?>(?:[\s,;]{{0,3}}{_GROUP})+)\s*[.。．!！?？;；]*\s*[*_]*\s*$")
-_INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
-_SPAN = re.compile(r"([Ff]?)(\d{1,6})(?:\s*[-–—‒~]\s*(?:(?:turns?|facts?|#)\s*)?[Ff]?(\d{1,6}))?")
+_NOT_AFTER_GROUP = "".join(rf"(?<![\]］】〕][\s,;]{{{gap}}})" for gap in range(4))
+_CITATIONS_AT_END = re.compile(rf"{_NOT_AFTER_GROUP}(?>(?:[\s,;]{{0,3}}{_GROUP})+)\s*[.。．!！?？;；]*\s*[*_]*\s*$")
+_CITATION_INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
+_LABEL_RANGE = re.compile(r"([Ff]?)(\d{1,6})(?:\s*[-–—‒~]\s*(?:(?:turns?|facts?|#)\s*)?[Ff]?(\d{1,6}))?")
 _NOTHING = re.compile(r"^(?:fact\s*:\s*)?[*_\"'`]{0,3}nothing[*_\"'`]{0,3}\s*(?:\[\s*\])?\s*[.!。]?$", re.I)
 
 MAX_CITED_RANGE = 500
@@ -76,7 +76,7 @@ class LineFormat:
 
 
 #: The format of lines of memory.
-FACT_LINES = LineFormat(_KIND_OF, "fact", cited=True)
+FACT_LINES = LineFormat(_KINDS_BY_LABEL, "fact", cited=True)
 parse, parse_row = FACT_LINES.parse, FACT_LINES.parse_row
 
 
@@ -94,19 +94,19 @@ def says_nothing(answer: str) -> bool:
 def _cut_citations(body: str) -> tuple[str, tuple[str, ...]]:
     """The text without its citations, and their labels in order; citations inside a sentence count, too."""
     groups: list[str] = []
-    tail = _TAIL.search(body)
+    tail = _CITATIONS_AT_END.search(body)
     if tail:
         groups.append(tail[0])
         body = body[: tail.start()]
-    groups[:0] = _INSIDE.findall(body)
-    text = _INSIDE.sub("", body) if groups else body
+    groups[:0] = _CITATION_INSIDE.findall(body)
+    text = _CITATION_INSIDE.sub("", body) if groups else body
     text = " ".join(re.sub(r" +([.,;:!?])", r"\1", text).split()) if groups else text
     return text, tuple(dict.fromkeys(label for group in groups for label in _labels(group)))
 
 
 def _labels(group: str) -> list[str]:
     labels: list[str] = []
-    for letter, first, last in _SPAN.findall(group):
+    for letter, first, last in _LABEL_RANGE.findall(group):
         start, end = int(first), int(last or first)
         if end - start > MAX_CITED_RANGE:
             end = start

@@ -25,12 +25,14 @@ SCALED = re.compile(rf"({_WRITTEN})[ -]?({alternation(_SCALES)})(?![a-zà-ÿ0-9]
 def _table() -> dict[str, set[str]]:
     table: dict[str, set[str]] = {}
     for numbers in (pack.numbers for pack in packs()):
-        for word, value in chain(_listed(numbers.ones, 1), _listed(numbers.tens, 10), _compounds(numbers)):
+        for word, value in chain(
+            _numbered_words(numbers.ones, 1), _numbered_words(numbers.tens, 10), _compounds(numbers)
+        ):
             table.setdefault(word, set()).add(str(value))
     return table
 
 
-def _listed(words: Words, step: int) -> Iterator[tuple[str, int]]:
+def _numbered_words(words: Words, step: int) -> Iterator[tuple[str, int]]:
     return ((word, place * step) for place, names in enumerate(words, start=1) for word in names.split())
 
 
@@ -60,17 +62,17 @@ def readings(written: str) -> frozenset[str]:
     if grouped and not written.startswith("0"):
         fraction = grouped[2]
         whole = written[: -len(fraction) - 1] if fraction else written
-        values.add(_plain("".join(_DIGITS.findall(whole)), fraction or ""))
+        values.add(_as_value("".join(_DIGITS.findall(whole)), fraction or ""))
     parts = re.split(r"[.,]", written)
     if len(parts) == 2 and all(part.isdigit() for part in parts):
         # Kept as written if ambiguous: 1,200 may be 1.200, but not 1.2.
-        values.add(f"{_plain(parts[0])}.{parts[1]}" if grouped else _plain(*parts))
+        values.add(f"{_as_value(parts[0])}.{parts[1]}" if grouped else _as_value(*parts))
     if len(parts) == 1 and written.isdigit():
-        values.add(_plain(written))
+        values.add(_as_value(written))
     return frozenset(values)
 
 
-def _plain(whole: str, fraction: str = "") -> str:
+def _as_value(whole: str, fraction: str = "") -> str:
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole
 
@@ -80,7 +82,7 @@ def scaled(written: str, scale: str) -> frozenset[str]:
     factor = _SCALES.get(scale.casefold())
     if not factor:
         return frozenset()
-    return frozenset(_plain(*_times(value, factor)) for value in readings(written) if len(value) < 20)
+    return frozenset(_as_value(*_times(value, factor)) for value in readings(written) if len(value) < 20)
 
 
 def _times(value: str, factor: int) -> list[str]:
@@ -94,7 +96,7 @@ def values(text: str) -> frozenset[str]:
     for match in NUMBER.finditer(text):
         stated |= readings(match[0])
         if match[1] == " " or match[0].count(".") + match[0].count(",") > 1:
-            stated.update(_plain(digits) for digits in _DIGITS.findall(match[0]))
+            stated.update(_as_value(digits) for digits in _DIGITS.findall(match[0]))
     for match in SCALED.finditer(text):
         stated |= scaled(match[1], match[2])
     for match in _LATIN_WORD.finditer(text):

@@ -12,26 +12,26 @@ MONTH_NUMBERS = {
     for name in names.split()
 }
 
-_M = rf"(?P<m>{alternation(MONTH_NUMBERS)})(?![^\W\d_])\.?"
-_D = r"(?P<d>0?[1-9]|[12]\d|3[01])(?!\d)"
-_Y = r"(?P<y>(?:1[5-9]|20|21)\d\d)(?!\d)"
+_MONTH = rf"(?P<m>{alternation(MONTH_NUMBERS)})(?![^\W\d_])\.?"
+_DAY = r"(?P<d>0?[1-9]|[12]\d|3[01])(?!\d)"
+_YEAR = r"(?P<y>(?:1[5-9]|20|21)\d\d)(?!\d)"
 _ORDINAL = rf"(?:{alternation(collect(lambda pack: pack.dates.ordinals))}|\.)?"
 _OF_WORD = rf"(?:{alternation(collect(lambda pack: pack.dates.of))})"
 _OF = rf"(?:[\s,-]+{_OF_WORD}(?=\s))?"
-_THE = rf"(?:(?:{alternation(collect(lambda pack: pack.dates.before_day))})\s+)?"
-_TH = rf"(?:{alternation(pack('en').dates.ordinals)})?"  # after a month other endings are words
+_BEFORE_DAY = rf"(?:(?:{alternation(collect(lambda pack: pack.dates.before_day))})\s+)?"
+_ENGLISH_ORDINAL = rf"(?:{alternation(pack('en').dates.ordinals)})?"  # after a month other endings are words
 _FORMS = (
-    rf"(?<!\d){_Y}\s*年\s*(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*{_D}\s*[日号號])?)?",
-    rf"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*{_D}\s*[日号號]",
-    rf"(?<![\d.]){_Y}([-/.])(?P<m>1[0-2]|0?[1-9])(?:\2{_D})(?![-/]?\d)",
-    rf"(?<![\d.-]){_Y}-(?P<m>1[0-2]|0[1-9])(?![-\d])",
-    rf"(?<!\d){_D}{_ORDINAL}{_OF}[\s,-]+{_M}(?:{_OF}[\s,-]+{_Y})?",
-    rf"(?<![^\W\d_]){_M}[\s-]+{_THE}{_D}{_TH}(?![^\W\d_])(?!:\d)(?:[\s,-]+(?:{_OF_WORD}\s+)?{_Y})?",
-    rf"(?<![^\W\d_]){_M}{_OF}[\s,-]+{_Y}",
+    rf"(?<!\d){_YEAR}\s*年\s*(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*{_DAY}\s*[日号號])?)?",
+    rf"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*{_DAY}\s*[日号號]",
+    rf"(?<![\d.]){_YEAR}([-/.])(?P<m>1[0-2]|0?[1-9])(?:\2{_DAY})(?![-/]?\d)",
+    rf"(?<![\d.-]){_YEAR}-(?P<m>1[0-2]|0[1-9])(?![-\d])",
+    rf"(?<!\d){_DAY}{_ORDINAL}{_OF}[\s,-]+{_MONTH}(?:{_OF}[\s,-]+{_YEAR})?",
+    rf"(?<![^\W\d_]){_MONTH}[\s-]+{_BEFORE_DAY}{_DAY}{_ENGLISH_ORDINAL}(?![^\W\d_])(?!:\d)(?:[\s,-]+(?:{_OF_WORD}\s+)?{_YEAR})?",
+    rf"(?<![^\W\d_]){_MONTH}{_OF}[\s,-]+{_YEAR}",
 )  # fmt: skip
-_WRITTEN = tuple(re.compile(form) for form in _FORMS)
+_DATE_PATTERNS = tuple(re.compile(form) for form in _FORMS)
 _SLASHED = re.compile(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2((?:1[5-9]|20|21)\d\d|\d\d)(?![\d])(?![/.-]\d)")
-_SHORT = re.compile(r"(?<![\d/.])(\d{1,2})[/.](\d{1,2})\.?(?![\d/.])")
+_DAY_AND_MONTH = re.compile(r"(?<![\d/.])(\d{1,2})[/.](\d{1,2})\.?(?![\d/.])")
 
 
 class WrittenDate(NamedTuple):
@@ -56,14 +56,14 @@ class DateMention(NamedTuple):
 
 def mentions(text: str) -> list[DateMention]:
     """Dates in ``text`` (casefolded), longest first where they overlap, in order of appearance."""
-    dates = [DateMention(*match.span(), (_date(match),)) for form in _WRITTEN for match in form.finditer(text)]
+    dates = [DateMention(*match.span(), (_date(match),)) for form in _DATE_PATTERNS for match in form.finditer(text)]
     dates += [mention for match in _SLASHED.finditer(text) if (mention := _numeric(match, match[4]))]
-    return _apart(dates)
+    return _without_overlaps(dates)
 
 
 def short_mentions(text: str) -> list[DateMention]:
     """Possible dates without a year, such as ``5/7`` or ``7.5.``: they may support a date, but claim none."""
-    return [mention for match in _SHORT.finditer(text) if (mention := _numeric(match, None))]
+    return [mention for match in _DAY_AND_MONTH.finditer(text) if (mention := _numeric(match, None))]
 
 
 def without(dates: list[DateMention], text: str) -> str:
@@ -91,7 +91,7 @@ def _numeric(match: re.Match[str], year: str | None) -> DateMention | None:
     return DateMention(*match.span(), readings) if readings else None
 
 
-def _apart(dates: list[DateMention]) -> list[DateMention]:
+def _without_overlaps(dates: list[DateMention]) -> list[DateMention]:
     """Mentions that do not overlap: the leftmost wins, then the longest."""
     kept: list[DateMention] = []
     for mention in sorted(dates, key=lambda date: (date.start, -date.end)):

@@ -8,11 +8,11 @@ does the arithmetic.
 from datetime import date
 
 from memorybank.language.dates import english, tables
-from memorybank.language.dates.date_spans import spell
-from memorybank.language.dates.heading import shortened
+from memorybank.language.dates.date_spans import format_date
+from memorybank.language.dates.heading import shorten_dates
 from memorybank.language.dates.phrases import Phrases
 
-__all__ = ["resolve", "shortened", "spell"]
+__all__ = ["format_date", "resolve", "shorten_dates"]
 
 
 def resolve(text: str, said_on: date, *, replace: bool = False) -> str:

@@ -13,7 +13,7 @@ Unit = Literal["day", "week", "month", "year"]
 MONTHS = tuple(names.split()[0].capitalize() for names in pack("en").dates.months)
 
 
-def spell(day: date) -> str:
+def format_date(day: date) -> str:
     """``7 May 2023``: the only date format in memory, whatever the locale."""
     return f"{day.day} {MONTHS[day.month - 1]} {day.year:04}"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import date
 
 from memorybank.language import alternation, fill_in, meanings, pack
-from memorybank.language.dates.date_spans import MONTHS, CalendarSpan, Unit, on_weekday, shifted, spell
+from memorybank.language.dates.date_spans import MONTHS, CalendarSpan, Unit, format_date, on_weekday, shifted
 from memorybank.language.dates.phrases import Phrases, PhraseWriter
 
 WORDS = pack("en").dates
@@ -64,13 +64,13 @@ def near_day(match: re.Match[str], said_on: date) -> str | None:
     day = shifted(said_on, "day", DAY_OFFSETS[match["day"].lower()])
     if day is None:
         return None
-    return f"on the {match['part'].lower()} of {spell(day)}" if match["part"] else f"on {spell(day)}"
+    return f"on the {match['part'].lower()} of {format_date(day)}" if match["part"] else f"on {format_date(day)}"
 
 
 def last_night(match: re.Match[str], said_on: date) -> str | None:
     """The night that began the day before."""
     day = shifted(said_on, "day", -1)
-    return f"on the night of {spell(day)}" if day else None
+    return f"on the night of {format_date(day)}" if day else None
 
 
 def turned_unit(match: re.Match[str], said_on: date) -> str | None:
@@ -82,7 +82,7 @@ def turned_unit(match: re.Match[str], said_on: date) -> str | None:
     if day is None:
         return None
     if unit == "week":
-        return f"in the week {'before' if by < 0 else 'after'} {spell(said_on)}"
+        return f"in the week {'before' if by < 0 else 'after'} {format_date(said_on)}"
     return "in " + written(CalendarSpan(unit, day))
 
 
@@ -99,14 +99,14 @@ def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
         return None
     else:
         day = on_weekday(said_on, wanted, 0 if turn == "this" else int(wanted <= said_on.weekday()))
-    return f"on {WEEKDAYS[wanted]} {spell(day)}" if day else None
+    return f"on {WEEKDAYS[wanted]} {format_date(day)}" if day else None
 
 
 def weekday_of_week(match: re.Match[str], said_on: date) -> str | None:
     """Friday next week, Monday of last week: a day of a neighbouring calendar week."""
     wanted = next(n for n, name in enumerate(WEEKDAYS) if name == match["weekday"].capitalize())
     day = on_weekday(said_on, wanted, TURN_OFFSETS[match["turn"].lower()])
-    return f"on {WEEKDAYS[wanted]} {spell(day)}" if day else None
+    return f"on {WEEKDAYS[wanted]} {format_date(day)}" if day else None
 
 
 def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
@@ -115,7 +115,7 @@ def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
     if by < 0 and said_on.weekday() > 5:
         return None
     day = on_weekday(said_on, 5, by)
-    return f"on the weekend of {spell(day)}" if day else None
+    return f"on the weekend of {format_date(day)}" if day else None
 
 
 def turned_season(match: re.Match[str], said_on: date) -> str | None:
@@ -146,7 +146,7 @@ def ago(match: re.Match[str], said_on: date) -> str | None:
     if day is None:
         return None
     if unit == "day":
-        return f"on {spell(day)}"
+        return f"on {format_date(day)}"
     vague: dict[str, Unit] = {"week": "day", "month": "month", "year": "month" if counted(match) == 1 else "year"}
     return "around " + written(CalendarSpan(vague[unit], day))
 
@@ -158,7 +158,7 @@ def ahead(match: re.Match[str], said_on: date) -> str | None:
     if day is None:
         return None
     if unit == "day":
-        return f"on {spell(day)}"
+        return f"on {format_date(day)}"
     return "around " + written(CalendarSpan("day" if unit == "week" else unit, day))
 
 
@@ -168,12 +168,12 @@ def before_last(match: re.Match[str], said_on: date) -> str | None:
     day = shifted(said_on, unit, -2 if match["way"].lower() == "before last" else 2)
     if day is None or unit == "day":
         return None
-    return f"in the week around {spell(day)}" if unit == "week" else "in " + written(CalendarSpan(unit, day))
+    return f"in the week around {format_date(day)}" if unit == "week" else "in " + written(CalendarSpan(unit, day))
 
 
 def written(span: CalendarSpan) -> str:
     """A span in English: 7 May 2023, May 2023, 2023."""
-    words = spell(span.day).split()
+    words = format_date(span.day).split()
     return " ".join(words[{"day": 0, "week": 0, "month": 1, "year": 2}[span.unit] :])
 
 

@@ -9,12 +9,12 @@ from memorybank.language.dates.date_spans import MONTHS
 MAX_MONTHS_FROM_HEADING = 5
 
 MONTH = alternation(MONTHS)
-DATE = re.compile(rf"(?<![\w-])(?P<said>(?:\d{{1,2}} )?(?P<month>{MONTH})) (?P<year>\d{{4}})(?![\w/-])")
+MONTH_AND_YEAR = re.compile(rf"(?<![\w-])(?P<said>(?:\d{{1,2}} )?(?P<month>{MONTH})) (?P<year>\d{{4}})(?![\w/-])")
 DAY_OF_HEADING = re.compile(rf"(?P<day>(?:\d{{1,2}} )?(?P<month>{MONTH}) (?P<year>\d{{4}}))$")
 WEEK_NAMES = {"before": "last week", "after": "next week"}
 
 
-def shortened(text: str, heading: str) -> str:
+def shorten_dates(text: str, heading: str) -> str:
     """``text`` as it may be written near a heading such as "8 May 2023".
 
     Nearby dates of the same year lose the year, and the week before or after the day becomes last week or next week
@@ -29,7 +29,7 @@ def shortened(text: str, heading: str) -> str:
         near = match["year"] == own["year"] and abs(MONTHS.index(match["month"]) - month) <= MAX_MONTHS_FROM_HEADING
         return match["said"] if near else match[0]
 
-    return DATE.sub(written, _weeks(text, own["day"]))
+    return MONTH_AND_YEAR.sub(written, _weeks(text, own["day"]))
 
 
 def _weeks(text: str, day: str) -> str:

@@ -75,11 +75,11 @@ LISTED_PHRASE = re.compile(
     rf"{PHRASE_START}(?P<latin>{known}){PHRASE_END}|{CJK_PHRASE_START}(?P<cjk>{cjk_known})(?!{not_before})",
     re.IGNORECASE,
 )
-COUNT = rf"{CJK_COUNT_START}(?P<n>\d{{1,3}}|{cjk_numbers}) ?(?P<unit>{cjk_units})"
-AGO = (
+CJK_COUNT = rf"{CJK_COUNT_START}(?P<n>\d{{1,3}}|{cjk_numbers}) ?(?P<unit>{cjk_units})"
+AGO_PATTERNS = (
     re.compile(rf"{PHRASE_START}(?:{ago_before}) {latin_n} {latin_unit}{PHRASE_END}(?! (?:{not_ago}))", re.IGNORECASE),
     re.compile(rf"{PHRASE_START}{latin_n} {latin_unit} (?:{ago_after}){PHRASE_END}", re.IGNORECASE),
-    re.compile(rf"{COUNT}(?:{cjk_ago_after})", re.IGNORECASE),
+    re.compile(rf"{CJK_COUNT}(?:{cjk_ago_after})", re.IGNORECASE),
 )
 LAST_WEEKDAY = re.compile(
     rf"{PHRASE_START}(?:(?:{last_before}) {latin_day}|{latin_day.replace('weekday', 'after')} (?:{last_after}))"
@@ -150,7 +150,7 @@ def pattern_rules(dates: DateWords) -> Iterator[tuple[re.Pattern[str], SpanReadi
 
 RULES: tuple[tuple[re.Pattern[str], SpanReading], ...] = (
     *(rule for pack in TABLE_PACKS for rule in weekday_rules(pack.dates)),
-    *((pattern, ago) for pattern in AGO),
+    *((pattern, ago) for pattern in AGO_PATTERNS),
     (LAST_WEEKDAY, last_weekday),
     (LISTED_PHRASE, listed_phrase),
     *(rule for pack in TABLE_PACKS for rule in pattern_rules(pack.dates)),

@@ -13,7 +13,7 @@ RESUMED_WORDS = frozenset(collect(lambda pack: pack.talk.resumed))
 #: A single consonant is the beginning of a word; a single vowel may be a word.
 CONSONANT = re.compile("[b-df-hj-np-tv-xz]")
 #: After a digit it may mean inches.
-QUOTE = re.compile(r"(?<!\d)\"")
+QUOTATION_MARK = re.compile(r"(?<!\d)\"")
 
 #: Rewrites a match of a repeated word.
 Repair = Callable[[re.Match[str]], str]
@@ -35,9 +35,10 @@ CJK_SOUNDS = re.compile(
     rf"(?:^|(?<=[，、。]))(?:{literals(collect(lambda pack: pack.talk.hesitations, spaced=False))})[，、…]+"
 )
 
-WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
+SPOKEN_WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
 REPETITION = re.compile(
-    rf"(?<![\w'’.-])(?P<repeated>{WORD}(?:\s+{WORD}){{0,2}}),?\s+(?=(?P=repeated)(?![\w-]))", re.IGNORECASE
+    rf"(?<![\w'’.-])(?P<repeated>{SPOKEN_WORD}(?:\s+{SPOKEN_WORD}){{0,2}}),?\s+(?=(?P=repeated)(?![\w-]))",
+    re.IGNORECASE,
 )
 FALSE_START = re.compile(
     r"(?:^|(?<![^\W\d_])(?P<before>[^\W\d_]++)\s++|(?<=[,.;:!?…]\s))(?P<begun>[^\W\d_]{1,3})-?,?\s+"
@@ -73,7 +74,7 @@ def is_halting(text: str) -> bool:
     text_words = words(text)
     has_sound = (code := detect_language(text_words)) and SOUNDS[code].search(text)
     is_torn = text.endswith("…") or text.startswith("…") or (bool(text_words) and text_words[-1] in FUNCTION_WORDS)
-    is_quoting = text.count('"') % 2 == 1 == len(QUOTE.findall(text)) % 2
+    is_quoting = text.count('"') % 2 == 1 == len(QUOTATION_MARK.findall(text)) % 2
     return (
         bool(has_sound)
         or is_torn

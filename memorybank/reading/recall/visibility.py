@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memorybank.core.turns import STEERS_ASSISTANT
-from memorybank.language.dates import spell
+from memorybank.language.dates import format_date
 from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.models import Standing
@@ -89,7 +89,7 @@ def _corrected(lines: list[VisibleSentence], fates: Iterable[Fate]) -> list[Visi
 
 def _marked(line: VisibleSentence) -> VisibleSentence:
     """The line as one of which parts were replaced, on these days."""
-    days = dict.fromkeys(spell(day) for day in sorted(end.day for end in line.ends))
+    days = dict.fromkeys(format_date(day) for day in sorted(end.day for end in line.ends))
     return line._replace(text=" ".join([with_full_stop(line.text), *(f"(In part replaced on {day}.)" for day in days)]))
 
 

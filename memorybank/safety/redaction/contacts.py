@@ -74,7 +74,7 @@ def find(text: str) -> Iterator[SecretSpan]:
         for pattern in (_EMAIL, _PARTED_EMAIL):
             yield from (SecretSpan(*match.span(), "e-mail address") for match in pattern.finditer(text))
     for match in _SPELT_EMAIL.finditer(text):
-        yield from _spelt(match)
+        yield from _spelt_emails(match)
     yield from _phones(text)
     for pattern in (_STREET, _CJK_STREET):
         for match in pattern.finditer(text):
@@ -83,7 +83,7 @@ def find(text: str) -> Iterator[SecretSpan]:
     yield from _hosts(text)
 
 
-def _spelt(match: re.Match[str]) -> Iterator[SecretSpan]:
+def _spelt_emails(match: re.Match[str]) -> Iterator[SecretSpan]:
     """``anna at example dot com``, but not "meet at noon. then" nor "at the dot com"."""
     names = re.split(r"[\s.]+", match[0].casefold())
     bracketed = match["at"].strip()[0] in "@([{<"

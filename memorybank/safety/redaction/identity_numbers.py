@@ -70,7 +70,7 @@ _DATE = re.compile(
 _BORN_ON = re.compile(rf"(?P<value>{_DATE.pattern}) (?:\w{{1,10}} )?(?:{_BORN.pattern})", re.I)
 #: Maximum distance between an announcement and its number.
 MAX_CHARACTERS_TO_NUMBER = 64
-_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
+_SENTENCE_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
 
 
 def find(text: str) -> Iterator[SecretSpan]:
@@ -80,7 +80,7 @@ def find(text: str) -> Iterator[SecretSpan]:
         for match in pattern.finditer(text):
             if not modules or any(_is_valid(module)(match[0]) for module in modules):
                 yield SecretSpan(*match.span(), kind)
-    yield from _announced(text, _IDS, _ID, "id number", _names_somebody)
+    yield from _announced(text, _IDS, _ID, "id number", _is_identity_number)
     yield from _announced(text, _BORN, _DATE, "date of birth", bool)
     yield from (SecretSpan(*match.span("value"), "date of birth") for match in _BORN_ON.finditer(text))
 
@@ -91,14 +91,14 @@ def _announced(
     """The first value in the rest of the sentence after each cue that ``holds``."""
     for match in before_numbers(cue, text, MAX_CHARACTERS_TO_NUMBER + 30):
         rest = text[match.end() : match.end() + MAX_CHARACTERS_TO_NUMBER + 30]
-        end = _END.search(rest)
+        end = _SENTENCE_END.search(rest)
         for candidate in value.finditer(rest, 0, end.start() if end and end.start() > 2 else len(rest)):
             if candidate.start() <= MAX_CHARACTERS_TO_NUMBER and holds(candidate[0]):
                 yield SecretSpan(match.end() + candidate.start(), match.end() + candidate.end(), kind)
                 break
 
 
-def _names_somebody(written: str) -> bool:
+def _is_identity_number(written: str) -> bool:
     """Whether it is long enough and has enough digits; no year, no date."""
     digits = sum(map(str.isdigit, written))
     compact = re.sub(r"[^A-Z0-9]", "", written)

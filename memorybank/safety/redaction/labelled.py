@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from memorybank.language import alternation, collect_for_masking, literals
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import LINKS, VALUE_QUOTES, any_whole_words
-from memorybank.safety.redaction.shapes import is_hollow, is_measure, shape
+from memorybank.safety.redaction.shapes import is_measure, is_placeholder, shape
 from memorybank.safety.redaction.spans import SecretSpan
 
 _SPACED, _CJK = (
@@ -22,15 +22,15 @@ _SAYS = alternation(collect_for_masking(lambda pack: pack.secrets.says, spaced=T
 _STATE = re.compile(any_whole_words(lambda pack: pack.secrets.states), re.I)
 # One word or compound, with the marks that people put between its parts.
 _VALUE = rf"[{VALUE_QUOTES}]?(?P<value>[^\W_](?:[\w+.'’&#!$%*@-]{{2,40}}[\w!$%#*]))[{VALUE_QUOTES}]?"
-_ENDS = r"(?=[.!]?\s{0,2}(?:[,;()\n。，]|:\)|$))"
-_LABELLED = re.compile(rf"{_LABELS}(?P<gap>(?: [\w'’-]{{1,16}}){{0,6}})\s?[:：]\s{{0,2}}{_VALUE}{_ENDS}", re.I)
-_ASKED = re.compile(rf"{_LABELS}[^\n.!?？]{{0,48}}[?？][ \n>–-]{{1,4}}{_VALUE}{_ENDS}", re.I)
+_VALUE_END = r"(?=[.!]?\s{0,2}(?:[,;()\n。，]|:\)|$))"
+_LABELLED = re.compile(rf"{_LABELS}(?P<gap>(?: [\w'’-]{{1,16}}){{0,6}})\s?[:：]\s{{0,2}}{_VALUE}{_VALUE_END}", re.I)
+_ASKED = re.compile(rf"{_LABELS}[^\n.!?？]{{0,48}}[?？][ \n>–-]{{1,4}}{_VALUE}{_VALUE_END}", re.I)
 # "k-i-t-e": people write this only to spell a word.
 _SPELT = re.compile(rf"{_LABELS}[^\n.!?]{{0,60}}?\s(?P<value>\w(?:[-.·]\w){{3,30}})(?![\w-])", re.I)
 _PARTS = re.compile(r"[|\t;]")
 _TITLE = re.compile(rf"\W{{0,3}}(?:{_LABELS})\W{{0,3}}", re.I)
 # Languages that attach their "is" to the word: "암호는".
-_HUNG = re.compile(rf"{_LABELS}(?:{_SAYS})\s{_VALUE}(?=[\s.,!]|$)", re.I)
+_ATTACHED_IS = re.compile(rf"{_LABELS}(?:{_SAYS})\s{_VALUE}(?=[\s.,!]|$)", re.I)
 _FORM = re.compile(
     r"type\s?=\s?[\"']?password\b[^<>\n]{0,120}?value\s?=\s?[\"']?(?P<value>[^\"'<>\s]{3,64})"
     rf"|<(?:{_LABELS})>\s?(?P<inside>[^<>\s]{{3,64}})\s?</",
@@ -40,7 +40,7 @@ _KEYS = literals(word for word in collect_for_masking(lambda pack: pack.secrets.
 # "WLAN: Lager, Schlüssel kreide-und-schwamm": the key of a network is a password.
 _NETWORK = re.compile(
     rf"(?:{any_whole_words(lambda pack: pack.secrets.networks)})[^\n!?]{{0,60}}?(?<![^\W_])(?:{_KEYS}|{_SPACED})"
-    rf"(?:\s?{LINKS}\s?|\s){_VALUE}{_ENDS}",
+    rf"(?:\s?{LINKS}\s?|\s){_VALUE}{_VALUE_END}",
     re.I,
 )
 _LICENCE = re.compile(
@@ -60,15 +60,14 @@ MAX_FUNCTION_WORD_CHARACTERS = 4
 def find(text: str) -> Iterator[SecretSpan]:
     for match in _LABELLED.finditer(text):
         gap = match["gap"].split()
-        if (not gap or len(gap[0]) <= MAX_FUNCTION_WORD_CHARACTERS or gap[0].casefold() in FUNCTION_WORDS) and _may_be(
-            match["value"]
-        ):
+        is_close = not gap or len(gap[0]) <= MAX_FUNCTION_WORD_CHARACTERS or gap[0].casefold() in FUNCTION_WORDS
+        if is_close and _may_be_password(match["value"]):
             yield SecretSpan(*match.span("value"), "password")
     for match in _FORM.finditer(text):
         yield SecretSpan(*match.span(match.lastgroup or 0), "password")
-    for pattern in (_ASKED, _SPELT, _HUNG):
+    for pattern in (_ASKED, _SPELT, _ATTACHED_IS):
         for match in pattern.finditer(text):
-            if _may_be(match["value"]):
+            if _may_be_password(match["value"]):
                 yield SecretSpan(*match.span("value"), "password")
     yield from _keys(text)
     yield from _columns(text)
@@ -77,7 +76,7 @@ def find(text: str) -> Iterator[SecretSpan]:
 def _keys(text: str) -> Iterator[SecretSpan]:
     """Keys of networks and programs, and values of variables named key."""
     for match in _NETWORK.finditer(text):
-        if _may_be(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
+        if _may_be_password(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
             yield SecretSpan(*match.span("value"), "password")
     for pattern, kind, fewest in ((_LICENCE, "licence key", MIN_LICENCE_CHARACTERS), (_VARIABLE, "secret", 1)):
         for match in pattern.finditer(text):
@@ -86,12 +85,12 @@ def _keys(text: str) -> Iterator[SecretSpan]:
                 yield SecretSpan(*match.span("value"), kind)
 
 
-def _may_be(word: str) -> bool:
+def _may_be_password(word: str) -> bool:
     """Whether the word is no function word, description of a password, version or placeholder."""
     begun = re.split(r"['’]", word.casefold())[0]
     if word.casefold() in FUNCTION_WORDS or begun in FUNCTION_WORDS:
         return False
-    return not (_STATE.fullmatch(word) or is_hollow(word) or is_measure(word))
+    return not (_STATE.fullmatch(word) or is_placeholder(word) or is_measure(word))
 
 
 def _columns(text: str) -> Iterator[SecretSpan]:
@@ -107,6 +106,6 @@ def _columns(text: str) -> Iterator[SecretSpan]:
         elif column >= 0 and (value := cells[column].strip()) and len(value) > 2 and re.search(r"\w", value):
             start = line_start + sum(len(cell) + 1 for cell in cells[:column])
             start += len(cells[column]) - len(cells[column].lstrip())
-            if not is_hollow(value):
+            if not is_placeholder(value):
                 yield SecretSpan(start, start + len(value), "password")
         line_start += len(line)

@@ -11,17 +11,17 @@ MIN_PASSPHRASE_WORDS, MAX_PASSPHRASE_WORDS = 4, 30
 #: A longer one is the seed phrase of a wallet, made of common words.
 MIN_SEED_PHRASE_WORDS = 10
 
-_WORDS = rf"[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{1,16}}){{{MIN_PASSPHRASE_WORDS - 1},{MAX_PASSPHRASE_WORDS - 1}}}"
-_NAMES, _WORDINGS = (
+_PHRASE_WORDS = rf"[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{1,16}}){{{MIN_PASSPHRASE_WORDS - 1},{MAX_PASSPHRASE_WORDS - 1}}}"
+_PHRASE_NAMES, _WORDINGS = (
     any_whole_words(of) for of in (lambda pack: pack.secrets.phrases, lambda pack: pack.secrets.wordings)
 )
 _OPENS = any_whole_words(lambda pack: pack.secrets.opens)
 _QUOTED = rf"[{VALUE_QUOTES}](?P<quoted>[^\n{VALUE_QUOTES}]{{8,160}})[{VALUE_QUOTES}]"
 _PHRASE = re.compile(
-    rf"(?:(?:{_NAMES}|{_WORDINGS})[^\n.!?:{VALUE_QUOTES}]{{0,60}}?{LINKS}|(?:{_NAMES}),?)\s{{0,2}}(?:{_QUOTED}|(?P<value>{_WORDS}))",
+    rf"(?:(?:{_PHRASE_NAMES}|{_WORDINGS})[^\n.!?:{VALUE_QUOTES}]{{0,60}}?{LINKS}|(?:{_PHRASE_NAMES}),?)\s{{0,2}}(?:{_QUOTED}|(?P<value>{_PHRASE_WORDS}))",
     re.I,
 )
-_OPENED = re.compile(rf"(?:{_OPENS})(?:(?: [\w'’]{{1,12}}){{0,3}}?:? {_QUOTED}| ?(?P<value>{_WORDS}))", re.I)
+_OPENED = re.compile(rf"(?:{_OPENS})(?:(?: [\w'’]{{1,12}}){{0,3}}?:? {_QUOTED}| ?(?P<value>{_PHRASE_WORDS}))", re.I)
 
 
 def find(text: str) -> Iterator[SecretSpan]:

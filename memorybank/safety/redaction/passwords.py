@@ -10,7 +10,7 @@ from itertools import accumulate
 from memorybank.language import alternation, collect, collect_for_masking, literals
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import EQUALS, LINKS, VALUE_QUOTES, any_whole_words
-from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
+from memorybank.safety.redaction.shapes import Shape, is_compound_name, is_measure, is_placeholder, is_random, shape
 from memorybank.safety.redaction.spans import SecretSpan
 
 #: The words after and before an announcement that are searched for a password.
@@ -18,49 +18,49 @@ WORDS_AFTER, WORDS_BEFORE = 16, 12
 #: Announcements: words for a password, words for a key, words for getting access.
 ANNOUNCEMENT_KINDS = ("strong", "key", "weak")
 
-_WORDS = collect_for_masking(lambda pack: pack.secrets.passwords)
-_SHORT = collect_for_masking(lambda pack: pack.secrets.short)
+_PASSWORD_WORDS = collect_for_masking(lambda pack: pack.secrets.passwords)
+_SHORT_FORMS = collect_for_masking(lambda pack: pack.secrets.short)
 _KEYS = alternation(collect_for_masking(lambda pack: pack.secrets.keys))
 _ACCESS = any_whole_words(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
 _PHRASES = any_whole_words(lambda pack: pack.secrets.phrases)
-_NAMES = literals(_WORDS).replace(r"\ ", "[ _-]")  # as in names of variables: "mot_de_passe"
+_PASSWORD_NAMES = literals(_PASSWORD_WORDS).replace(r"\ ", "[ _-]")  # as in names of variables: "mot_de_passe"
 _ASSIGNED = re.compile(
-    rf"(?:(?P<password>{_NAMES})|(?P<short>(?<![^\W_])(?:{literals(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
+    rf"(?:(?P<password>{_PASSWORD_NAMES})|(?P<short>(?<![^\W_])(?:{literals(_SHORT_FORMS)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
     rf"(?P<sign>{LINKS})\s{{0,4}}(?:(?P<quote>[{VALUE_QUOTES}])|(?P<brace>\{{))?"
     rf"(?P<value>(?(quote)[^\n{VALUE_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{VALUE_QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{VALUE_QUOTES}]?)",
     re.I,
 )
 _FLAG = re.compile(
-    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{literals((*_WORDS, *_SHORT))}|{_KEYS})(?:word)?[ =]"
+    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{literals((*_PASSWORD_WORDS, *_SHORT_FORMS))}|{_KEYS})(?:word)?[ =]"
     r"[\"']?(?P<value>[^\s\"'<>\[\]{}$-][^\s\"'<>\[\]]{3,128})",
     re.I,
 )
 _ANNOUNCED = re.compile(
-    rf"(?P<strong>{literals(_WORDS)}|(?<!\w)(?:{literals(_SHORT)})(?!\w))|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})",
+    rf"(?P<strong>{literals(_PASSWORD_WORDS)}|(?<!\w)(?:{literals(_SHORT_FORMS)})(?!\w))|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})",
     re.I,
 )
 _PAIR = re.compile(r"(?<![\w/.-])[\w.@-]{2,40} / (?P<value>[^\s/|,;<>\[\]]{7,64})(?!\s?/)")
-_WORD = re.compile(
+_CANDIDATE_WORD = re.compile(
     rf"[^\s{VALUE_QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
 )
-_TELLS = re.compile(r"[\d!@#$%^&*+~=]")
-_COUNTED = re.compile(r"[^\W\d_]{3}\d\d")
-_HEAD = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
-_LINKED = re.compile(rf"{LINKS}\s?[{VALUE_QUOTES}]?$", re.I)
-_SAID = re.compile(rf"(?:{EQUALS})\s?[{VALUE_QUOTES}]?$", re.I)
+_TELLTALE_CHARACTER = re.compile(r"[\d!@#$%^&*+~=]")
+_LETTERS_AND_DIGITS = re.compile(r"[^\W\d_]{3}\d\d")
+_NAME_PREFIX = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
+_LINK_BEFORE = re.compile(rf"{LINKS}\s?[{VALUE_QUOTES}]?$", re.I)
+_EQUALS_BEFORE = re.compile(rf"(?:{EQUALS})\s?[{VALUE_QUOTES}]?$", re.I)
 _KEY_WORDS = literals(word for word in collect_for_masking(lambda pack: pack.secrets.key_words) if word.isalpha())
-_HANDED = re.compile(
+_HANDED_OVER = re.compile(
     rf"(?:(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?|(?:{_PHRASES})|\s/)\s?[{VALUE_QUOTES}]?$", re.I
 )
-_NUMBERED = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
-_PLAIN = re.compile(
-    rf"(?:{literals(_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{EQUALS})\s{{0,2}}"
+_WORD_AND_NUMBER = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
+_PLAIN_VALUE = re.compile(
+    rf"(?:{literals(_PASSWORD_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{EQUALS})\s{{0,2}}"
     r"(?P<value>[^\W\d_]{6,24})(?=\s{0,2}(?:[.,;!?)\n]|$))",
     re.I,
 )
-_AS = re.compile(
+_VALUE_AS_PASSWORD = re.compile(
     rf"(?<![^\s{VALUE_QUOTES}])(?P<value>[^\s{VALUE_QUOTES}]{{6,64}})[{VALUE_QUOTES}]?(?=\s){LINKS}"
-    rf"(?:\w{{1,10}} ){{0,2}}?(?:{literals(_WORDS)})(?!\w)",
+    rf"(?:\w{{1,10}} ){{0,2}}?(?:{literals(_PASSWORD_WORDS)})(?!\w)",
     re.I,
 )
 _STATE = re.compile(any_whole_words(lambda pack: pack.secrets.states), re.I)
@@ -68,7 +68,9 @@ _QUOTED = re.compile(rf"[{VALUE_QUOTES}]([^\n{VALUE_QUOTES}]{{6,64}})[{VALUE_QUO
 # "Expires on Friday": one language's "on" is another's "is".
 _DAYS = frozenset(word for names in collect(lambda pack: pack.dates.weekdays) for word in names.casefold().split())
 # Every announcement contains one of these. Searching for them is a hundred times faster than for announcements.
-_HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *collect_for_masking(lambda pack: pack.secrets.key_words))))
+_HINTS = tuple(
+    dict.fromkeys((*_PASSWORD_WORDS, *_SHORT_FORMS, *collect_for_masking(lambda pack: pack.secrets.key_words)))
+)
 
 
 def find(text: str) -> Iterator[SecretSpan]:
@@ -80,21 +82,21 @@ def find(text: str) -> Iterator[SecretSpan]:
         yield from (
             SecretSpan(*match.span("value"), "password")
             for match in _FLAG.finditer(text)
-            if not is_hollow(match["value"])
+            if not is_placeholder(match["value"])
         )
-        yield from _plain(text)
-    yield from _near(text)
+        yield from _plain_values(text)
+    yield from _near_announcements(text)
 
 
-def _plain(text: str) -> Iterator[SecretSpan]:
+def _plain_values(text: str) -> Iterator[SecretSpan]:
     """A plain word in the place of a password that does not describe a password."""
-    for match in _PLAIN.finditer(text):
+    for match in _PLAIN_VALUE.finditer(text):
         gap, value = match["gap"].split(), match["value"].casefold()
         if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION_WORDS) and not (
-            value in FUNCTION_WORDS or _STATE.fullmatch(value) or value in _WORDS or value in _DAYS
+            value in FUNCTION_WORDS or _STATE.fullmatch(value) or value in _PASSWORD_WORDS or value in _DAYS
         ):
             yield SecretSpan(*match.span("value"), "password")
-    for match in _AS.finditer(text):
+    for match in _VALUE_AS_PASSWORD.finditer(text):
         if shape(match["value"]) > Shape.NONE:
             yield SecretSpan(*match.span("value"), "password")
 
@@ -102,12 +104,12 @@ def _plain(text: str) -> Iterator[SecretSpan]:
 def _pairs(text: str) -> Iterator[SecretSpan]:
     """``admin / Summer2024!``."""
     for match in _PAIR.finditer(text):
-        value = _bare(match["value"])
+        value = _without_punctuation(match["value"])
         if shape(value) is Shape.ODD or (value != match["value"] and shape(match["value"]) is Shape.ODD):
             yield SecretSpan(match.start("value"), match.start("value") + len(value), "password")
 
 
-def _bare(word: str) -> str:
+def _without_punctuation(word: str) -> str:
     """The word without the punctuation that ends its sentence."""
     return word.rstrip(".!?:…")
 
@@ -116,7 +118,7 @@ def _assigned(match: re.Match[str]) -> SecretSpan | None:
     """``password=hunter2`` and “the password is Summer24!”, but not “password: ask Priya”."""
     value = match["value"] if match["closed"] else match["value"].rstrip(".!?:")
     if (
-        is_hollow(value)
+        is_placeholder(value)
         or not value
         or value[0] in "$"
         or value.startswith(("os.", "env.", "process.", "config.", "settings."))
@@ -145,15 +147,15 @@ def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
     return mixed and len(value) >= (6 if password else 12)
 
 
-def _near(text: str) -> Iterator[SecretSpan]:
+def _near_announcements(text: str) -> Iterator[SecretSpan]:
     """Words near an announcement that look like a password."""
-    words = [match.span() for match in _WORD.finditer(text)]
+    words = [match.span() for match in _CANDIDATE_WORD.finditer(text)]
     if not any(_tells(text[start:end]) for start, end in words):
         return  # most text has no such word, and need not be searched for announcements
     announcements = list(_ANNOUNCED.finditer(text))
     counts_by_word = zip(
         *(
-            _around(words, [match.span() for match in announcements if match.lastgroup == kind])
+            _announcement_counts(words, [match.span() for match in announcements if match.lastgroup == kind])
             for kind in ANNOUNCEMENT_KINDS
         ),
         strict=True,
@@ -166,48 +168,47 @@ def _near(text: str) -> Iterator[SecretSpan]:
 
 
 def _tells(word: str) -> bool:
-    return bool(_TELLS.search(word) and (shape(_bare(word)) or is_random(_bare(word))))
+    bare_word = _without_punctuation(word)
+    return bool(_TELLTALE_CHARACTER.search(word) and (shape(bare_word) or is_random(bare_word)))
 
 
 def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bool) -> SecretSpan | None:
     """The word as a span, if it looks enough like the secret announced near it. ``near``: announcements by kind."""
     strong, key, weak = near
     start, word = _without_name(text, begin, end)
-    looks = _raised(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
+    looks = _raised_shape(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
     span = SecretSpan(start, start + len(word), "password")
-    if (strong and looks >= Shape.COMPOUND) or (weak and looks is Shape.ODD and not is_joined(word)):
-        return _widened(text, span)
-    if weak and looks and len(word) >= 8 and _HANDED.search(text, max(0, start - 28), start):
+    if (strong and looks >= Shape.COMPOUND) or (weak and looks is Shape.ODD and not is_compound_name(word)):
+        return _whole_quotation(text, span)
+    if weak and looks and len(word) >= 8 and _HANDED_OVER.search(text, max(0, start - 28), start):
         return span
     return SecretSpan(span.start, span.end, "secret") if key and is_random(word) else None
 
 
-def _raised(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
+def _raised_shape(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
     """The shape of a word; after "is" a weaker resemblance to a password is enough."""
     if looks in (Shape.NONE, Shape.ODD):
         return looks
-    if _SAID.search(before) and _NUMBERED.fullmatch(word) and len(word) >= 10:
+    if _EQUALS_BEFORE.search(before) and _WORD_AND_NUMBER.fullmatch(word) and len(word) >= 10:
         return Shape.ODD
-    if looks is Shape.MIXED and (adjoins or _LINKED.search(before)):
-        return Shape.COMPOUND if len(word) >= 8 or _COUNTED.search(word) or _NUMBERED.fullmatch(word) else looks
+    if looks is Shape.MIXED and (adjoins or _LINK_BEFORE.search(before)):
+        is_likely = len(word) >= 8 or _LETTERS_AND_DIGITS.search(word) or _WORD_AND_NUMBER.fullmatch(word)
+        return Shape.COMPOUND if is_likely else looks
     return looks
 
 
 def _without_name(text: str, start: int, end: int) -> tuple[int, str]:
     """The word without a name in front of it: ``user:`` or ``DB_PASS=``."""
-    head = _HEAD.match(text, start, end)
-    rest = _bare(text[head.end() : end]) if head else ""
-    named = (
-        head
-        and head[0][-1] == "="
-        and (head[0] in (head[0].lower(), head[0].upper()) or not _SAID.search(text, max(0, start - 28), start))
-    )
-    if head and (named or shape(rest) or is_random(rest)):
+    head = _NAME_PREFIX.match(text, start, end)
+    rest = _without_punctuation(text[head.end() : end]) if head else ""
+    is_variable = head and head[0][-1] == "=" and head[0] in (head[0].lower(), head[0].upper())
+    is_assigned = head and head[0][-1] == "=" and not _EQUALS_BEFORE.search(text, max(0, start - 28), start)
+    if head and (is_variable or is_assigned or shape(rest) or is_random(rest)):
         start = head.end()
-    return start, _bare(text[start:end])
+    return start, _without_punctuation(text[start:end])
 
 
-def _around(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int]]) -> list[int]:
+def _announcement_counts(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int]]) -> list[int]:
     """For each word, the number of announcements near it."""
     steps = [0] * (len(words) + 1)
     number = 0
@@ -219,7 +220,7 @@ def _around(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int
     return list(accumulate(steps[:-1]))
 
 
-def _widened(text: str, span: SecretSpan) -> SecretSpan:
+def _whole_quotation(text: str, span: SecretSpan) -> SecretSpan:
     """The whole quotation around the span."""
     for match in _QUOTED.finditer(text, max(0, span.start - 66), min(len(text), span.end + 66)):
         if match.start() < span.start and match.end() > span.end and len(match[1].split()) <= 3:

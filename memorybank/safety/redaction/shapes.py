@@ -5,12 +5,12 @@ from enum import IntEnum
 
 from memorybank.language import collect_for_masking
 
-_HOLLOW = re.compile(
+_PLACEHOLDER = re.compile(
     r"(?:[*x•.…_-]+|[$%{<].*|(?:os|env|process|config|settings|self|this)\..*|get\w*|https?:.*|none|null|true|false|undefined|nil|yes|no)",
     re.I,
 )
 # Versions and sizes; algorithms; colours, hashes, ids; files and paths; calls, flags, packages, addresses.
-_NAMES = re.compile(
+_TECHNICAL_NAME = re.compile(
     r"(?-i:[a-z]+@[a-z]+\d{0,2})|[A-Za-z]{0,2}\d+(?:[.,:/_+-]\d+)*[a-z%€$°]{0,5}|\d+(?:[.,x×-]\d+)*[- ]?[A-Za-zµ]{1,5}"
     r"|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|pbkdf|oauth|x|hs|rs|es|http|tls|ssl|ipv|pkcs|fips|totp|u2f|web|saml|log4|i18|l10|k8|a11|win|amd|arm|h2|p)-?_?\d+\w{0,6}(?:[-_.]?(?:gcm|cbc|url|hex|id|mb4?|hmac|sha)?[-_.]?\d{0,4})"
     r"|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w.:/?=&%-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -48,14 +48,14 @@ class Shape(IntEnum):
     ODD = 3
 
 
-def is_hollow(word: str) -> bool:
+def is_placeholder(word: str) -> bool:
     """Whether it is a placeholder for a value: ``****``, ``$PASSWORD``, ``None``."""
-    return bool(_HOLLOW.fullmatch(word))
+    return bool(_PLACEHOLDER.fullmatch(word))
 
 
-def is_name(word: str) -> bool:
+def is_technical_name(word: str) -> bool:
     """Whether it is a version, ticket, hash, file or address: a team must remember these."""
-    return bool(_NAMES.fullmatch(word) or _CASED.fullmatch(word))
+    return bool(_TECHNICAL_NAME.fullmatch(word) or _CASED.fullmatch(word))
 
 
 def is_measure(word: str) -> bool:
@@ -65,7 +65,7 @@ def is_measure(word: str) -> bool:
 
 def shape(word: str) -> Shape:
     """How much ``word`` looks like a password."""
-    if not 6 <= len(word) <= 128 or is_hollow(word) or is_name(word) or word.casefold() in _KNOWN:
+    if not 6 <= len(word) <= 128 or is_placeholder(word) or is_technical_name(word) or word.casefold() in _KNOWN:
         return Shape.NONE
     letters, digits = any(map(str.isalpha, word)), any(map(str.isdigit, word))
     signs = len(_SIGN.findall(word))
@@ -76,7 +76,7 @@ def shape(word: str) -> Shape:
     return Shape.MIXED if letters and (digits or signs) else Shape.NONE
 
 
-def is_joined(word: str) -> bool:
+def is_compound_name(word: str) -> bool:
     """Whether it is a technical name like ``oauth2proxy`` or ``api-7d9f8b6c5-x2k4q``."""
     return bool(_JOINED.fullmatch(word)) or (word == word.lower() and word.count("-") > 1)
 
@@ -86,7 +86,7 @@ def is_random(word: str) -> bool:
     if (
         not 16 <= len(word) <= 512
         or not re.fullmatch(r"[\w+/=~.-]+", word)
-        or (is_name(word) and not re.fullmatch(r"[\da-f]{32}", word, re.I))
+        or (is_technical_name(word) and not re.fullmatch(r"[\da-f]{32}", word, re.I))
     ):
         return False
     digits = sum(map(str.isdigit, word))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorybank.core.state_changes import Statement, ends, goes_on, is_over
+from memorybank.core.state_changes import Statement, is_ongoing, is_over, states_end
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ from memorybank.core.state_changes import Statement, ends, goes_on, is_over
     ],
 )
 def test_a_state_is_over_when_somebody_says_so(older: str, newer: str) -> None:
-    assert goes_on(older)
-    assert ends(newer)
+    assert is_ongoing(older)
+    assert states_end(newer)
     assert is_over(Statement(older, "ana"), Statement(newer, "bo"))
 
 

@@ -29,7 +29,7 @@ def test_whatever_reads_a_character_agrees_on_whether_anybody_sees_it() -> None:
     drawn = [c for c in EVERY if c not in MARKUP and ord(c) not in TAGS and c != BESIDE and not c.isspace()]
     seen = plain(between(drawn))
     assert escape(between(drawn)) == inert(between(drawn)) == " ".join(seen.split())
-    assert deobfuscation.normalized(between(drawn)) == deobfuscation.normalized(seen)
+    assert deobfuscation.normalized_line(between(drawn)) == deobfuscation.normalized_line(seen)
     assert len(drawn) - 5_500 > len(seen.replace(BESIDE, "")) > len(drawn) - 6_700
 
 
@@ -88,7 +88,7 @@ def test_a_word_is_the_same_with_and_without_joiners() -> None:
 
 
 def test_quarantine_sees_through_joiners_wherever_they_stand() -> None:
-    assert deobfuscation.normalized("م\u200cن 👩\u200d👧") == deobfuscation.normalized("من 👩👧")
+    assert deobfuscation.normalized_line("م\u200cن 👩\u200d👧") == deobfuscation.normalized_line("من 👩👧")
 
 
 @pytest.mark.parametrize("text", ["数", "々", "〇", "ひ", "カ", "ー", "ｶ", "ㄅ", "𠮷"])

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memorybank.language.dates import resolve, shortened, spell
+from memorybank.language.dates import format_date, resolve, shorten_dates
 
 WEDNESDAY = date(2023, 5, 10)
 
 
 def test_it_spells_a_date_the_same_everywhere() -> None:
-    assert spell(date(2023, 5, 7)) == "7 May 2023"
+    assert format_date(date(2023, 5, 7)) == "7 May 2023"
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_it_changes_nothing_the_second_time(sentence: str, day: date, replace: b
     ],
 )
 def test_it_does_not_repeat_what_a_heading_beside_it_says(sentence: str, shown: str) -> None:
-    assert shortened(sentence, "8 May 2023") == shown
+    assert shorten_dates(sentence, "8 May 2023") == shown
 
 
 @pytest.mark.parametrize("heading", ["", "-", "Week of", "May", "8 mai 2023"])
 def test_a_heading_without_a_date_shortens_nothing(heading: str) -> None:
-    assert shortened("I joined on 7 May 2023.", heading) == "I joined on 7 May 2023."
+    assert shorten_dates("I joined on 7 May 2023.", heading) == "I joined on 7 May 2023."
