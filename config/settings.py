@@ -191,7 +191,7 @@ def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
 
 def _tunables() -> dict[str, Any]:
     """Every ``MEMORYBANK_<NAME>`` set; a misspelt one goes on to the system check, which says so."""
-    known = {name.upper(): default for name, default in conf.numbers()}
+    known = {name.upper(): default for name, default in conf.numeric_settings()}
     prefix = "MEMORYBANK_"
     given = [name.removeprefix(prefix) for name, value in os.environ.items() if name.startswith(prefix) and value]
     return {name: _number(prefix + name, known[name]) if name in known else env.str(prefix + name) for name in given}

@@ -18,4 +18,4 @@ class MemoryBankConfig(AppConfig):
         from memorybank.models.public_id import make_key
 
         post_migrate.connect(make_key, sender=self)
-        i18n.give_to_translators(self)
+        i18n.translate_models(self)

@@ -198,7 +198,7 @@ def _notes(
         report.part(1, 1)
         return fitted(current([*(work.known or goal(turns)), *found]), budget.notes, encoding), EXTRACTIVE
     thin = thinned(turns, budget.read, encoding)
-    data = transcript.items(thin, encoding=encoding)
+    data = transcript.dated_items(thin, encoding=encoding)
     beside = Shown(work.known, _tail(work, budget))
     report.reached(Stage.STRATEGY)
     with chat_session(work.bank, model, now) as session:
@@ -221,7 +221,7 @@ def _tail(work: Work, budget: Budget) -> list[SourceItem]:
     """The turns that are kept, as a summariser is shown them: the newest that fit what it may read of them."""
     encoding = conf.current().encoding
     room = budget.kept // 2
-    items = transcript.items(thinned(_turns(work.bank, work.kept), room, encoding), encoding=encoding)
+    items = transcript.dated_items(thinned(_turns(work.bank, work.kept), room, encoding), encoding=encoding)
     shown: list[SourceItem] = []
     for item in reversed(items):
         room -= item.tokens

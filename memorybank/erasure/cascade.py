@@ -54,7 +54,7 @@ class Shown:
         if key not in self._words:
             [turn] = transcript.read([output], tz=self.bank.tz, masker=self.masker)
             day = turn.at.date()
-            said = [dates.spell(day)]
+            said = [dates.format_date(day)]
             for each in turn.utterances:
                 said += [each.speaker, dates.resolve(each.text, day), dates.resolve(each.text, day, replace=True)]
             self._words[key] = frozenset(word for text in said for word in terms(text))
@@ -216,7 +216,7 @@ def _rests(line: Fact) -> bool:
 
 
 def _words_of(fact: Fact) -> Iterable[str]:
-    return terms(f"{fact.text} {fact.speaker} {dates.spell(fact.said_on)}")
+    return terms(f"{fact.text} {fact.speaker} {dates.format_date(fact.said_on)}")
 
 
 def _ids(entries: Iterable[Entry]) -> set[int]:

@@ -36,7 +36,7 @@ State = ErasureRequest.State
 
 def hear(bank: Bank, output: Output, now: datetime) -> ErasureRequest | None:
     """What a turn asks to have forgotten, suppressed and filed; None if it asks nothing. The caller holds ``bank``."""
-    wish = forget_phrases.wish(output.question)
+    wish = forget_phrases.find_forget_request(output.question)
     if wish is None or output.said_by:
         return None
     meant = [output, *_meant(bank, output, wish.about)]
@@ -71,8 +71,8 @@ def notice(output: Output) -> str:
     """What the answer to a turn says if it was a wish that stands; else ""."""
     if not (output.withheld and ErasureRequest.objects.filter(asked_in=output.pk, state=State.OPEN).exists()):
         return ""
-    found = forget_phrases.wish(output.question)
-    return forget_phrases.said_then(found.language) if found else ""
+    found = forget_phrases.find_forget_request(output.question)
+    return forget_phrases.confirmation(found.language) if found else ""
 
 
 @at_present

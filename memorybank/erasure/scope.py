@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
-from memorybank.language.terms import FUNCTION, words
+from memorybank.language.terms import FUNCTION_WORDS, words
 from memorybank.models import Bank, Chat, Erasure, FactOutput, FactSource, Output, public_id
 from memorybank.models.erasure import Subject
 from memorybank.models.output import OutputQuerySet, sequences_by_chat
@@ -39,7 +39,7 @@ class Doomed:
         quoting = []
         for chat in Chat.objects.filter(pk__in=self.touched()).exclude(title=""):
             named = set(words(chat.title))
-            telling = named - FUNCTION
+            telling = named - FUNCTION_WORDS
             at_stake = telling - _unsaid(telling, self.outputs.filter(chat=chat))
             left = chat.outputs.exclude(pk__in=self.outputs.values("pk"))
             if self.kind != Kind.OUTPUT or not named or _unsaid(at_stake, left):

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.turns import Turn
-from memorybank.exceptions import unexpected
+from memorybank.exceptions import log_message
 from memorybank.indexing import remask
 from memorybank.models import Bank, Chat, MaskedValue, OptOut, Output, SearchDocument
 from memorybank.reading.recall.documents import Document, documents
@@ -57,7 +57,7 @@ def prepare(chat: Chat, turns: Sequence[Turn]) -> list[Document] | None:
     try:
         return documents(turns, of={turn.id for turn in turns}, encoding=conf.current().encoding)
     except Exception as error:
-        logger.error("chat %s: indexing: %s", chat.pk, unexpected(error))
+        logger.error("chat %s: indexing: %s", chat.pk, log_message(error))
         return None
 
 
@@ -67,7 +67,7 @@ def follow(chat_id: int) -> None:
         while index_chat(chat_id) == BATCH:
             pass
     except Exception as error:
-        logger.error("chat %s: indexing: %s", chat_id, unexpected(error))
+        logger.error("chat %s: indexing: %s", chat_id, log_message(error))
 
 
 def index_chat(chat_id: int) -> int:

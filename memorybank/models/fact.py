@@ -235,7 +235,7 @@ class Fact(models.Model):
         ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest).
         """
         states = {
-            "ongoing": state_changes.goes_on(values["text"]),
+            "ongoing": state_changes.is_ongoing(values["text"]),
             "changing": state_changes.tells_of_change(values["text"]),
         }
         fact = cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **states, **values)

@@ -11,7 +11,7 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.erasure.tombstones import not_erased
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Output
-from memorybank.new_output import NewOutput, Outcome, as_json, storable
+from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
 
 #: What a new output may change of its chat.
 COUNTED = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
@@ -118,7 +118,7 @@ def ask_again(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output:
     return output
 
 
-def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> Output:
+def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetime) -> Output:
     """What became of an attempt at ``output``: the output as it is now.
 
     The first answer wins, whichever attempt it comes from; a failure counts if it is that of the latest
@@ -168,7 +168,7 @@ def _chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
     return found | {chat.key: chat for chat in Chat.objects.bulk_create(missing)}
 
 
-def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: datetime) -> Output:
+def _answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult, now: datetime) -> Output:
     from memorybank.erasure import requests
 
     said = f"\n\n{notice}" if (notice := requests.notice(known)) else ""

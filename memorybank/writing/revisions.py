@@ -7,7 +7,7 @@ from typing import Any
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Output
-from memorybank.new_output import NewOutput, Outcome
+from memorybank.new_output import AttemptResult, NewOutput
 from memorybank.writing import recording
 
 
@@ -65,7 +65,7 @@ def complete(
     """
 
     def done() -> Output:
-        return recording.complete(bank, output, Outcome(status, answer, error, title, messages), now=now)
+        return recording.complete(bank, output, AttemptResult(status, answer, error, title, messages), now=now)
 
     if status != Output.Status.OK or not output.replaces:
         return done()

@@ -22,7 +22,7 @@ router = Router(tags=["outputs"])
 
 #: Outputs of one request.
 MOST = 500
-Said = Annotated[Words, Field(max_length=services.MAX_TEXT)]
+Said = Annotated[Words, Field(max_length=services.MAX_TEXT_CHARACTERS)]
 Name = Annotated[Words, Field(max_length=200)]
 Repeated = Annotated[
     str | None,

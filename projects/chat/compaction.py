@@ -15,7 +15,7 @@ from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from memorybank import services
-from memorybank.exceptions import NotCompacted, unexpected
+from memorybank.exceptions import NotCompacted, log_message
 from memorybank.services import Chat, Checkpoint, Compaction, PublicId
 from projects.models import Project
 from projects.web.polling import wait_while
@@ -122,7 +122,7 @@ def _finish(held: Compaction, language: str | None) -> None:
     except NotCompacted as why:
         logger.info("chat %s: not compacted: %s", held.chat_id, why)
     except Exception as error:
-        logger.error("chat %s: %s", held.chat_id, unexpected(error))
+        logger.error("chat %s: %s", held.chat_id, log_message(error))
     finally:
         connections.close_all()
 

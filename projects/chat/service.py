@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, blurred
+from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, public_message
 from memorybank.services import Bank, Chat, Output
 from projects.models import Conversation, Draft, GivenWith, Project
 
@@ -204,7 +204,7 @@ def _completed_on_failure(bank: Bank, output: Output) -> Iterator[None]:
         raise
     except Exception as error:
         with suppress(InvalidInput):
-            services.complete(bank, output, status=Output.Status.ERROR, error=blurred(error))
+            services.complete(bank, output, status=Output.Status.ERROR, error=public_message(error))
         raise
     except BaseException:
         # SystemExit and KeyboardInterrupt: the server stops, and the message must not stay pending forever.

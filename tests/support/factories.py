@@ -99,7 +99,7 @@ def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact
     return fact
 
 
-def run(now: datetime, **options: Any) -> services.Report:
+def run(now: datetime, **options: Any) -> services.RunReport:
     """What beat and worker do until nothing is left to do at ``now``."""
     return services.run(now=now, until_idle=True, **options)
 

@@ -10,7 +10,7 @@ from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
 from memorybank.language.masks import NO_MASK
 from memorybank.language.sentences import names_in, sentences, tidy
-from memorybank.language.terms import length
+from memorybank.language.terms import word_count
 from memorybank.reading.recall.index_terms import MOST_WORDS, date_words, searched, spoken_by
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
@@ -74,10 +74,10 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
 
 def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[Said]:
     """Its sentences, tidied, dated, escaped; none that tells a model what to do, and no other of that message."""
-    if not utterance.by_machine() and quarantine.commands(utterance.text, utterance.speaker):
+    if not utterance.by_machine() and quarantine.reason_in_message(utterance.text, utterance.speaker):
         return
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
-        if length(shown) > 1 and not quarantine.reason(shown):
+        if word_count(shown) > 1 and not quarantine.reason(shown):
             yield Said(utterance.speaker, shown, prior.weigh(shown, assistant=utterance.by_machine()))

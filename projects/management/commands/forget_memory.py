@@ -42,7 +42,7 @@ class Command(MemoryCommand):
         self.print_json(told) if json else self.print_counts(_readable(receipt, told))
 
 
-def _readable(receipt: services.Receipt, told: dict[str, Any]) -> dict[str, Any]:
+def _readable(receipt: services.ErasureReceipt, told: dict[str, Any]) -> dict[str, Any]:
     """Without what is none."""
     shown = told | {"at": f"{receipt.at:%-d %B %Y, %H:%M} UTC", "id": told["id"] or "none: a dry run"}
     return {name: value for name, value in shown.items() if value or name == "dry_run"}

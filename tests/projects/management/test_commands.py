@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Checkpoint, Entry, Event, Output
-from memorybank.services import Report, public_id
+from memorybank.services import RunReport, public_id
 from tests.support import prepared
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.commands import PATIENCE, Ran, run, shell
@@ -99,7 +99,7 @@ class TestRunMemory(CommandCase):
         self.switch_on(self.apollo)
         self.tell()
         report = run("run_memory", "--now", LATER, "--json").json
-        self.assertEqual(list(report), list(Report().as_dict()))
+        self.assertEqual(list(report), list(RunReport().as_dict()))
         self.assertEqual((report["summarised"], report["due"], report["llm_calls"]), (1, 0, 0))
 
     def test_a_second_run_finds_nothing_to_do(self) -> None:
