@@ -9,8 +9,8 @@ from django.db import connection
 
 from memorybank import conf
 from memorybank.core.packing.block import pack
+from memorybank.core.packing.memory_line import PackedBlock
 from memorybank.core.packing.pool import Pool
-from memorybank.core.packing.values import PackedBlock
 from memorybank.models import Bank
 from memorybank.reading import candidates, rendering
 from memorybank.reading.candidates import Memory

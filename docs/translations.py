@@ -89,7 +89,8 @@ def _of_models(app: str) -> Iterator[Message]:
 
 def _stored() -> Iterator[Message]:
     """Words of the core, which knows no translations; they are stored in English and translated when they are shown."""
-    from memorybank.core.turns import STEERS
+    from memorybank.core.granularity import Granularity
+    from memorybank.core.turns import STEERS_ASSISTANT
     from memorybank.models.entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE
     from memorybank.safety import injection_rules, quarantine
 
@@ -97,7 +98,10 @@ def _stored() -> Iterator[Message]:
         value for module in (injection_rules, quarantine) for name, value in vars(module).items() if name.isupper()
     ]
     reasons = {value for value in rules if isinstance(value, str) and " " in value}
-    yield from map(Message, {STEERS, BY_HAND, CAPPED, CARRIED, EXTRACTIVE, *reasons})
+    rungs = [granularity.rung for granularity in Granularity]
+    labels = {label for rung in rungs for label in (rung.label, rung.label_in_sentence) if " " in label}
+    yield from map(Message, labels | {rung.plural for rung in rungs})
+    yield from map(Message, {STEERS_ASSISTANT, BY_HAND, CAPPED, CARRIED, EXTRACTIVE, *reasons})
 
 
 def place(app: str, domain: str) -> Path:

@@ -7,26 +7,15 @@ period, by one re-derivation.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from memorybank.core.periods import Granularity, period_end, period_start
+from memorybank.core.granularity import Granularity
 
-#: How old the newest entry of a closed period must be before the period is digested.
-AGES = {
-    Granularity.DAY: timedelta(days=1),
-    Granularity.WEEK: timedelta(days=7),
-    Granularity.MONTH: timedelta(days=30),
-}
-FINER = {
-    Granularity.DAY: Granularity.CONVERSATION,
-    Granularity.WEEK: Granularity.DAY,
-    Granularity.MONTH: Granularity.WEEK,
-}
-#: A digest's share of the budget: about as many digests of a rung as can be live fit side by side. Of a period that
-#: has more to say than MUCH of the budget it grows with the square root of that, up to MOST of the budget.
-SHARES = {Granularity.DAY: 1 / 12, Granularity.WEEK: 1 / 8, Granularity.MONTH: 1 / 5}
-MIN_DIGEST_TOKENS, MUCH, MOST = 80, 1 / 2, 1 / 2
+MIN_DIGEST_TOKENS = 80
+#: A digest of a period that has more to say than this share of the budget grows with the square root of that, up to the
+#: other share.
+LARGE_PERIOD_SHARE, MAX_DIGEST_SHARE = 1 / 2, 1 / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +39,30 @@ class Step:
     digest: int | None = None
 
 
-def digest_tokens(granularity: Granularity, budget: int, said: int) -> int:
-    """How many tokens a digest of this rung may have under ``budget``, of a period whose facts have ``said`` tokens.
+def digest_tokens(granularity: Granularity, budget: int, fact_tokens: int) -> int:
+    """How many tokens a digest of this rung may have under ``budget``, of a period whose facts have ``fact_tokens``.
 
     A long meeting has more to say than a short chat, and more that is not worth it.
     """
-    more = math.sqrt(max(1.0, said / max(1.0, budget * MUCH)))
-    return max(MIN_DIGEST_TOKENS, int(budget * min(SHARES[granularity] * more, MOST)))
+    more = math.sqrt(max(1.0, fact_tokens / max(1.0, budget * LARGE_PERIOD_SHARE)))
+    return max(MIN_DIGEST_TOKENS, int(budget * min(granularity.rung.digest_share * more, MAX_DIGEST_SHARE)))
 
 
-def ripe_at(granularity: Granularity, start: date, newest: datetime, tz: ZoneInfo) -> datetime:
+def due_at(granularity: Granularity, start: date, newest: datetime, tz: ZoneInfo) -> datetime:
     """When a period may be digested: it is over, and its newest turn is old enough."""
-    end = period_end(granularity, start)
+    end = granularity.rung.end(start)
     over = datetime(end.year, end.month, end.day, tzinfo=tz)
-    return max(over, newest + AGES[granularity])
+    return max(over, newest + granularity.rung.min_age)
 
 
-def pressed(frontier: Iterable[Node], budget: int, pressure: float) -> bool:
+def over_budget(frontier: Iterable[Node], budget: int, pressure: float) -> bool:
     """Whether the live frontier has outgrown the budget."""
     return sum(node.tokens for node in frontier) > budget * pressure
 
 
-def ripe(frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None) -> list[Step]:
+def due_periods(
+    frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None
+) -> list[Step]:
     """What could be rolled up at ``now``, in the order it should be: finest rung first, oldest first.
 
     Only the first step is sure to be still right after one is carried out. ``waiting`` is the time of the oldest
@@ -79,26 +70,26 @@ def ripe(frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: date
     """
     still_open = waiting.astimezone(tz).date() if waiting else date.max
     due = [step for step, when in _steps(frontier, tz) if when <= now]
-    return [step for step in due if period_end(step.granularity, step.period_start) <= still_open]
+    return [step for step in due if step.granularity.rung.end(step.period_start) <= still_open]
 
 
-def next_ripe(frontier: Sequence[Node], now: datetime, tz: ZoneInfo) -> datetime | None:
-    """When something will be ripe that is not yet; None if only new turns can change anything."""
+def next_due(frontier: Sequence[Node], now: datetime, tz: ZoneInfo) -> datetime | None:
+    """When something will be due that is not yet; None if only new turns can change anything."""
     return min((when for _, when in _steps(frontier, tz) if when > now), default=None)
 
 
 def _steps(frontier: Sequence[Node], tz: ZoneInfo) -> list[tuple[Step, datetime]]:
-    """Every possible step with the moment it is ripe."""
+    """Every possible step with the moment it is due."""
     standing = {(n.granularity, n.period_start): n.id for n in frontier}
     steps = []
-    for coarser, finer in FINER.items():
+    for coarser in Granularity.digests():
         groups: dict[tuple[Granularity, date], list[Node]] = {}
         for node in sorted(frontier, key=lambda n: (n.period_start, n.last_at, n.id)):
-            if node.granularity is finer:
+            if node.granularity is coarser.finer:
                 groups.setdefault(_target(node, coarser, standing), []).append(node)
         for (granularity, start), nodes in groups.items():
-            own = period_start(coarser, nodes[0].period_start)
-            when = ripe_at(coarser, own, max(n.last_at for n in nodes), tz)
+            own = coarser.period_above(coarser.finer, nodes[0].period_start)
+            when = due_at(coarser, own, max(n.last_at for n in nodes), tz)
             children = tuple(n.id for n in nodes)
             steps.append((Step(granularity, start, children, standing.get((granularity, start))), when))
     return steps
@@ -108,8 +99,8 @@ def _target(
     node: Node, coarser: Granularity, standing: dict[tuple[Granularity, date], int]
 ) -> tuple[Granularity, date]:
     """The period a node rolls up into: the coarsest digest already standing over it, else the next rung."""
-    for granularity in (Granularity.MONTH, Granularity.WEEK, Granularity.DAY):
-        place = (granularity, period_start(granularity, node.period_start))
-        if granularity.rank >= coarser.rank and place in standing and standing[place] != node.id:
+    for granularity in Granularity.coarsest_first():
+        place = (granularity, granularity.period_above(node.granularity, node.period_start))
+        if granularity.tier >= coarser.tier and place in standing and standing[place] != node.id:
             return place
-    return coarser, period_start(coarser, node.period_start)
+    return coarser, coarser.period_above(node.granularity, node.period_start)

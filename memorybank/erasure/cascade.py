@@ -4,7 +4,7 @@ A model that wrote a line had read its neighbours, too. So of whatever was made 
 only if every word of it stands in the turns that it cites and that are left.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,12 +13,13 @@ from typing import Self
 from django.db.models import F
 
 from memorybank.core import transcript
-from memorybank.core.periods import Granularity, period_start
+from memorybank.core.granularity import Granularity
 from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
     EXTRACTIVE,
     Bank,
+    BlockLineVersion,
     Chat,
     Checkpoint,
     Entry,
@@ -29,8 +30,8 @@ from memorybank.models import (
     Output,
     SearchDocument,
     StoredBlock,
-    ToldLine,
 )
+from memorybank.models.output import sequences_by_chat
 from memorybank.safety.redaction import Masker
 
 #: Facts deleted at once; databases bound the parameters of a query.
@@ -56,24 +57,24 @@ class Shown:
         if key not in self._words:
             [turn] = transcript.read([output], tz=self.bank.tz, masker=self.masker)
             day = turn.at.date()
-            said = [dates.spell(day)]
+            said = [dates.format_date(day)]
             for each in turn.utterances:
                 said += [each.speaker, dates.resolve(each.text, day), dates.resolve(each.text, day, replace=True)]
             self._words[key] = frozenset(word for text in said for word in terms(text))
         return self._words[key]
 
 
-def touched_leaves(touched: Mapping[int, Collection[int]]) -> list[Entry]:
-    """The leaves that cover one of these outputs, which are given by chat."""
+def touched_leaves(touched: Mapping[int, Mapping[int, int]]) -> list[Entry]:
+    """The leaves that cover one of these outputs, which are given by chat as id and sequence."""
     leaves = Entry.objects.leaves().filter(chat__in=touched).order_by("chat", "first_output")
-    return [leaf for leaf in leaves if any(_covers(leaf, output) for output in touched[leaf.chat_id or 0])]
+    return [leaf for leaf in leaves if any(_covers(leaf, place) for place in touched[leaf.chat_id or 0].values())]
 
 
-def _covers(leaf: Entry, output: int) -> bool:
-    return (leaf.first_output or 0) <= output <= (leaf.last_output or 0)
+def _covers(leaf: Entry, sequence: int) -> bool:
+    return (leaf.first_output or 0) <= sequence <= (leaf.last_output or 0)
 
 
-def read_ahead(shown: Shown, touched: Mapping[int, Collection[int]]) -> None:
+def read_ahead(shown: Shown, touched: Mapping[int, Mapping[int, int]]) -> None:
     """Read what is left beside these outputs, as :func:`unlearn` will."""
     for leaf in touched_leaves(touched):
         cited = set(FactOutput.objects.filter(fact__entry=leaf).values_list("output_id", flat=True))
@@ -81,8 +82,8 @@ def read_ahead(shown: Shown, touched: Mapping[int, Collection[int]]) -> None:
             shown.words(output)
 
 
-def unlearn(bank: Bank, touched: Mapping[int, Collection[int]], shown: Shown, counts: Counter[str]) -> set[int]:
-    """Take outputs, given by chat, out of all that was made of them; the facts that went.
+def unlearn(bank: Bank, touched: Mapping[int, Mapping[int, int]], shown: Shown, counts: Counter[str]) -> set[int]:
+    """Take outputs, given by chat as id and sequence, out of all that was made of them; the facts that went.
 
     The caller holds ``bank`` and has deleted the outputs, or a half of each, or said that they are not to be told.
     """
@@ -105,20 +106,18 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: 
 
     The caller holds ``bank`` and has said that they are not to be told.
     """
-    touched: dict[int, set[int]] = defaultdict(set)
-    for chat, output in Output.objects.filter(chat__bank=bank).of_person(author).values_list("chat", "pk"):
-        touched[chat].add(output)
-    gone = unlearn(bank, touched, shown, counts)
-    Checkpoint.objects.forget(touched)
+    hers = sequences_by_chat(Output.objects.filter(chat__bank=bank).of_person(author).only("chat", "sequence"))
+    gone = unlearn(bank, hers, shown, counts)
+    Checkpoint.objects.forget(hers)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-    StoredBlock.objects.withdraw(bank, facts=gone, now=now)
-    counts["past_lines"] += drop_past(bank, touched)
+    StoredBlock.objects.invalidate(bank, facts=gone, now=now)
+    counts["past_lines"] += drop_past(bank, hers)
 
 
 def drop_past(bank: Bank, touched: Iterable[int]) -> int:
     """Take what rests on these chats out of what blocks said, once the newest is withdrawn; how many lines."""
     keys = bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True)
-    return ToldLine.objects.drop(bank, chats=list(keys))
+    return BlockLineVersion.objects.drop(bank, chats=list(keys))
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
@@ -143,7 +142,7 @@ def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
     documents.delete()
     chat.indexed_through = 0
     chat.index_due = bank.enabled and not chat.private and chat.summarised_through > 0
-    chat.pending_outputs = chat.outputs.remembered().filter(pk__gt=chat.summarised_through).count()
+    chat.pending_outputs = chat.outputs.remembered().filter(sequence__gt=chat.summarised_through).count()
     chat.stale = chat.entries.filter(stale=True).exists()
     chat.due_at = chat.next_due(bank)
     chat.save()
@@ -167,7 +166,7 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
     times = [output.created_at for output in left]
     leaf.first_at, leaf.last_at = min(times), max(times)
     if leaf.parent_id is None:  # else it stays where it was rolled up
-        leaf.period_start = period_start(Granularity.CONVERSATION, leaf.last_at.astimezone(bank.tz).date())
+        leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.save()
     return {fact.pk for fact in going}
 
@@ -188,7 +187,7 @@ def strip_digests(ids: Collection[int], counts: Counter[str]) -> set[int]:
     """Take out of digests what rests on leaf facts that are gone, and what was written beside them; what went."""
     went: set[int] = set()
     digests = Entry.objects.filter(pk__in=ids)
-    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).rank):
+    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
         going = [line for line in digest.facts.prefetch_related("source_links", "sources") if not _rests(line)]
         counts["digest_lines"] += len(going)
         went.update(line.pk for line in going)
@@ -222,7 +221,7 @@ def _rests(line: Fact) -> bool:
 
 
 def _words_of(fact: Fact) -> Iterable[str]:
-    return terms(f"{fact.text} {fact.speaker} {dates.spell(fact.said_on)}")
+    return terms(f"{fact.text} {fact.speaker} {dates.format_date(fact.said_on)}")
 
 
 def _ids(entries: Iterable[Entry]) -> set[int]:

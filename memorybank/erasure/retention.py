@@ -13,6 +13,7 @@ from memorybank.audit import log
 from memorybank.indexing import block_writer
 from memorybank.models import (
     Bank,
+    BlockLineVersion,
     Chat,
     Checkpoint,
     Compaction,
@@ -22,7 +23,6 @@ from memorybank.models import (
     Output,
     SearchDocument,
     StoredBlock,
-    ToldLine,
 )
 
 #: How often a bank is looked at that does not keep everything.
@@ -44,8 +44,8 @@ def expire(bank_id: int, *, now: datetime) -> Counter[str]:
             gone = _expire_memory(bank, now - timedelta(days=bank.keep_memory_days), counts)
         if counts.total():
             Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-            StoredBlock.objects.withdraw(bank, facts=gone, now=now)
-            ToldLine.objects.drop(bank)
+            StoredBlock.objects.invalidate(bank, facts=gone, now=now)
+            BlockLineVersion.objects.drop(bank)
             log(bank, ACTOR, Event.Action.ERASE, now, **{name: count for name, count in counts.items() if count})
     if counts.total():
         block_writer.refresh(bank_id, now=now)
@@ -63,7 +63,9 @@ def _expire_turns(bank: Bank, limit: datetime, counts: Counter[str]) -> None:
 
 def _expire_checkpoints(bank: Bank, limit: datetime, counts: Counter[str], since: datetime | None = None) -> None:
     """Those made of a turn that is too old now; one from before ``since`` was in none. The chat is shortened again."""
-    own = Output.objects.filter(chat=OuterRef("chat"), pk__lte=OuterRef("through"), created_at__lt=limit).with_words()
+    own = Output.objects.filter(
+        chat=OuterRef("chat"), sequence__lte=OuterRef("through"), created_at__lt=limit
+    ).with_words()
     told = own.filter(created_at__gte=since) if since else own
     old = Checkpoint.objects.filter(Exists(told), chat__bank=bank)
     counts["checkpoints"] += old.count()
@@ -82,7 +84,7 @@ def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int
     documents.delete()
     _expire_checkpoints(bank, limit, counts, since=bank.remembers_since)
     day = limit.astimezone(bank.tz).replace(hour=0, minute=0, second=0, microsecond=0)
-    counts["past_lines"], _ = bank.told_lines.filter(said_at__lt=day).delete()
+    counts["past_lines"], _ = bank.line_versions.filter(said_at__lt=day).delete()
     old = bank.facts.filter(entry__in=bank.entries.leaves(), said_on__lt=limit.astimezone(bank.tz).date())
     gone, leaves = set(old.values_list("pk", flat=True)), set(old.values_list("entry", flat=True))
     if not gone:

@@ -12,6 +12,6 @@ def refresh(bank_id: int, *, now: datetime) -> None:
     if bank is None:
         return
     if StoredBlock.objects.current_version(bank.pk) < bank.version:
-        made = rendering.sourced(bank, bank.max_tokens)
-        if StoredBlock.objects.store(bank, made, now):
-            BankDay.objects.note_block(bank, made.block.tokens, now)
+        block = rendering.render_block(bank, bank.max_tokens)
+        if StoredBlock.objects.store(bank, block, now):
+            BankDay.objects.note_block(bank, block.tokens, now)

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from memorybank import conf
 from memorybank.language import tokens
-from memorybank.models import Bank, Chat, Fact, MaskedValue, SearchDocument, StoredBlock, ToldLine
+from memorybank.models import Bank, BlockLineVersion, Chat, Fact, MaskedValue, SearchDocument, StoredBlock
 from memorybank.reading.recall.searching import mentioning
 from memorybank.safety.redaction import Masker
 
@@ -29,7 +29,7 @@ def learn(bank: Bank, masker: Masker) -> None:
         saying = reduce(or_, (Q(original__contains=value) for value in some), said)
         again = Masker(learnt={each: new[each] for each in some}).again
         _mask_facts(bank, Fact.objects.filter(saying, bank=bank), again)
-        _mask_lines(ToldLine.objects.filter(said, bank=bank), again)
+        _mask_lines(BlockLineVersion.objects.filter(said, bank=bank), again)
         _index_again(bank, some)
 
 
@@ -37,7 +37,7 @@ def mask_all(bank: Bank) -> None:
     """Mask every fact of a bank as it is set now. The caller holds the bank."""
     masker = MaskedValue.objects.masker(bank)
     _mask_facts(bank, Fact.objects.filter(bank=bank), masker.mask)
-    _mask_lines(ToldLine.objects.filter(bank=bank), masker.mask)
+    _mask_lines(BlockLineVersion.objects.filter(bank=bank), masker.mask)
     learn(bank, masker)
 
 
@@ -51,17 +51,17 @@ def _mask_facts(bank: Bank, facts: QuerySet[Fact], rewrite: Callable[[str], str]
             changed.append(fact)
     if changed:
         Fact.objects.bulk_update(changed, ["text", "original", "tokens"], batch_size=AT_ONCE)
-        StoredBlock.objects.withdraw(bank, facts=[fact.pk for fact in changed], now=None)
+        StoredBlock.objects.invalidate(bank, facts=[fact.pk for fact in changed], now=None)
 
 
-def _mask_lines(lines: QuerySet[ToldLine], rewrite: Callable[[str], str]) -> None:
+def _mask_lines(lines: QuerySet[BlockLineVersion], rewrite: Callable[[str], str]) -> None:
     """Rewrite what blocks have said, or say."""
     changed = []
     for line in lines.order_by().iterator():
         if (text := rewrite(line.text)) != line.text:
             line.text = text
             changed.append(line)
-    ToldLine.objects.bulk_update(changed, ["text"], batch_size=AT_ONCE)
+    BlockLineVersion.objects.bulk_update(changed, ["text"], batch_size=AT_ONCE)
 
 
 def _index_again(bank: Bank, values: Collection[str]) -> None:

@@ -1,11 +1,11 @@
 """The tables of the memory bank."""
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
 
 from .audit import Event, Head, Sealed, Trail
 from .bank import Bank
 from .block import StoredBlock
-from .block_history import ToldLine
+from .block_history import BlockLineVersion
 from .chat import Chat
 from .checkpoint import Checkpoint, Compaction
 from .citation import FactOutput, FactSource, KeptFact
@@ -17,6 +17,7 @@ from .job import Job
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
+from .public_id import PublicId, PublicIdKey, public_id
 from .search import Embedding, SearchDocument
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "EXTRACTIVE",
     "Bank",
     "BankDay",
+    "BlockLineVersion",
     "Chat",
     "Checkpoint",
     "Compaction",
@@ -48,12 +50,14 @@ __all__ = [
     "OptOut",
     "Output",
     "PromptCount",
+    "PublicId",
+    "PublicIdKey",
     "Sealed",
     "SearchDocument",
     "Standing",
     "StoredBlock",
     "Sweep",
-    "ToldLine",
     "Trail",
     "ledgered",
+    "public_id",
 ]

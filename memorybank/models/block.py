@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from django.db import models, transaction
 from django.db.models import F
 
 from memorybank import conf
+from memorybank.core.packing.memory_line import PackedBlock
 from memorybank.language import tokens
 
 from .bank import Bank
-from .block_history import ToldLine
-
-if TYPE_CHECKING:
-    from memorybank.core.packing.provenance import Sourced
+from .block_history import BlockLineVersion
 
 #: Before any time that a sweep may be told: no chat is older.
 LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,7 +32,7 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
         newest = self.filter(bank=bank_id).order_by("-version").values_list("version", flat=True)
         return newest.first() or 0
 
-    def store(self, bank: Bank, made: Sourced, now: datetime) -> bool:
+    def store(self, bank: Bank, block: PackedBlock, now: datetime) -> bool:
         """Store the block made of ``bank`` as it was read, unless an erasure, a newer one or its end got there first.
 
         Older ones stay while a chat keeps them in which somebody has just written.
@@ -43,14 +41,14 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
             held = Bank.objects.select_for_update().filter(pk=bank.pk, epoch=bank.epoch).exists()
             if not held or self.current_version(bank.pk) >= bank.version:
                 return False
-            block = self._add(bank.pk, bank.version, made, now)
-            ToldLine.objects.note(bank, made, now)
+            stored = self._add(bank.pk, bank.version, block, now)
+            BlockLineVersion.objects.note(bank, block, now)
             warm = now - timedelta(minutes=conf.current().block_keep_minutes)
             kept = self.filter(bank=bank, kept_by__last_output_at__gte=warm).values("pk")
-            self.filter(bank=bank).exclude(pk=block.pk).exclude(pk__in=kept).delete()
+            self.filter(bank=bank).exclude(pk=stored.pk).exclude(pk__in=kept).delete()
         return True
 
-    def withdraw(
+    def invalidate(
         self, bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = (), now: datetime | None
     ) -> None:
         """Take the words of some chats, or some facts, out of what is stored, at once: lines are dropped.
@@ -64,18 +62,18 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
             rest = newest.without(bank.max_tokens, chats=chats, facts=facts)
             self._add(bank.pk, bank.version + 1, rest, newest.made_at)
             if now:
-                ToldLine.objects.note(bank, rest, now)
+                BlockLineVersion.objects.note(bank, rest, now)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)
 
-    def _add(self, bank_id: int, version: int, made: Sourced, at: datetime | None) -> StoredBlock:
+    def _add(self, bank_id: int, version: int, block: PackedBlock, made_at: datetime | None) -> StoredBlock:
         return self.create(
             bank_id=bank_id,
             version=version,
-            made_at=at,
-            text=made.block.text,
-            tokens=made.block.tokens,
+            made_at=made_at,
+            text=block.text,
+            tokens=block.tokens,
             encoding=conf.current().encoding,
-            lines=made.as_json(),
+            lines=block.as_json(),
         )
 
 
@@ -88,7 +86,7 @@ class StoredBlock(models.Model):
     text = models.TextField(blank=True)
     tokens = models.PositiveIntegerField()
     encoding = models.CharField(max_length=20)
-    lines = models.JSONField(help_text="Its lines, some in reserve, and where each comes from; see packing.Sourced.")
+    lines = models.JSONField(help_text="Its lines and those in reserve, each by its fields; see packing.MemoryLine.")
 
     objects: ClassVar[StoredBlockQuerySet] = StoredBlockQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -107,16 +105,16 @@ class StoredBlock(models.Model):
         newest = StoredBlock.objects.filter(bank=models.OuterRef(bank)).order_by("-version")
         return models.Subquery(newest.values("tokens")[:1])
 
-    def shown_to(self, chat_key: str, budget: int) -> Sourced:
+    def shown_to(self, chat_key: str, budget: int) -> PackedBlock:
         """As a chat gets it: without its own words, and within ``budget`` tokens, by dropping lines."""
         return self.without(budget, chats=[chat_key] if chat_key else [])
 
-    def without(self, budget: int, *, chats: Collection[str], facts: Collection[int] = ()) -> Sourced:
+    def without(self, budget: int, *, chats: Collection[str], facts: Collection[int] = ()) -> PackedBlock:
         """Without the words of some chats and without some facts, counted in the encoding that is set now."""
-        from memorybank.core.packing.provenance import Sourced  # a command that shows no block begins without it
+        from memorybank.core.packing.exclusion import exclude  # a command that shows no block begins without it
 
         encoding = conf.current().encoding
         # else the setting was changed a moment ago
         size = self.tokens if encoding == self.encoding else tokens.count(self.text, encoding)
-        content = Sourced.from_json(self.text, size, self.lines)
-        return content.without(budget, encoding=encoding, chats=chats, facts=facts)
+        block = PackedBlock.from_json(self.text, size, self.lines)
+        return exclude(block, budget, encoding=encoding, chats=chats, facts=facts)

@@ -1,37 +1,32 @@
-"""What blocks have said: each line with the times from which and until which it stood in them."""
+"""Versions of the block's lines: each with the times from which and until which it stood there."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Min, Q
 
 from memorybank import conf
+from memorybank.core.packing.memory_line import MemoryLine, PackedBlock
 
 from .bank import Bank
 
-if TYPE_CHECKING:
-    from memorybank.core.packing.provenance import Sourced
-    from memorybank.core.packing.values import Line
-
-#: By what a line is known again in the next block; when it moves, it is another.
-SAME = ("text", "speaker", "label", "tier", "pinned")
-#: What may change of it meanwhile.
+#: The fields that may change while a line stands.
 SOURCES = ["facts", "chats"]
 
 
-class ToldLineQuerySet(models.QuerySet["ToldLine"]):
+class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
     """Sets of lines that stood in blocks."""
 
-    def note(self, bank: Bank, made: Sourced, now: datetime) -> None:
+    def note(self, bank: Bank, block: PackedBlock, now: datetime) -> None:
         """From ``now`` on the block says this: lines that left it end, new ones begin. The caller holds the bank."""
         standing = {line.key: line for line in self.filter(bank=bank, until=None)}
         new, changed = [], []
-        for line in made.block.lines:
-            row = ToldLine.of(bank, line, made, now)
+        for line in block.lines:
+            row = BlockLineVersion.of(bank, line, now)
             if known := standing.pop(row.key, None):
                 if (known.facts, known.chats) != (row.facts, row.chats):
                     known.facts, known.chats = row.facts, row.chats
@@ -63,27 +58,27 @@ class ToldLineQuerySet(models.QuerySet["ToldLine"]):
         first: datetime | None = self.filter(bank=bank).aggregate(first=Min("since"))["first"]
         return first and max(first, now - timedelta(days=conf.current().history_days))
 
-    def at(self, bank: Bank, moment: datetime) -> ToldLineQuerySet:
+    def at(self, bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
         """What the block said at a moment, in its order."""
         ended = Q(until__isnull=False, until__lte=moment)
         return self.filter(bank=bank, since__lte=moment).exclude(ended).in_order()
 
-    def in_order(self) -> ToldLineQuerySet:
+    def in_order(self) -> BlockLineVersionQuerySet:
         """As a block has them: pinned lines first, the oldest period first."""
-        return self.order_by("-pinned", "tier", "period", "said_at", "pk")
+        return self.order_by("-pinned", "-tier", "period_start", "said_at", "pk")
 
 
-class ToldLine(models.Model):
+class BlockLineVersion(models.Model):
     """A line of the block, from when until when (empty: it stands there still)."""
 
     # Its index is the one below, which begins with it.
-    bank = models.ForeignKey(Bank, models.CASCADE, related_name="told_lines", db_index=False)
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="line_versions", db_index=False)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)
     text = models.TextField()
     speaker = models.CharField(max_length=200)
     label = models.CharField(max_length=100, help_text="The date that its paragraph opened with.")
-    period = models.CharField(max_length=40)
+    period_start = models.DateField()
     tier = models.PositiveSmallIntegerField()
     pinned = models.BooleanField()
     digest = models.BooleanField(help_text="Written for a digest, with others' words in sight.")
@@ -91,41 +86,36 @@ class ToldLine(models.Model):
     facts = models.JSONField(help_text="Ids of the facts that it stood for, and of those that it restated.")
     chats = models.JSONField(help_text="Keys of the chats whose words it said.")
 
-    objects: ClassVar[ToldLineQuerySet] = ToldLineQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar[BlockLineVersionQuerySet] = BlockLineVersionQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         indexes = [
             # Read whenever a block is stored (what stands), and for what it said at a moment.
-            models.Index(name="told_line_until", fields=["bank", "until"]),
+            models.Index(name="line_version_until", fields=["bank", "until"]),
             # Read for what a change brought into the block.
-            models.Index(name="told_line_since", fields=["bank", "since"]),
+            models.Index(name="line_version_since", fields=["bank", "since"]),
         ]
 
     def __str__(self) -> str:
         return f"line {self.pk} of a block"
 
     @classmethod
-    def of(cls, bank: Bank, line: Line, made: Sourced, now: datetime) -> ToldLine:
+    def of(cls, bank: Bank, line: MemoryLine, now: datetime) -> BlockLineVersion:
         """A line of a block that is new in it; not yet saved."""
-        from memorybank.core.packing.assembly import PINNED  # a command that stores no block begins without it
-
-        chats = {chat for fact in line.ids for chat in made.sources[fact].chats}
-        return cls(
-            bank=bank,
-            since=now,
-            text=line.text,
-            speaker=line.speaker,
-            label=line.label,
-            period=line.period,
-            tier=line.tier,
-            pinned=line.section == PINNED,
-            digest=bool(line.restates),
-            said_at=line.at,
-            facts=[*line.ids, *sorted(line.restates)],
-            chats=sorted(chats),
-        )
+        fields: dict[str, Any] = {name: getattr(line, name) for name in LINE_FIELDS}
+        fields |= {"facts": [*line.facts, *sorted(line.restates)], "chats": list(line.chats)}
+        return cls(bank=bank, since=now, digest=bool(line.restates), **fields)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """By what it is known again in the next block."""
-        return tuple(getattr(self, name) for name in SAME)
+        """By which it is recognised in the next block: a line that says or stands otherwise is another version.
+
+        But not by its time: a chat that goes on moves the time of all its lines.
+        """
+        return tuple(getattr(self, name) for name in LINE_FIELDS if name not in (*SOURCES, "said_at"))
+
+
+#: The columns that are fields of a line under the same name.
+LINE_FIELDS = tuple(
+    column.name for column in BlockLineVersion._meta.concrete_fields if column.name in MemoryLine._fields
+)

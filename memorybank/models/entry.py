@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
 from django.db.models.functions import Coalesce, Least
 
-from memorybank.core.periods import Granularity
+from memorybank.core.granularity import Granularity
 
 from .bank import Bank
 from .chat import Chat
@@ -24,6 +24,8 @@ from .output import Output, OutputQuerySet
 if TYPE_CHECKING:
     from .fact import Fact
 
+#: The path of ``select_related`` from an entry to every digest above it.
+ABOVE = "__".join(["parent"] * len(Granularity.digests()))
 #: Methods of entries that no model wrote: extracted sentences, and a digest that stands for facts as they are.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
 #: What somebody wrote for memory, and not in a chat with a model.
@@ -53,8 +55,12 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         return self.filter(granularity=Granularity.CONVERSATION)
 
     def digests(self) -> EntryQuerySet:
-        """Day, week and month entries."""
+        """Entries of periods, on every rung above that of chats."""
         return self.exclude(granularity=Granularity.CONVERSATION)
+
+    def with_digests(self) -> EntryQuerySet:
+        """Each with its chat and every digest above it, in one query."""
+        return self.select_related("chat", ABOVE)
 
     def in_order(self) -> EntryQuerySet:
         """Oldest first, coarsest first, on every database the same."""
@@ -95,11 +101,11 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         stale = self.filter(stale=True)
         if stale.leaves().filter(chat__parked_at=None, chat__private=False).exists():
             return None
-        return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).rank, default=None)
+        return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier, default=None)
 
     def prune(self) -> None:
         """Take out of these digests what rests on leaf facts that are gone; digests with nothing below go, too."""
-        for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).rank):
+        for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).tier):
             if digest.children.exists():
                 digest.prune()
             else:
@@ -114,8 +120,8 @@ class Entry(models.Model):
     period_start = models.DateField(help_text="First day of its period, in the bank's time zone.")
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="entries", null=True, blank=True)
     parent = models.ForeignKey("self", models.SET_NULL, related_name="children", null=True, blank=True)
-    first_output = models.PositiveBigIntegerField(null=True, blank=True)
-    last_output = models.PositiveBigIntegerField(null=True, blank=True)
+    first_output = models.PositiveBigIntegerField(null=True, blank=True, help_text="The sequence of its first turn.")
+    last_output = models.PositiveBigIntegerField(null=True, blank=True, help_text="The sequence of its last turn.")
     output_count = models.PositiveIntegerField(help_text="Turns it covers, counted once.")
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
@@ -191,7 +197,9 @@ class Entry(models.Model):
 
     def covered(self) -> OutputQuerySet:
         """The turns that a leaf covers and memory may hold."""
-        return Output.objects.remembered().filter(chat=self.chat_id, pk__range=(self.first_output, self.last_output))
+        return Output.objects.remembered().filter(
+            chat=self.chat_id, sequence__range=(self.first_output, self.last_output)
+        )
 
     def prune(self) -> None:
         """Delete a digest's lines that rest on a leaf fact which is gone, and count again what it covers."""

@@ -11,12 +11,13 @@ from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core import state_changes
-from memorybank.core.packing.values import LABEL
+from memorybank.core.packing.objective import LABEL_TOKENS
 
 from .bank import Bank
 from .citation import FactOutput, FactSource
-from .entry import Entry
+from .entry import ABOVE, Entry
 from .output import Output
+from .public_id import public_id
 
 
 def _stands() -> Q:
@@ -114,7 +115,7 @@ class FactQuerySet(models.QuerySet["Fact"]):
 
     def with_places(self) -> FactQuerySet:
         """Each with its chat, the digests above it and what replaced it, in one query."""
-        return self.select_related("entry__chat", "entry__parent__parent__parent", "superseded_by__entry__chat")
+        return self.select_related("entry__chat", f"entry__{ABOVE}", "superseded_by__entry__chat")
 
     def shareable(self, *, beneath: bool = False) -> FactQuerySet:
         """Visible facts whose chat is not private."""
@@ -159,7 +160,7 @@ class Fact(models.Model):
     weight = models.FloatField(default=0.5, help_text="Prior worth, 0 to 1.")
     # As packing counts it, with the share of a date and speaker that every fact costs.
     worth = models.GeneratedField(
-        expression=F("weight") / (F("tokens") + LABEL), output_field=models.FloatField(), db_persist=True
+        expression=F("weight") / (F("tokens") + LABEL_TOKENS), output_field=models.FloatField(), db_persist=True
     )
     tier = models.PositiveSmallIntegerField(
         null=True,
@@ -225,7 +226,7 @@ class Fact(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"fact {self.pk}"
+        return f"fact {public_id(self.pk)}"
 
     @classmethod
     def of(cls, entry: Entry, *, citations: Sequence[int], **values: Any) -> Fact:
@@ -234,7 +235,7 @@ class Fact(models.Model):
         ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest).
         """
         states = {
-            "ongoing": state_changes.goes_on(values["text"]),
+            "ongoing": state_changes.is_ongoing(values["text"]),
             "changing": state_changes.tells_of_change(values["text"]),
         }
         fact = cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **states, **values)

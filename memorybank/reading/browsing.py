@@ -9,6 +9,7 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Fact, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading import recall
+from memorybank.reading.recall.visibility import VisibleSentence
 
 #: Facts that a search finds at most.
 MOST = 200
@@ -19,6 +20,7 @@ class Origin:
     """A turn that a fact rests on, without its words: whose it is, of when, and in which chat."""
 
     output: int
+    sequence: int
     chat: int
     chat_key: str
     author: str
@@ -42,8 +44,8 @@ def find(bank: Bank, question: str, *, now: datetime = PRESENT) -> list[int]:
 def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     """Of each of these facts the turns that it rests on, oldest first; none of private chats. Two queries."""
     ids = [fact.pk for fact in facts]
-    turns = Output.objects.filter(chat__bank=bank, chat__private=False).order_by("pk").distinct()
-    columns = ("pk", "chat_id", "chat__key", "author", "created_at")
+    turns = Output.objects.filter(chat__bank=bank, chat__private=False).order_by("sequence").distinct()
+    columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at")
     told: dict[int, list[Origin]] = defaultdict(list)
     for resting in ("facts", "facts__restated_by"):  # a leaf's facts, lines of digests
         for fact, *turn in turns.filter(**{f"{resting}__in": ids}).values_list(resting, *columns):
@@ -51,11 +53,11 @@ def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     return told
 
 
-def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], tuple[str, str]]:
+def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], VisibleSentence]:
     """Who says what at each of these places (an output, a place in it), as far as memory tells it now; two queries.
 
     What was erased, hidden or made private since is not among them.
     """
     lines = recall.visible(bank, {output for output, _ in places})
-    told = {(output, line.place): (line.speaker, line.text) for output, of in lines.items() for line in of}
-    return {place: told[place] for place in places if place in told}
+    sentences = {(output, line.place): line for output, of in lines.items() for line in of}
+    return {place: sentences[place] for place in places if place in sentences}

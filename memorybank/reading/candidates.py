@@ -16,46 +16,45 @@ from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import Combinable
 
 from memorybank import conf
-from memorybank.core import periods
+from memorybank.core.packing.memory_line import MemoryLine, Source
 from memorybank.core.packing.objective import checkpoint, reached
 from memorybank.core.packing.pool import Pool
-from memorybank.core.packing.provenance import Source
-from memorybank.core.packing.values import Candidate
 from memorybank.language import dates
 from memorybank.models import Bank, Entry, Fact, FactOutput, FactSource, Granularity
 from memorybank.models.fact import FactQuerySet
 
-#: The tiers of a block in its order: oldest and coarsest first.
-TIERS = tuple(reversed(Granularity))
-#: That of facts which no digest has absorbed.
-UNDIGESTED = Granularity.CONVERSATION.tier
 #: As many facts are read as the budget has tokens, and so many at least: several times what packing looks at closely.
-LEAST = 2_000
-#: What part of those still to be read each tier has: half for months, where history grows, the rest alike.
-SHARES = (2, 3, 2, 1)
+MIN_FACTS_READ = 2_000
+#: What part of those still to be read each tier has: half for the coarsest, where history grows, the rest alike.
+TIER_PARTS = {
+    granularity.tier: granularity.tier + 1 if granularity.tier < len(Granularity.digests()) else 2
+    for granularity in Granularity.coarsest_first()
+}
 #: Rows asked for by id at once; databases bound the parameters of a query.
-AT_ONCE = 10_000
-#: What a candidate is made of, and where its entry stands.
-COLUMNS = ("pk", "text", "said_on", "speaker", "weight", "tokens", "pinned", "detail")
+IDS_PER_QUERY = 10_000
+#: Columns of a fact that its line has under the same name; the line's tier is that of the live entry above.
+LINE_COLUMNS = tuple(
+    column.name for column in Fact._meta.concrete_fields if column.name in MemoryLine._fields and column.name != "tier"
+)
+#: Where the entry of a fact stands.
 STANDING = ("entry__chat_id", "entry__chat__key", "entry__parent_id", "entry__granularity", "entry__period_start")
 
 
 class Place(NamedTuple):
     """Where an entry stands: its own time and chat (of a digest none), and tier and period of the live entry above."""
 
-    at: datetime
+    last_at: datetime
     chat: str
-    key: str
-    tier: int
-    period: str
-    label: str
+    tier: int = 0
+    period_start: date = date.min
+    label: str = ""
 
 
 @dataclass
 class Memory:
     """A bank's visible facts as packing sees them, with what is needed to explain a line."""
 
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[MemoryLine] = field(default_factory=list)
     #: Of each leaf fact: the outputs it cites.
     outputs: Mapping[int, Collection[int]] = field(default_factory=dict)
     #: Of each leaf fact: the key of its chat.
@@ -82,20 +81,21 @@ def load(bank: Bank, *, budget: int | None = None) -> Memory:
     """What may be shown and has a chance in ``budget`` tokens (default: the bank's): pinned facts, and the best."""
     budget = bank.max_tokens if budget is None else budget
     shown = bank.facts.shareable()
-    rows, complete = _best(shown, max(LEAST, budget))
+    rows, complete = _best(shown, max(MIN_FACTS_READ, budget))
     above = _above(bank, {parent for *_, parent, _, _ in rows if parent})
     memory = Memory(stable_before=None if complete else _stable_before(bank, budget))
     cited = _linked(FactSource.objects.values_list("fact_id", "source_id"), (row[1] for row in rows if not row[-4]))
     leaves = {row[1] for row in rows if row[-4]}.union(*cited.values())
     memory.outputs = _linked(FactOutput.objects.values_list("fact_id", "output_id"), leaves)
     digested = []
-    for entry, *row, at, chat, key, parent, granularity, start in rows:
-        place = Place(at, str(chat), key or "", *_period(*_root(above, parent, granularity, start)))
+    for entry, pk, day, *row, replaces, last_at, chat, key, parent, granularity, start in rows:
+        values = dict(zip(LINE_COLUMNS, row, strict=True), facts=(pk,), replaces=replaces)
+        place = Place(last_at, str(chat), *_period(*_root(above, parent, granularity, start)))
         if key:
-            memory.candidates.append(_leaf_candidate(place, frozenset(memory.outputs[row[0]]), *row))
-            memory.chat_keys[row[0]] = key
+            memory.candidates.append(_leaf_line(place, day, values, frozenset(memory.outputs[pk])))
+            memory.chat_keys[pk] = key
         else:
-            digested.append((place, entry, cited[row[0]], row))
+            digested.append((place._replace(chat=f"digest {entry}"), day, cited[pk], values))
     _add_digests(memory, bank, digested)
     return memory
 
@@ -112,10 +112,11 @@ def _best(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
     """Pinned facts and ``most`` others, and whether those are all; the next tiers have what one leaves of its share."""
     # Few facts say that anything is over, so few are looked up.
     replaces = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
-    columns: list[Any] = [*_raw("entry_id", *COLUMNS), replaces, "entry__last_at", *_raw(*STANDING)]
+    own: list[Any] = [*_raw("entry_id", "pk", "said_on", *LINE_COLUMNS), replaces]
+    columns = [*own, "entry__last_at", *_raw(*STANDING)]
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
-    for tier, part in enumerate(SHARES):
+    for tier, part in TIER_PARTS.items():
         share = most // part
         found = list(shown.best(tier, share).values_list(*columns))
         complete, most = complete and len(found) < share, most - len(found)
@@ -128,29 +129,29 @@ def _raw(*columns: str) -> list[Combinable]:
     return [ExpressionWrapper(F(column), output_field=TextField()) for column in columns]
 
 
-def _add_digests(memory: Memory, bank: Bank, lines: list[tuple[Place, int, list[int], list[Any]]]) -> None:
+def _add_digests(memory: Memory, bank: Bank, lines: list[tuple[Place, date, list[int], dict[str, Any]]]) -> None:
     """Lines of digests, as long as everything they rest on may be shown, but for what they replace themselves."""
-    cited = {leaf for *_, leaves, _ in lines for leaf in leaves}
+    cited = {leaf for _, _, leaves, _ in lines for leaf in leaves}
     leaf_facts = bank.facts.shareable(beneath=True).filter(entry__granularity=Granularity.CONVERSATION)
     origins = leaf_facts.values_list("pk", "entry__chat__key")
     memory.chat_keys.update(_by_id(origins, cited - memory.chat_keys.keys()))
-    for place, entry, leaves, row in lines:
+    for place, day, leaves, values in lines:
         if all(leaf in memory.chat_keys for leaf in leaves):
-            memory.candidates.append(_digest_candidate(place, entry, leaves, *row))
-            memory.restated[row[0]] = tuple(leaves)
+            memory.candidates.append(_digest_line(place, day, values, frozenset(leaves)))
+            memory.restated[values["facts"][0]] = tuple(leaves)
 
 
 def _by_id(rows: QuerySet[Any, Any], ids: Iterable[int], column: str = "pk") -> Iterator[Any]:
     ordered = sorted(ids)
-    for start in range(0, len(ordered), AT_ONCE):
-        yield from rows.filter(**{f"{column}__in": ordered[start : start + AT_ONCE]}).order_by()
+    for start in range(0, len(ordered), IDS_PER_QUERY):
+        yield from rows.filter(**{f"{column}__in": ordered[start : start + IDS_PER_QUERY]}).order_by()
 
 
 def _above(bank: Bank, ids: set[int]) -> dict[int, Any]:
     """Parent, granularity and period of these digests and of all above them."""
     digests = bank.entries.values_list("pk", *_raw("parent_id", "granularity", "period_start"))
     above: dict[int, Any] = {}
-    for _ in TIERS:  # no chain is longer, and a broken one must not hang us
+    for _ in Granularity:  # no chain is longer, and a broken one must not hang us
         above.update((pk, rest) for pk, *rest in _by_id(digests, ids - above.keys()))
         ids = {parent for parent, *_ in above.values() if parent}
     return above
@@ -158,7 +159,7 @@ def _above(bank: Bank, ids: set[int]) -> dict[int, Any]:
 
 def _root(above: dict[int, Any], parent: int | None, granularity: str, start: date) -> tuple[str, date]:
     """Granularity and period of the live entry above one."""
-    for _ in TIERS:
+    for _ in Granularity:
         if parent not in above:
             break
         parent, granularity, start = above[parent]
@@ -188,18 +189,10 @@ def _stable_before(bank: Bank, budget: int) -> datetime | None:
 
 
 @lru_cache(maxsize=4096)
-def _period(granularity: str, start: date) -> tuple[int, str, str]:
-    """Tier, key and label of a period."""
-    rung = Granularity(granularity)
-    return rung.tier, periods.period_key(rung, start), _period_label(rung, start)
-
-
-def _period_label(granularity: Granularity, start: date) -> str:
-    if granularity is Granularity.MONTH:
-        return f"{start:%B %Y}"
-    if granularity is Granularity.WEEK:
-        return f"Week of {dates.spell(start)}"
-    return dates.spell(start)
+def _period(granularity: str, start: date) -> tuple[int, date, str]:
+    """Tier, first day and label of a period."""
+    rung, tier = Granularity(granularity).rung, Granularity(granularity).tier
+    return tier, start, rung.label % {"day": dates.format_date(start), "month": f"{start:%B %Y}"}
 
 
 @lru_cache(maxsize=4096)
@@ -210,27 +203,35 @@ def _said(day: date, last_at: datetime) -> datetime:
 
 @lru_cache(maxsize=4096)
 def _spelt(day: date) -> str:
-    return dates.spell(day)
+    return dates.format_date(day)
 
 
-def leaf_candidate(fact: Fact) -> Candidate:
+def leaf_line(fact: Fact) -> MemoryLine:
     """A leaf fact by itself, as if no digest had absorbed its entry."""
-    place = Place(fact.entry.last_at, str(fact.entry.chat_id), "", UNDIGESTED, "", "")
-    how = (fact.speaker, fact.weight, fact.tokens, fact.pinned, fact.detail)
-    return _leaf_candidate(place, frozenset(fact.citations), fact.pk, fact.text, fact.said_on, *how)
+    values = {name: getattr(fact, name) for name in LINE_COLUMNS} | {"facts": (fact.pk,)}
+    place = Place(fact.entry.last_at, str(fact.entry.chat_id))
+    return _leaf_line(place, fact.said_on, values, frozenset(fact.citations))
 
 
-def _leaf_candidate(place: Place, turns: frozenset[int], pk: int, text: str, day: date, *how: Any) -> Candidate:
-    """``how`` it was said: the rest of COLUMNS, which are fields of a candidate in their order."""
-    at, chat, _, tier, period, _ = place
-    if tier == UNDIGESTED:
-        period = _period(Granularity.CONVERSATION, day)[1]
-    return Candidate(pk, text, _said(day, at), tier, period, _spelt(day), chat, frozenset(), turns, *how)
+def _leaf_line(place: Place, day: date, values: dict[str, Any], turns: frozenset[int]) -> MemoryLine:
+    return MemoryLine(
+        **values,
+        said_at=_said(day, place.last_at),
+        tier=place.tier,
+        period_start=place.period_start if place.tier else day,
+        label=_spelt(day),
+        chat=place.chat,
+        turns=turns,
+    )
 
 
-def _digest_candidate(
-    place: Place, entry: int, cited: list[int], pk: int, text: str, day: date, *how: Any
-) -> Candidate:
-    at = datetime.combine(day, time.max, tzinfo=place.at.tzinfo)
-    own = (place.tier, place.period, place.label, f"digest {entry}")
-    return Candidate(pk, text, at, *own, frozenset(cited), frozenset(), *how)
+def _digest_line(place: Place, day: date, values: dict[str, Any], leaves: frozenset[int]) -> MemoryLine:
+    return MemoryLine(
+        **values,
+        said_at=datetime.combine(day, time.max, tzinfo=place.last_at.tzinfo),
+        tier=place.tier,
+        period_start=place.period_start,
+        label=place.label,
+        chat=place.chat,
+        restates=leaves,
+    )

@@ -11,10 +11,10 @@ from django.db.models import FilteredRelation, Q
 
 from memorybank import conf
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.packing.provenance import Sourced
+from memorybank.core.packing.memory_line import PackedBlock, Text
 from memorybank.models import Bank, StoredBlock
 from memorybank.reading import rendering
-from memorybank.reading.rendering import NOTHING, Text
+from memorybank.reading.rendering import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,14 @@ def prompt_memory(bank: Bank, *, chat_key: str = "", question: str = "", now: da
     """
     given = _given(bank.pk, chat_key)
     stored = _stored(bank.pk, given, now) if given.enabled else None
-    shown = stored.shown_to(chat_key, given.max_tokens) if stored else Sourced()
+    shown = stored.shown_to(chat_key, given.max_tokens) if stored else PackedBlock()
     recalled = NOTHING
     if given.enabled:
         recalled = rendering.notes(bank, question, shown, given.recall_tokens, exclude_chat=chat_key, now=now)
-    block = rendering.as_text(shown)
     if not stored:
-        return PromptMemory(block, recalled, is_current=not given.enabled, is_on=given.enabled)
+        return PromptMemory(shown, recalled, is_current=not given.enabled, is_on=given.enabled)
     current, kept = stored.version >= given.version, given.kept == stored.pk
-    return PromptMemory(block, recalled, stored.version, stored.made_at, current, is_on=True, is_kept=kept)
+    return PromptMemory(shown, recalled, stored.version, stored.made_at, current, is_on=True, is_kept=kept)
 
 
 def _given(bank_id: int, chat_key: str) -> Given:

@@ -1,56 +1,25 @@
 """A bank → its block within a budget, and the notes beside a message. Reads only."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
 
 from memorybank import conf, prompts
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.packing.assembly import PINNED
 from memorybank.core.packing.block import pack
-from memorybank.core.packing.notes import listed
-from memorybank.core.packing.provenance import Sourced
-from memorybank.core.packing.values import Line, Passage
+from memorybank.core.packing.exclusion import exclude
+from memorybank.core.packing.memory_line import MemoryLine, PackedBlock, Source, Text
+from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
-from memorybank.models import Bank, Granularity
+from memorybank.models import Bank, BankDay, StoredBlock
 from memorybank.reading import recall
-from memorybank.reading.candidates import TIERS, load
+from memorybank.reading.candidates import load
 
 #: What stands above recalled notes.
 RECALLED = prompts.text("memory.recalled")
-
-
-@dataclass(frozen=True, slots=True)
-class ShownLine:
-    """One fact of a block. ``citations`` are output ids; ``facts`` the facts it stands for (none: a turn).
-
-    ``label`` is the date that its paragraph opens with, ``tokens`` are its own, without date and speaker; ``pinned``
-    if that is why it is shown. ``why`` a note was recalled is said in words; ``place`` is where in its turn it stands.
-    """
-
-    text: str
-    granularity: str
-    period: str
-    citations: tuple[int, ...]
-    facts: tuple[int, ...]
-    label: str = ""
-    speaker: str = ""
-    tokens: int = 0
-    pinned: bool = False
-    why: str = ""
-    place: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text for a prompt, its exact tokens, and every line of it with its origin. ``chats`` are the keys shown."""
-
-    text: str = ""
-    tokens: int = 0
-    lines: tuple[ShownLine, ...] = ()
-    chats: tuple[str, ...] = ()
 
 
 NOTHING = Text()
@@ -88,29 +57,25 @@ def render(
     encoding = conf.current().encoding
     if not bank.enabled:
         return Block(budget=limit, encoding=encoding)
-    shown = sourced(bank, limit).without(limit, encoding=encoding, chats=[exclude_chat] if exclude_chat else [])
+    shown = exclude(render_block(bank, limit), limit, encoding=encoding, chats=[exclude_chat] if exclude_chat else [])
     room = bank.recall_tokens if recall_budget is None else recall_budget
     recalled = notes(bank, question, shown, room, exclude_chat=exclude_chat, now=now)
-    block = as_text(shown)
-    return Block(block.text, block.tokens, block.lines, block.chats, limit, encoding, recalled)
+    return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled)
 
 
-def sourced(bank: Bank, budget: int) -> Sourced:
-    """The block of everything that may be shown, with its reserve and sources."""
+def render_block(bank: Bank, budget: int) -> PackedBlock:
+    """The block of everything that may be shown, with its reserve, and what each line rests on."""
     memory = load(bank, budget=budget)
     block = pack(memory.pool, budget)
-    facts = {fact for line in (*block.lines, *block.reserve) for fact in line.ids}
-    return Sourced(block, {fact: memory.explain(fact) for fact in facts})
 
+    def explained(lines: Sequence[MemoryLine]) -> tuple[MemoryLine, ...]:
+        return tuple(line._replace(sources=tuple(map(memory.explain, line.facts))) for line in lines)
 
-def as_text(shown: Sourced) -> Text:
-    """What a prompt gets, with the origin of every line."""
-    lines = tuple(_shown_fact(line, shown.outputs(line)) for line in shown.block.lines)
-    return Text(shown.block.text, shown.block.tokens, lines, tuple(shown.chats()))
+    return replace(block, lines=explained(block.lines), reserve=explained(block.reserve))
 
 
 def notes(
-    bank: Bank, question: str, beside: Sourced, room: int, *, exclude_chat: str = "", now: datetime | None = None
+    bank: Bank, question: str, beside: Text, room: int, *, exclude_chat: str = "", now: datetime | None = None
 ) -> Text:
     """What answers a message in ``room`` tokens, without repeating the block it stands beside; nothing if nothing does.
 
@@ -118,22 +83,24 @@ def notes(
     """
     if room <= 0 or not question.strip():
         return NOTHING
-    said, speakers = [line.text for line in beside.block.lines], [line.speaker for line in beside.block.lines]
+    said, speakers = [line.text for line in beside.lines], [line.speaker for line in beside.lines]
     found = recall.answering(bank, question, room=room, said=said, exclude_chat=exclude_chat, now=now)
-    packed = listed(found, room, header=RECALLED, speakers=speakers, encoding=conf.current().encoding)
-    chats = {passage.chat_key for passage in packed.passages}
-    return Text(packed.text, packed.tokens, tuple(map(_shown_passage, packed.passages)), tuple(sorted(chats)))
+    packed = pack_notes(found, room, header=RECALLED, speakers=speakers, encoding=conf.current().encoding)
+    return Text(packed.text, packed.tokens, tuple(map(_recalled_line, packed.passages)))
 
 
-def _shown_fact(line: Line, outputs: tuple[int, ...]) -> ShownLine:
-    rung, pinned = TIERS[line.tier].value, line.section == PINNED
-    return ShownLine(line.text, rung, line.period, outputs, line.ids, line.label, line.speaker, line.cost, pinned)
-
-
-def _shown_passage(passage: Passage) -> ShownLine:
-    rung, day, turn = Granularity.CONVERSATION.value, passage.day, (passage.output,)
-    what = {"label": passage.label, "speaker": passage.speaker, "why": _why(passage), "place": passage.place}
-    return ShownLine(passage.text, rung, day, turn, (), **what)  # type: ignore[arg-type]
+def _recalled_line(passage: Passage) -> MemoryLine:
+    return MemoryLine(
+        facts=(),
+        text=passage.text,
+        said_at=passage.at,
+        speaker=passage.speaker,
+        period_start=passage.at.date(),
+        label=passage.label,
+        sources=(Source((passage.chat_key,), (passage.output,)),),
+        place=passage.place,
+        why=_why(passage),
+    )
 
 
 def _why(passage: Passage) -> str:
@@ -151,3 +118,14 @@ def _why(passage: Passage) -> str:
     reasons += [_("is said by somebody the question names")] if passage.named else []
     why = _(" and ").join(reasons)
     return _("It %(why)s; its turn is number %(rank)d of those found.") % {"why": why, "rank": passage.rank}
+
+
+def refresh(bank_id: int, *, now: datetime) -> None:
+    """Render the block of a bank that is on and store it, unless the stored one is current."""
+    bank = Bank.objects.filter(pk=bank_id, enabled=True).first()
+    if bank is None:
+        return
+    if StoredBlock.objects.current_version(bank.pk) < bank.version:
+        block = render_block(bank, bank.max_tokens)
+        if StoredBlock.objects.store(bank, block, now):
+            BankDay.objects.note_block(bank, block.tokens, now)

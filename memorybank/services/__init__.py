@@ -7,12 +7,14 @@ something is a verb. Classes of rows are here as types, for annotations and form
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memorybank.core.periods import Granularity
-from memorybank.core.reports import ExplainedLine, Receipt, Report
-from memorybank.i18n import give_to_translators
+from memorybank.core.granularity import Granularity
+from memorybank.core.packing.memory_line import MemoryLine, Text
+from memorybank.core.reports import ErasureReceipt, ExplainedLine, RunReport
+from memorybank.i18n import translate_models
 from memorybank.models import (
     BY_HAND,
     Bank,
+    BlockLineVersion,
     Chat,
     Checkpoint,
     Compaction,
@@ -28,8 +30,9 @@ from memorybank.models import (
     LLMEndpoint,
     Output,
     PromptCount,
+    PublicId,
     Sealed,
-    ToldLine,
+    public_id,
 )
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 from memorybank.monitoring.dashboard import Board, board
@@ -37,14 +40,15 @@ from memorybank.monitoring.health import Vitals, failing, last_sweep, vitals
 from memorybank.monitoring.invariants import Violation, check
 from memorybank.monitoring.statistics import History, Recorded, Statistics, history, recorded, statistics
 from memorybank.monitoring.time_series import Curve
-from memorybank.new_output import MAX_TEXT, NewOutput
+from memorybank.new_output import MAX_TEXT_CHARACTERS, NewOutput
 from memorybank.prompts import text as prompt_text
 from memorybank.reading.browsing import Origin, browse, find, origins, sentences
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
 from memorybank.reading.prompting import PromptMemory, prompt_memory
 from memorybank.reading.recall import Hit, recall
-from memorybank.reading.rendering import Block, ShownLine, Text, render
+from memorybank.reading.recall.visibility import VisibleSentence
+from memorybank.reading.rendering import Block, render
 from memorybank.services.banks import all_banks, block_tokens, create_bank, delete_banks
 from memorybank.services.block_history import (
     block_changes,
@@ -122,11 +126,12 @@ __all__ = [
     "MAX_DAYS",
     "MAX_IDLE_MINUTES",
     "MAX_RECALL_TOKENS",
-    "MAX_TEXT",
+    "MAX_TEXT_CHARACTERS",
     "MAX_TOKENS",
     "MIN_TOKENS",
     "Bank",
     "Block",
+    "BlockLineVersion",
     "Board",
     "Chat",
     "Checkpoint",
@@ -134,6 +139,7 @@ __all__ = [
     "Curve",
     "Entry",
     "Erasure",
+    "ErasureReceipt",
     "ErasureRequest",
     "Event",
     "ExplainedLine",
@@ -147,20 +153,20 @@ __all__ = [
     "Job",
     "LLMCall",
     "LLMEndpoint",
+    "MemoryLine",
     "NewOutput",
     "Origin",
     "Output",
     "PromptCount",
     "PromptMemory",
-    "Receipt",
+    "PublicId",
     "Recorded",
-    "Report",
+    "RunReport",
     "Sealed",
-    "ShownLine",
     "Statistics",
     "Text",
-    "ToldLine",
     "Violation",
+    "VisibleSentence",
     "Vitals",
     "add",
     "all_banks",
@@ -206,7 +212,6 @@ __all__ = [
     "finish_compaction",
     "forget",
     "forget_asked",
-    "give_to_translators",
     "hide",
     "history",
     "is_compacting",
@@ -224,6 +229,7 @@ __all__ = [
     "pin",
     "prompt_memory",
     "prompt_text",
+    "public_id",
     "recall",
     "record",
     "record_many",
@@ -250,6 +256,7 @@ __all__ = [
     "telling_words",
     "tools_said",
     "trails",
+    "translate_models",
     "turns_from",
     "turns_of",
     "unpin",

@@ -6,23 +6,23 @@ from datetime import datetime
 from django.db.models import Min, Q
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, ToldLine
-from memorybank.models.block_history import ToldLineQuerySet
+from memorybank.models import Bank, BlockLineVersion
+from memorybank.models.block_history import BlockLineVersionQuerySet
 
 
-def block_lines_at(bank: Bank, moment: datetime) -> ToldLineQuerySet:
+def block_lines_at(bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
     """What the block said at a moment, in its order."""
-    return ToldLine.objects.at(bank, moment)
+    return BlockLineVersion.objects.at(bank, moment)
 
 
-def block_lines_changed(bank: Bank, moments: Collection[datetime]) -> ToldLineQuerySet:
+def block_lines_changed(bank: Bank, moments: Collection[datetime]) -> BlockLineVersionQuerySet:
     """The lines that came or went at these moments."""
-    return ToldLine.objects.filter(Q(since__in=moments) | Q(until__in=moments), bank=bank)
+    return BlockLineVersion.objects.filter(Q(since__in=moments) | Q(until__in=moments), bank=bank)
 
 
 def block_changes(bank: Bank, most: int) -> list[datetime]:
     """The latest moments at which lines came or went, newest first."""
-    lines = ToldLine.objects.filter(bank=bank)
+    lines = BlockLineVersion.objects.filter(bank=bank)
     came = lines.order_by("-since").values_list("since", flat=True).distinct()[:most]
     went = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:most]
     return sorted((moment for moment in {*came, *went} if moment), reverse=True)[:most]
@@ -30,11 +30,11 @@ def block_changes(bank: Bank, most: int) -> list[datetime]:
 
 def block_known_from(bank: Bank) -> datetime | None:
     """When the first line came that is still known; None: none is."""
-    first: datetime | None = ToldLine.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
+    first: datetime | None = BlockLineVersion.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
     return first
 
 
 @at_present
 def block_kept_since(bank: Bank, *, now: datetime = PRESENT) -> datetime | None:
     """From when on all that the block said is known, but for what was erased; None: nothing is known yet."""
-    return ToldLine.objects.kept_since(bank, now)
+    return BlockLineVersion.objects.kept_since(bank, now)

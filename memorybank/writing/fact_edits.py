@@ -14,7 +14,7 @@ from memorybank import conf
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import extraction
-from memorybank.exceptions import InvalidInput, Stale
+from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
 from memorybank.language import tokens
@@ -42,7 +42,7 @@ def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = P
         _update(own, hidden=True, hidden_with=None)
         along = [pk for line in own for pk in _take_along(line)]
         if own:
-            StoredBlock.objects.withdraw(row, facts=[*(fact.pk for fact in own), *along], now=now)
+            StoredBlock.objects.invalidate(row, facts=[*(fact.pk for fact in own), *along], now=now)
             log(row, actor, Event.Action.HIDE, now, facts=[fact.pk for fact in own])
     return len(own)
 
@@ -56,7 +56,7 @@ def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
         _bring_back(row, own)
         _place(row, own)
         if own:
-            StoredBlock.objects.withdraw(row, now=now)
+            StoredBlock.objects.invalidate(row, now=now)
             log(row, actor, Event.Action.SHOW, now, facts=[fact.pk for fact in own])
     return len(own)
 
@@ -68,7 +68,7 @@ def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
         held = [fact for fact in facts if fact.quarantine]
         _update(held, quarantine="", released_by=actor[:200], kept_back_by="")
         if held:
-            StoredBlock.objects.withdraw(row, now=now)
+            StoredBlock.objects.invalidate(row, now=now)
         for fact in held:
             log(row, actor, Event.Action.RELEASE, now, fact=fact.pk, reason=fact.quarantine)
     return len(held)
@@ -112,7 +112,7 @@ def edit(bank: Bank, *, fact_ids: Collection[int], text: str, actor: str, now: d
             _overrule(fact)
         _place(row, changed)
         if changed:
-            StoredBlock.objects.withdraw(row, facts=[fact.pk for fact in changed], now=now)
+            StoredBlock.objects.invalidate(row, facts=[fact.pk for fact in changed], now=now)
             log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
     if changed:
         block_writer.refresh(bank.pk, now=now)
@@ -143,7 +143,7 @@ def add(
             fact.edited_by, fact.edited_at, fact.pinned = actor[:200], now, pinned
             fact.save()
             log(bank, actor, Event.Action.ADD, now, facts=[fact.pk])
-    except Stale as error:
+    except OutdatedWork as error:
         raise InvalidInput(_("Memory is off in this project.")) from error
     block_writer.refresh(bank.pk, now=now)
     return fact

@@ -8,7 +8,7 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from memorybank import services
-from memorybank.services import Hit, PromptMemory, ShownLine, Text
+from memorybank.services import Hit, MemoryLine, PromptMemory, Text
 
 from .auth import bank_of
 from .schemas import NUMBER, Body, NumberOut, Words
@@ -33,7 +33,7 @@ class Line(BaseModel):
     facts: list[NumberOut]
 
     @classmethod
-    def of(cls, line: ShownLine) -> "Line":
+    def of(cls, line: MemoryLine) -> "Line":
         """As it is shown."""
         names = ("text", "speaker", "granularity", "period", "pinned", "tokens", "why")
         return cls(

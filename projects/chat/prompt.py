@@ -1,4 +1,4 @@
-"""What the model is sent: one pure assembly of system prompt, memory, recent turns and the new message."""
+"""The prompt of the chat model: a pure function of system prompt, memory, recent turns and the new message."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ DEFAULT_SYSTEM = services.prompt_text("chat.assistant")
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """One earlier turn of this chat; ``answer`` is empty if nobody answered. ``tools`` is what they said in between."""
+class EarlierTurn:
+    """One earlier turn of this chat; ``answer`` is empty if there was none. ``tools`` is the output of its tools."""
 
     question: str
     answer: str
@@ -26,10 +26,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages ready to send, and what they cost in tokens. ``turns`` is how many earlier ones fitted.
-
-    ``cut`` says that there are turns that did not.
-    """
+    """Messages ready to send, and their tokens. ``turns`` earlier ones fitted; ``cut`` says that others did not."""
 
     messages: list[Message]
     memory: PromptMemory
@@ -42,37 +39,37 @@ def assemble(
     *,
     system: str,
     memory: PromptMemory,
-    newest_first: Iterable[Exchange],
+    newest_first: Iterable[EarlierTurn],
     message: str,
     context_tokens: int,
     checkpoint: str = "",
     count: Callable[[str], int] | None = None,
 ) -> Prompt:
-    """Everything in the order that provider prompt caches like best: what changes least comes first.
+    """Assemble a prompt in the order that suits provider prompt caches: what changes least comes first.
 
-    The block stands in the system prompt; notes follow the new message and are not sent again with the next one,
-    so that every prompt begins with all that the one before it had, up to its notes. A ``checkpoint`` stands where
-    the turns stood that it was made of. Of the turns after it the newest ones are kept, whole, as many as fit
-    ``context_tokens`` beside an :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not.
-    Raises :class:`InvalidInput` when the message does not fit even without all that, and without notes.
+    The block is in the system prompt. Notes follow the new message and are not sent again with the next one, so each
+    prompt begins with all of the previous one up to its notes. A ``checkpoint`` replaces the turns that it was made
+    of. Of the turns after it the newest are kept, whole, as many as fit ``context_tokens`` beside an
+    :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not fit.
+    Raises :class:`InvalidInput` when the message does not fit even without turns and notes.
     """
     count = count or services.count_tokens
     head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.block.text)
     before = count(head) + 2 * MESSAGE_TOKENS
-    earlier, bare = list(_spoken(Exchange(checkpoint, ""))), replace(memory, recalled=Text())
-    # A message comes before what is recalled for it, and that before what was said earlier.
-    for told, standing in ((memory, earlier), (bare, earlier), (bare, [])):
-        last = _paragraphs(message, told.recalled.text)
-        used = before + count(last) + _cost(standing, count)
+    earlier, without_notes = list(_messages(EarlierTurn(checkpoint, ""))), replace(memory, recalled=Text())
+    # The message matters more than the checkpoint, and that more than the notes.
+    for sent, standing in ((memory, earlier), (without_notes, earlier), (without_notes, [])):
+        last = _paragraphs(message, sent.recalled.text)
+        used = before + count(last) + _tokens(standing, count)
         room = context_tokens - answer_reserve(context_tokens) - used
         if room >= 0:
             break
     else:
         raise InvalidInput(_too_long(count(message), count(message) + room))
-    kept, cost, cut = _that_fit(newest_first, room, count)
-    said = chain(standing, chain.from_iterable(map(_spoken, reversed(kept))))
-    messages = _alternating([Message(role="system", content=head), *said, Message(role="user", content=last)])
-    return Prompt(messages, told, used + cost, len(kept), cut or standing != earlier)
+    kept, tokens, cut = _newest_that_fit(newest_first, room, count)
+    history = chain(standing, chain.from_iterable(map(_messages, reversed(kept))))
+    messages = _alternating([Message(role="system", content=head), *history, Message(role="user", content=last)])
+    return Prompt(messages, sent, used + tokens, len(kept), cut or standing != earlier)
 
 
 def _paragraphs(*parts: str) -> str:
@@ -84,34 +81,35 @@ def answer_reserve(context_tokens: int) -> int:
     return min(4096, context_tokens // 4)
 
 
-def _that_fit(
-    newest_first: Iterable[Exchange], room: int, count: Callable[[str], int]
-) -> tuple[list[Exchange], int, bool]:
-    """The newest turns, their tokens, and whether there is one that did not fit."""
-    kept: list[Exchange] = []
+def _newest_that_fit(
+    newest_first: Iterable[EarlierTurn], room: int, count: Callable[[str], int]
+) -> tuple[list[EarlierTurn], int, bool]:
+    """The newest turns, their tokens, and whether another one did not fit."""
+    kept: list[EarlierTurn] = []
     used = 0
     for turn in newest_first:
-        cost = _cost(_spoken(turn), count)
-        if used + cost > room:
+        tokens = _tokens(_messages(turn), count)
+        if used + tokens > room:
             return kept, used, True
         kept.append(turn)
-        used += cost
+        used += tokens
     return kept, used, False
 
 
-def _cost(said: Iterable[Message], count: Callable[[str], int]) -> int:
-    return sum(count(message["content"]) + MESSAGE_TOKENS for message in said)
+def _tokens(messages: Iterable[Message], count: Callable[[str], int]) -> int:
+    return sum(count(message["content"]) + MESSAGE_TOKENS for message in messages)
 
 
-def _spoken(turn: Exchange) -> Iterator[Message]:
-    if asked := _paragraphs(turn.question, turn.tools):  # beside the question: nobody should learn to write such things
-        yield Message(role="user", content=asked)
+def _messages(turn: EarlierTurn) -> Iterator[Message]:
+    # Tools beside the question: beside the answer, the model would learn to write such output itself.
+    if content := _paragraphs(turn.question, turn.tools):
+        yield Message(role="user", content=content)
     if turn.answer:
         yield Message(role="assistant", content=turn.answer)
 
 
 def _alternating(messages: list[Message]) -> list[Message]:
-    """Neighbours of one role joined: many chat templates refuse two in a row."""
+    """Consecutive messages of one role joined: many chat templates refuse two in a row."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:

@@ -1,15 +1,17 @@
 """One request passing through: sent, read while it comes back, and written down once, however it ends."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING
 
-import httpx2
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.exceptions import unexpected
+from memorybank.exceptions import log_message
 from memorybank.services import LLMCall, Output
 from projects.web.polling import with_heartbeat
 
@@ -18,6 +20,9 @@ from .db_threads import hop
 from .events import Events
 from .protocols import Answer
 from .requests import Taken
+
+if TYPE_CHECKING:
+    import httpx2
 
 logger = logging.getLogger(__name__)
 HEARTBEAT = b": still there\n\n"
@@ -63,6 +68,8 @@ class Passage:
 
     async def stream(self, response: httpx2.Response) -> AsyncIterator[bytes]:
         """The events as they come. The last one waits until the turn is written down: the next may follow at once."""
+        import httpx2  # takes 0.4 s, which no page needs
+
         events = Events()
         try:
             async for chunk in with_heartbeat(response.aiter_bytes(), seconds=HEARTBEAT_SECONDS, beat=b""):
@@ -102,7 +109,7 @@ class Passage:
         try:
             (self._reader.whole if whole else self._reader.event)(data)
         except Exception as error:
-            logger.error("gateway: an answer was not understood: %s", unexpected(error))
+            logger.error("gateway: an answer was not understood: %s", log_message(error))
 
     async def _end(self, status: str, failed: str, error: str) -> None:
         try:
@@ -111,7 +118,7 @@ class Passage:
             answer.error = error
             await hop(_written_down, self._taken, output, answer, status, failed)
         except Exception as unforeseen:
-            logger.error("gateway: not recorded: %s", unexpected(unforeseen))
+            logger.error("gateway: not recorded: %s", log_message(unforeseen))
             await hop(turn_recording.count_failure, self._taken.key.project.bank)
 
 

@@ -1,16 +1,19 @@
 """Calling upstreams: one client for each event loop, headers as the client sent them but for keys and addresses."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
-
-import httpx2
 
 from .upstreams import Target
 
-#: Seconds. Between two bytes a model may think for long; a connection is there quickly or not at all.
-TIMEOUT = httpx2.Timeout(connect=10, read=600, write=60, pool=30)
-LIMITS = httpx2.Limits(max_connections=2_000, max_keepalive_connections=200, keepalive_expiry=30)
+if TYPE_CHECKING:
+    import httpx2
+
+#: Between two bytes a model may think for long; a connection is there quickly or not at all.
+TIMEOUT_SECONDS = {"connect": 10, "read": 600, "write": 60, "pool": 30}
 
 #: Ours, the way's, or the client's secret: not the upstream's business.
 _KEPT_BACK = frozenset(
@@ -25,9 +28,12 @@ _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = Wea
 
 
 def _client() -> httpx2.AsyncClient:
+    import httpx2  # takes 0.4 s, which no page needs
+
     loop = asyncio.get_running_loop()
     if loop not in _clients:
-        _clients[loop] = httpx2.AsyncClient(timeout=TIMEOUT, limits=LIMITS)
+        limits = httpx2.Limits(max_connections=2_000, max_keepalive_connections=200, keepalive_expiry=30)
+        _clients[loop] = httpx2.AsyncClient(timeout=httpx2.Timeout(**TIMEOUT_SECONDS), limits=limits)
     return _clients[loop]
 
 

@@ -9,6 +9,7 @@ from django.views.decorators.csrf import csrf_exempt
 from memorybank.services import LLMCall
 
 from .protocols import AnthropicMessages, ChatCompletions, Protocol, Responses
+from .proxy import answered
 from .requests import Route
 
 CHAT, EMBEDDING = LLMCall.Purpose.CHAT, LLMCall.Purpose.EMBEDDING
@@ -18,7 +19,7 @@ View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 def _view(route: Route) -> View:
     @csrf_exempt  # a key is no cookie: no other page can send it
     async def passing(request: HttpRequest) -> HttpResponseBase:
-        return await _answered(request, route)
+        return await answered(request, route)
 
     return passing
 
@@ -36,10 +37,4 @@ async def models(request: HttpRequest, model: str = "") -> HttpResponseBase:
     """Those of the upstream whose clients ask: Anthropic's send its version."""
     protocol: Protocol = AnthropicMessages() if "anthropic-version" in request.headers else ChatCompletions()
     name = "gateway-model" if model else "gateway-models"
-    return await _answered(request, Route(name, f"models/{model}".rstrip("/"), protocol, method="GET"))
-
-
-async def _answered(request: HttpRequest, route: Route) -> HttpResponseBase:
-    from .proxy import answered  # the client takes half a second, which no page needs
-
-    return await answered(request, route)
+    return await answered(request, Route(name, f"models/{model}".rstrip("/"), protocol, method="GET"))

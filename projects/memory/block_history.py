@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from memorybank import services
-from memorybank.services import Bank, ToldLine
+from memorybank.services import Bank, BlockLineVersion
 
 #: The latest changes of the block that are listed.
 MOST = 20
@@ -20,9 +20,9 @@ Words = tuple[str, str]
 class Difference:
     """What a block does not say any more, what it says anew, and what it says otherwise (old, new)."""
 
-    gone: list[ToldLine]
-    came: list[ToldLine]
-    otherwise: list[tuple[ToldLine, ToldLine]]
+    gone: list[BlockLineVersion]
+    came: list[BlockLineVersion]
+    otherwise: list[tuple[BlockLineVersion, BlockLineVersion]]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -43,12 +43,12 @@ class Change:
         return urlencode({"change": self.at.isoformat()})
 
 
-def told_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> list[ToldLine]:
+def told_at(bank: Bank, moment: datetime, *, all_of_it: bool) -> list[BlockLineVersion]:
     """The lines of that moment which may be read; ``all_of_it`` for who may read what is hidden or was put right."""
     return readable(bank, services.block_lines_at(bank, moment), all_of_it=all_of_it)
 
 
-def readable(bank: Bank, lines: Iterable[ToldLine], *, all_of_it: bool) -> list[ToldLine]:
+def readable(bank: Bank, lines: Iterable[BlockLineVersion], *, all_of_it: bool) -> list[BlockLineVersion]:
     """Those of the lines that may be read."""
     lines = list(lines)
     if all_of_it:
@@ -59,7 +59,7 @@ def readable(bank: Bank, lines: Iterable[ToldLine], *, all_of_it: bool) -> list[
     return [line for line in lines if line.until is None or withheld.isdisjoint(line.facts)]
 
 
-def difference(before: Sequence[ToldLine], after: Sequence[ToldLine]) -> Difference:
+def difference(before: Sequence[BlockLineVersion], after: Sequence[BlockLineVersion]) -> Difference:
     """What lies between two moments; a line that moved is none."""
     said, says = {_words(line) for line in before}, {_words(line) for line in after}
     gone = [line for line in before if _words(line) not in says]
@@ -88,8 +88,8 @@ def latest(bank: Bank, *, all_of_it: bool) -> list[Change]:
 def counted(bank: Bank, times: Collection[datetime], *, all_of_it: bool) -> dict[datetime, Change]:
     """How many lines came and went in each of these moments, if any did; nothing of the one that it begins with."""
     first, lines = services.block_known_from(bank), services.block_lines_changed(bank, times)
-    came: dict[datetime, list[ToldLine]] = defaultdict(list)
-    went: dict[datetime, list[ToldLine]] = defaultdict(list)
+    came: dict[datetime, list[BlockLineVersion]] = defaultdict(list)
+    went: dict[datetime, list[BlockLineVersion]] = defaultdict(list)
     for line in readable(bank, lines, all_of_it=all_of_it):
         came[line.since].append(line)
         if line.until:
@@ -101,5 +101,5 @@ def counted(bank: Bank, times: Collection[datetime], *, all_of_it: bool) -> dict
     return found
 
 
-def _words(line: ToldLine) -> Words:
+def _words(line: BlockLineVersion) -> Words:
     return line.speaker, line.text

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from operator import attrgetter
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,17 +14,25 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.services import BY_HAND, Bank, Entry, Event, Fact, Granularity, Origin, ShownLine, Text, ToldLine
+from memorybank.services import (
+    BY_HAND,
+    Bank,
+    BlockLineVersion,
+    Entry,
+    Event,
+    Fact,
+    Granularity,
+    MemoryLine,
+    Origin,
+    PublicId,
+    Text,
+)
 from projects.models import Conversation
-from projects.web.public_ids import TurnNumber
 
 #: The parts of the token meter, in the order of a block: what each is called.
 PARTS = {
     "pinned": _("pinned"),
-    "month": _("months"),
-    "week": _("weeks"),
-    "day": _("days"),
-    "conversation": _("chats"),
+    **{granularity.value: _(granularity.rung.plural) for granularity in Granularity.coarsest_first()},
     "frame": _("heading, dates and names"),
     "free": _("free"),
 }
@@ -87,16 +96,14 @@ class Turn:
 
 @dataclass(slots=True)
 class Row:
-    """A line of the block, or a fact, with all that is said about it. ``numbers`` are its facts', opaque."""
+    """A line of the block, or a fact, with what became of it. ``numbers`` are the public ids of its facts."""
 
-    text: str
-    speaker: str
+    line: MemoryLine | Fact
     day: str
     fact: Fact | None
     numbers: list[str]
     badges: list[tuple[str, str]] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
-    pinned: bool = False
     pieces: list[tuple[str, bool]] = field(default_factory=list)
 
 
@@ -115,7 +122,7 @@ def meter(block: Text, budget: int) -> list[Segment]:
     return segments
 
 
-def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row]:
+def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Row]:
     """The block's lines, each with the turns it rests on."""
     ids = {fact for line in lines for fact in line.facts}
     facts = {fact.pk: fact for fact in services.facts_of(bank).filter(pk__in=ids).select_related("entry__chat")}
@@ -127,11 +134,14 @@ def block_rows(bank: Bank, lines: Sequence[ShownLine], reader: User) -> list[Row
         known = [facts[pk] for pk in line.facts if pk in facts]
         turns = {origin.output: origin for fact in known for origin in rest_on[fact.pk]}
         day = str(PINNED) if line.pinned else when(line)
-        row = Row(line.text, line.speaker, day, known[0] if known else None, [_number(fact) for fact in known])
-        row.pinned = any(fact.pinned for fact in known)
+        current = line._replace(pinned=any(fact.pinned for fact in known))  # the block may be older than a decision
+        row = Row(current, day, known[0] if known else None, [_number(fact) for fact in known])
         row.badges = _by_hand(known[0]) if known else []
-        told = [turns[pk] for pk in sorted(turns)]
-        row.turns = [Turn(each, page_of(bank, each.chat_key, each.output) if each.chat in own else "") for each in told]
+        told = sorted(turns.values(), key=attrgetter("sequence"))
+        row.turns = [
+            Turn(each, page_of(bank, each.chat_key, each.output, each.sequence) if each.chat in own else "")
+            for each in told
+        ]
         rows.append(row)
     return rows
 
@@ -171,7 +181,7 @@ def told(event: Event) -> dict[str, Any]:
 
 
 def _fact_row(fact: Fact, told: Collection[int], said: Collection[int]) -> Row:
-    row = Row(fact.text, fact.speaker, _spelt(fact.said_on), fact, [_number(fact)], pinned=fact.pinned)
+    row = Row(fact, _spelt(fact.said_on), fact, [_number(fact)])
     row.badges = list(_states(fact, told, said)) + _by_hand(fact)
     return row
 
@@ -181,8 +191,6 @@ def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterabl
         yield "off", gettext("hidden with a line that rests on it") if fact.hidden_with_id else gettext("hidden")
     if fact.quarantine:
         yield "off", gettext("held back: %(reason)s") % {"reason": gettext(fact.quarantine)}
-    if fact.pinned:
-        yield "on", gettext("pinned")
     if fact.pk in told:
         yield "on", gettext("in the block")
     elif fact.pk in said:
@@ -210,22 +218,17 @@ def _by_hand(fact: Fact) -> list[tuple[str, str]]:
 
 
 def label_of(entry: Entry) -> str:
-    """What people call the period of an entry; of a leaf, its day."""
-    if entry.granularity == Granularity.MONTH:
-        return date_format(entry.period_start, "YEAR_MONTH_FORMAT")
-    day = _spelt(entry.period_start)
-    return gettext("the week of %(day)s") % {"day": day} if entry.granularity == Granularity.WEEK else day
+    """What people call the period of an entry within a sentence; of a leaf, its day."""
+    return _period(Granularity(entry.granularity).rung.label_in_sentence, entry.period_start)
 
 
-def when(line: ShownLine | ToldLine) -> str:
+def _period(label: str, start: date) -> str:
+    return gettext(label) % {"day": _spelt(start), "month": date_format(start, "YEAR_MONTH_FORMAT")}
+
+
+def when(line: MemoryLine | BlockLineVersion) -> str:
     """What people call the period of a line, as the block does, but in their own language."""
-    try:
-        if len(line.period) == len("2026-05"):
-            return date_format(date.fromisoformat(f"{line.period}-01"), "YEAR_MONTH_FORMAT")
-        day = _spelt(date.fromisoformat(line.period))  # of a week, its Monday
-    except ValueError:
-        return line.label
-    return gettext("Week of %(day)s") % {"day": day} if "W" in line.period else day
+    return _period(Granularity.of_tier(line.tier).rung.label, line.period_start)
 
 
 def _spelt(day: date) -> str:
@@ -233,11 +236,11 @@ def _spelt(day: date) -> str:
 
 
 def _number(fact: Fact) -> str:
-    return TurnNumber().to_url(fact.pk)
+    return PublicId().to_url(fact.pk)
 
 
-def page_of(bank: Bank, chat_key: str, output: int) -> str:
+def page_of(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
     """The page of a chat that ends with this turn."""
-    project, turn = bank.project, TurnNumber()
+    project, turn = bank.project, PublicId()
     chat = reverse("chat", args=[project.tenant.slug, project.slug, chat_key])
-    return f"{chat}?before={turn.to_url(output + 1)}#turn-{turn.to_url(output)}"
+    return f"{chat}?before={turn.to_url(sequence + 1)}#turn-{turn.to_url(output)}"

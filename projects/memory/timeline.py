@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Q, QuerySet
+from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -18,8 +19,8 @@ from .rows import label_of, replaced_by
 
 #: Leaves of one page.
 MAX_LEAVES = 150
-#: Lanes from top to bottom, and how high each is; the picture is this wide.
-LANES = tuple(reversed(Granularity))
+#: Lanes from top to bottom, one for each granularity, and how high each is; the picture is this wide.
+LANES = Granularity.coarsest_first()
 HEIGHT, WIDTH, GAP = 44, 1000, 8
 #: A span is at least this wide, so that it can be met. A letter of its name takes so much, and its margins.
 LEAST, LETTER, MARGINS = 3.0, 7.6, 14.0
@@ -87,12 +88,17 @@ class Timeline:
     turns: list[Turn]
     height: int = len(LANES) * (HEIGHT + GAP)
 
+    @property
+    def rungs(self) -> str:
+        """What its lanes are, from top to bottom."""
+        return get_text_list([gettext(granularity.rung.plural) for granularity in LANES], gettext("and"))
+
 
 def newest_leaves(bank: Bank) -> QuerySet[Entry]:
     """All leaves that a timeline may show, newest first."""
     # A chat from before memory was on, or of somebody who is left out, is covered without a word.
-    shared = services.entries_of(bank).leaves().filter(tokens__gt=0)
-    return shared.select_related("chat", "parent__parent__parent").order_by("-period_start", "-first_at", "-pk")
+    shared = services.entries_of(bank).leaves().with_digests().filter(tokens__gt=0)
+    return shared.select_related("chat").order_by("-period_start", "-first_at", "-pk")
 
 
 def build_timeline(
@@ -122,7 +128,7 @@ def _turns(facts: FactQuerySet, leaves: Sequence[Entry]) -> Iterator[Turn]:
 def _place(leaf: Entry) -> tuple[tuple[date, int], ...]:
     """Where a leaf stands: beside what has the same digests above, in the order of their periods."""
     above = {entry.granularity: entry for entry in leaf.upwards()}
-    found = [above.get(rung) for rung in LANES[:-1]]
+    found = [above.get(granularity) for granularity in LANES[:-1]]
     return (*((each.period_start, each.pk) if each else (leaf.period_start, 0) for each in found), _end(leaf))
 
 

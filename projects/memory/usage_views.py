@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.services import Bank
+from memorybank.services import Bank, Fact
 from projects.models import Conversation, GivenWith, Project, Role
 from projects.tenancy import permissions
 from projects.web.requests import MemberRequest
@@ -21,10 +21,9 @@ from .rows import page_of
 
 @dataclass(slots=True)
 class Used:
-    """A line that is still in memory; ``why`` is the page of its source, ``own`` those of her own turns there."""
+    """A line that is still in memory; ``why`` is the page of its source, ``own`` are the reader's own turns there."""
 
-    speaker: str
-    text: str
+    line: Fact | services.VisibleSentence
     why: str = ""
     own: list[str] = field(default_factory=list)
 
@@ -57,7 +56,7 @@ def _told(project: Project, given: GivenWith, reader: User) -> list[Used]:
         if left:
             why = _why(project, left[0].pk) if explained else ""
             turns = dict.fromkeys(origin.output for fact in left for origin in rest_on[fact.pk])
-            lines.append(Used(left[0].speaker, left[0].text, why, [pages[pk] for pk in turns if pk in pages]))
+            lines.append(Used(left[0], why, [pages[pk] for pk in turns if pk in pages]))
     return lines
 
 
@@ -66,14 +65,14 @@ def _recalled(project: Project, given: GivenWith, reader: User) -> list[Used]:
     places = [(output, place) for output, place in given.recalled]
     told = services.sentences(project.bank, places)
     pages = _own_pages(project.bank, {output for output, _ in told}, reader)
-    return [Used(*told[each], own=[pages[each[0]]] if each[0] in pages else []) for each in places if each in told]
+    return [Used(told[each], own=[pages[each[0]]] if each[0] in pages else []) for each in places if each in told]
 
 
 def _own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
     """Of these turns, where the reader may open those that are in chats of her own."""
     chats = Conversation.objects.filter(owner=reader, chat__bank=bank).values("chat")
-    rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "chat__key")
-    return {output: page_of(bank, key, output) for output, key in rows}
+    rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")
+    return {output: page_of(bank, key, output, sequence) for output, sequence, key in rows}
 
 
 def _why(project: Project, fact: int) -> str:

@@ -4,10 +4,9 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from memorybank.services import Chat, Checkpoint, ShownLine, ToldLine
+from memorybank.services import BlockLineVersion, Chat, Checkpoint, MemoryLine
 from projects.chat import compaction, markdown
 from projects.memory import rows
-from projects.web.public_ids import TurnNumber
 
 register = template.Library()
 
@@ -19,15 +18,9 @@ def named(chat: Chat) -> str:
 
 
 @register.filter
-def when(line: ShownLine | ToldLine) -> str:
+def when(line: MemoryLine | BlockLineVersion) -> str:
     """The period of a line, in the reader's words."""
     return rows.when(line)
-
-
-@register.filter
-def turn_number(pk: int) -> str:
-    """The opaque number of an output."""
-    return TurnNumber().to_url(pk)
 
 
 @register.filter
@@ -37,9 +30,9 @@ def formatted(answer: str) -> SafeString:
 
 
 @register.filter
-def standing_after(checkpoints: dict[int, Checkpoint], pk: int) -> Checkpoint | None:
+def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpoint | None:
     """The checkpoint that stands for the turns up to an output."""
-    return checkpoints.get(pk)
+    return checkpoints.get(sequence)
 
 
 @register.filter

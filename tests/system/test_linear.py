@@ -142,6 +142,6 @@ def test_a_line_that_cites_everything_is_checked_as_fast_as_its_sources_are_many
     assert not grows(work, "x", 500, 2_000, 0.0)
 
 
-def test_forty_thousand_marks_in_one_message_are_read_at_once() -> None:
-    assert seconds(sentences, ">" * 40_000) < 5  # it took 49 seconds; it takes milliseconds
-    assert seconds(values, "9" * 9_000) < 5
+def test_forty_thousand_marks_in_one_message_are_read_once() -> None:
+    assert not grows(sentences, ">", 10_000, 40_000, 0.0)  # it took 49 seconds; it takes milliseconds
+    assert not grows(values, "9", 2_250, 9_000, 0.0)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from memorybank import llm, services
-from memorybank.core import periods, rollup_policy
+from memorybank.core import rollup_policy
 from memorybank.language import tokens
 from memorybank.models import Bank, Fact, Granularity
 from tests.support.factories import block_of, make_bank
@@ -242,7 +242,7 @@ near_a_skip = st.builds(
     st.sampled_from(sorted(SKIPPED.values())),
     st.integers(-50, 50),
 )
-rungs = st.sampled_from([Granularity.DAY, Granularity.WEEK, Granularity.MONTH])
+rungs = st.sampled_from(Granularity.digests())
 
 
 @given(instants | near_a_skip, rungs, st.sampled_from(sorted(SKIPPED)))
@@ -250,13 +250,13 @@ rungs = st.sampled_from([Granularity.DAY, Granularity.WEEK, Granularity.MONTH])
 @example(datetime(2026, 4, 23, 12, tzinfo=UTC), Granularity.DAY, "Africa/Cairo")  # the next day begins at one
 @example(datetime(2020, 12, 31, 23, 30, tzinfo=UTC), Granularity.WEEK, "Europe/Berlin")  # a year of 53 weeks
 def test_a_period_is_digested_only_when_it_is_over_where_the_bank_is(
-    moment: datetime, rung: Granularity, timezone: str
+    moment: datetime, granularity: Granularity, timezone: str
 ) -> None:
     zone = ZoneInfo(timezone)
-    start = periods.period_start(rung, moment.astimezone(zone).date())
-    ripe = rollup_policy.ripe_at(rung, start, moment, zone).astimezone(UTC)
+    start = granularity.rung.start(moment.astimezone(zone).date())
+    due = rollup_policy.due_at(granularity, start, moment, zone).astimezone(UTC)
 
-    assert ripe >= moment + rollup_policy.AGES[rung]
-    assert ripe.astimezone(zone).date() >= periods.period_end(rung, start)
-    just_before = (ripe - timedelta(microseconds=1)).astimezone(zone).date()
-    assert ripe == moment + rollup_policy.AGES[rung] or just_before < periods.period_end(rung, start)
+    assert due >= moment + granularity.rung.min_age
+    assert due.astimezone(zone).date() >= granularity.rung.end(start)
+    just_before = (due - timedelta(microseconds=1)).astimezone(zone).date()
+    assert due == moment + granularity.rung.min_age or just_before < granularity.rung.end(start)

@@ -474,8 +474,8 @@ class MemoryMachine(RuleBasedStateMachine):
         for bank in Bank.objects.all():
             frontier = [Node(pk, Granularity(rung), *rest) for pk, rung, *rest in bank.entries.all().frontier()]
             assert not (
-                rollup_policy.pressed(frontier, bank.max_tokens, 1.25)
-                and rollup_policy.ripe(frontier, self.now, bank.tz)
+                rollup_policy.over_budget(frontier, bank.max_tokens, 1.25)
+                and rollup_policy.due_periods(frontier, self.now, bank.tz)
             )
 
     def idling_costs_nothing(self) -> None:

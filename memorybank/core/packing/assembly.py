@@ -5,9 +5,9 @@ from typing import Generic
 
 from memorybank import prompts
 from memorybank.core.packing.greedy import Objective, fill
-from memorybank.core.packing.items import Item, S
-from memorybank.core.packing.layout import Sheet, line_of, worded
-from memorybank.core.packing.values import Candidate, Line
+from memorybank.core.packing.items import Item, L, line_of
+from memorybank.core.packing.layout import Sheet, worded
+from memorybank.core.packing.memory_line import MemoryLine
 from memorybank.language import tokens
 
 #: The sections of a block in their order, named for what they hold: what people pinned; what stays the same from
@@ -17,25 +17,25 @@ SECTIONS = (PINNED, STABLE, QUOTA, FURTHER)
 #: Not in the block: what would be said next.
 RESERVE = "reserve"
 #: The heading of the last section, where a stable one stands before it.
-MORE = prompts.text("memory.further")
+MORE_HEADING = prompts.text("memory.further")
 #: Around all that is quoted. No line can hold it, so none can end the text and go on as if somebody else spoke.
 FENCE = "```"
 #: About what opening a paragraph, or a section with its heading, costs; and how little room nothing has use for.
-OPENING, SHORTEST = 8, 6
+OPENING_TOKENS, MIN_LINE_TOKENS = 8, 6
 
 
-class Assembly(Generic[S]):
+class Assembly(Generic[L]):
     """Items in their sections under a header, between fences. Its size is always that of the whole text."""
 
     def __init__(self, header: str, budget: int, encoding: str) -> None:
         self.header, self.budget = f"{header}\n{FENCE}", budget
         self.sheet = Sheet(encoding)
-        self.sections: dict[str, list[Item[S]]] = {name: [] for name in SECTIONS}
+        self.sections: dict[str, list[Item[L]]] = {name: [] for name in SECTIONS}
 
-    def __getitem__(self, section: str) -> list[Item[S]]:
+    def __getitem__(self, section: str) -> list[Item[L]]:
         return self.sections[section]
 
-    def __iter__(self) -> Iterator[Item[S]]:
+    def __iter__(self) -> Iterator[Item[L]]:
         return (item for items in self.sections.values() for item in items)
 
     def text(self) -> str:
@@ -43,7 +43,7 @@ class Assembly(Generic[S]):
         lines: list[str] = []
         for name, items in self.sections.items():
             if items:
-                lines += [MORE] if name == FURTHER and self.sections[STABLE] else []
+                lines += [MORE_HEADING] if name == FURTHER and self.sections[STABLE] else []
                 lines += self.sheet.paragraphs(items)
         return "\n".join([self.header, *lines, FENCE]) if lines else ""
 
@@ -54,7 +54,7 @@ class Assembly(Generic[S]):
         return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(FENCE)
 
     def fill(
-        self, section: str, items: Sequence[Item[S]], room: int, to: Objective[Item[S]], *, least: int | None = None
+        self, section: str, items: Sequence[Item[L]], room: int, to: Objective[Item[L]], *, least: int | None = None
     ) -> None:
         """Add to a section what serves the objective best in about ``room`` tokens; ``least``: until that is used."""
         self.sections[section] += fill(items, room, to, least=least)
@@ -82,6 +82,6 @@ class Assembly(Generic[S]):
         return text, size
 
 
-def lines_of(assembly: Assembly[Candidate]) -> tuple[Line, ...]:
+def lines_of(assembly: Assembly[MemoryLine]) -> tuple[MemoryLine, ...]:
     """Every fact of a block in the order it stands there."""
     return tuple(line_of(item, name, text) for name, items in assembly.sections.items() for item, text in worded(items))

@@ -6,38 +6,39 @@ from collections.abc import Iterable
 from operator import attrgetter, itemgetter
 
 from memorybank import prompts
+from memorybank.core.granularity import Granularity
 from memorybank.core.packing import objective
 from memorybank.core.packing.assembly import (
     FURTHER,
-    OPENING,
+    MIN_LINE_TOKENS,
+    OPENING_TOKENS,
     PINNED,
     QUOTA,
     RESERVE,
-    SHORTEST,
     STABLE,
     Assembly,
     lines_of,
 )
 from memorybank.core.packing.greedy import ByGain, InOrder, Selection, fill
-from memorybank.core.packing.items import Item
-from memorybank.core.packing.layout import line_of, ordered
-from memorybank.core.packing.pool import Pool
-from memorybank.core.packing.shortlist import Shortlist
-from memorybank.core.packing.values import LABEL, Candidate, Line, PackedBlock
+from memorybank.core.packing.items import Item, line_of
+from memorybank.core.packing.layout import ordered
+from memorybank.core.packing.memory_line import MemoryLine, PackedBlock
+from memorybank.core.packing.objective import LABEL_TOKENS
+from memorybank.core.packing.pool import Pool, Shortlist
 
 HEADER = prompts.text("memory.block")
 
-TIERS = (0, 1, 2, 3)
+TIERS = tuple(granularity.tier for granularity in Granularity.coarsest_first())
 # Where quotas lack room, the stable section gives way in steps of this share of the budget, at most so often.
-STEP, ROUNDS = 0.03, 5
+GIVE_WAY_SHARE, GIVE_WAY_ROUNDS = 0.03, 5
 # How often what is left over is filled (measured: a fourth time adds nothing).
-FILLINGS = 3
+FILL_ROUNDS = 3
 
-Fact = Item[Candidate]
+LineItem = Item[MemoryLine]
 
 
 def pack(
-    candidates: Iterable[Candidate] | Pool,
+    candidates: Iterable[MemoryLine] | Pool,
     budget: int,
     *,
     header: str = HEADER,
@@ -65,7 +66,7 @@ class Packing:
 
     def __init__(self, pool: Pool, header: str, budget: int) -> None:
         self.pool, self.budget = pool, budget
-        self.assembly: Assembly[Candidate] = Assembly(header, budget, pool.encoding)
+        self.assembly: Assembly[MemoryLine] = Assembly(header, budget, pool.encoding)
         self.selection = Selection()
         self.shortlist = Shortlist(pool, self.selection)
 
@@ -102,9 +103,9 @@ class Packing:
         """
         facts, costs, free = self.pool.facts, self.pool.costs, self.pool.free
         if self.pool.stable_before:
-            return bisect_left(facts, self.pool.stable_before, free.start, free.stop, key=attrgetter("at"))
+            return bisect_left(facts, self.pool.stable_before, free.start, free.stop, key=attrgetter("said_at"))
         # Two tokens more than the text: about what a fact adds to its paragraph.
-        counted = [0 if facts[at].restates else costs[at] + 2 for at in free]
+        counted = [0 if facts[place].restates else costs[place] + 2 for place in free]
         return free.start + objective.reached(counted, objective.checkpoint(sum(counted), room))
 
     def fill_quotas(self) -> None:
@@ -112,14 +113,14 @@ class Packing:
 
         In whole steps, so that the stable section is not another one after every chat.
         """
-        step = max(1, int(self.budget * STEP))
-        for _ in range(ROUNDS):
+        step = max(1, int(self.budget * GIVE_WAY_SHARE))
+        for _ in range(GIVE_WAY_ROUNDS):
             missing = {tier: self.missing(tier) for tier in TIERS}
             wanted = sum(missing.values())
             if not wanted or self.assembly.room() <= 0:
                 return
-            steps = -(-max(0, wanted + OPENING - self.assembly.room()) // step)
-            gave = steps > 0 and self.give_way(steps * step)
+            steps = -(-max(0, wanted + OPENING_TOKENS - self.assembly.room()) // step)
+            gave = steps > 0 and self.free_stable_tokens(steps * step)
             for tier, least in missing.items():
                 self.fill_quota(tier, least)
             # Nothing more will give way: another round would fill the same again.
@@ -128,19 +129,19 @@ class Packing:
 
     def fill_quota(self, tier: int, least: int) -> None:
         """The best facts of one tier, until ``least`` tokens are used."""
-        room = self.assembly.room() - OPENING
+        room = self.assembly.room() - OPENING_TOKENS
         if least > 0 and room > 0:
             self.fill(QUOTA, room, tier=tier, least=least)
 
     def missing(self, tier: int) -> int:
         """How many tokens the tier is short of its quota, as far as it has facts for them."""
-        have = sum(item.cost + LABEL for item in self.in_tiers() if item.candidate.tier == tier)
+        have = sum(item.cost + LABEL_TOKENS for item in self.in_tiers() if item.line.tier == tier)
         quota = self.quota(tier)
         if have >= quota:
             return 0
         return self.shortlist.unsaid(tier, quota - have, longest=objective.share(self.budget))
 
-    def in_tiers(self) -> Iterable[Fact]:
+    def in_tiers(self) -> Iterable[LineItem]:
         """The facts that count for a quota."""
         return (*self.assembly[STABLE], *self.assembly[QUOTA])
 
@@ -148,17 +149,17 @@ class Packing:
         """The tokens that a tier gets at least."""
         return objective.quota(self.budget, self.pool.tokens(tier))
 
-    def give_way(self, room: int) -> bool:
+    def free_stable_tokens(self, room: int) -> bool:
         """Drop the newest stable facts of tiers that keep their quota without them; False if none did.
 
         The newest, because what stands before them stays the same bytes.
         """
         spare = {tier: -self.quota(tier) for tier in TIERS}
         for item in self.assembly[STABLE]:
-            spare[item.candidate.tier] += item.cost + LABEL
+            spare[item.line.tier] += item.cost + LABEL_TOKENS
         freed = 0
         for item in reversed(ordered(self.assembly[STABLE])):
-            tier, cost = item.candidate.tier, item.cost + LABEL
+            tier, cost = item.line.tier, item.cost + LABEL_TOKENS
             if freed < room and spare[tier] >= cost:
                 spare[tier] -= cost
                 freed += cost
@@ -171,20 +172,20 @@ class Packing:
 
         Prices are estimates, so every filling leaves a few tokens over. The last go to paragraphs that have begun.
         """
-        for section in (*[FURTHER] * FILLINGS, QUOTA):
-            heading = OPENING if section == FURTHER and self.assembly[STABLE] and not self.assembly[FURTHER] else 0
-            room = self.assembly.room() - heading
-            if room >= SHORTEST:
+        for section in (*[FURTHER] * FILL_ROUNDS, QUOTA):
+            needs_heading = section == FURTHER and self.assembly[STABLE] and not self.assembly[FURTHER]
+            room = self.assembly.room() - (OPENING_TOKENS if needs_heading else 0)
+            if room >= MIN_LINE_TOKENS:
                 self.fill(section, room)
 
-    def reserve(self) -> tuple[Line, ...]:
+    def reserve(self) -> tuple[MemoryLine, ...]:
         """What would be said next, best first: at least as much as any one chat has in the block.
 
         That chat is given the block without its own words, so what fills their place is not its own either.
         """
         own = Counter[str]()
         for item in self.assembly:
-            own[item.candidate.chat] += item.cost + LABEL
+            own[item.line.chat] += item.cost + LABEL_TOKENS
         chat, most = max(own.items(), key=itemgetter(1, 0))
         room = objective.reserved(self.budget, most)
         # Where one chat has that much of the block, the reserve is there for it, and nothing of its own would help.

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from memorybank.core.packing import objective
 from memorybank.core.packing.items import Item
-from memorybank.core.packing.values import Candidate
+from memorybank.core.packing.memory_line import MemoryLine
 
 ItemT = TypeVar("ItemT", bound=Item[Any])
 ItemT_contra = TypeVar("ItemT_contra", bound=Item[Any], contravariant=True)
@@ -65,7 +65,7 @@ class Openings:
 
     def price(self, item: Item[Any], section: str) -> int:
         """Its tokens, and about how many of date and speaker it would be the first to need."""
-        price, said = item.cost, item.candidate
+        price, said = item.cost, item.line
         # Two tokens are the line break and the space; labels have about three letters a token, names five.
         if (section, item.paragraph) not in self._opened:
             price += 2 + len(said.label) // 3
@@ -75,7 +75,7 @@ class Openings:
 
     def add(self, item: Item[Any], section: str) -> None:
         """Its paragraph has begun, and its speaker speaks there."""
-        self._opened |= {(section, item.paragraph), (section, item.paragraph, item.candidate.speaker)}
+        self._opened |= {(section, item.paragraph), (section, item.paragraph, item.line.speaker)}
 
 
 @dataclass(slots=True)
@@ -91,36 +91,36 @@ class Selection:
     told: Counter[tuple[int, bool]] = field(default_factory=Counter)
     taken: set[int] = field(default_factory=set)
     restated: set[int] = field(default_factory=set)
-    shown: dict[tuple[str, ...], Item[Candidate]] = field(default_factory=dict)
+    shown: dict[tuple[str, ...], Item[MemoryLine]] = field(default_factory=dict)
 
-    def take(self, item: Item[Candidate], section: str) -> None:
+    def take(self, item: Item[MemoryLine], section: str) -> None:
         """Choose the item."""
         self.shown[item.key] = item
-        self.taken.update(item.ids)
-        self.restated |= item.candidate.restates
+        self.taken.update(item.facts)
+        self.restated |= item.line.restates
         self.words.update(item.concepts)
-        self.heard[item.candidate.chat] += 1
-        self.told.update((turn, item.candidate.detail) for turn in item.candidate.turns)
+        self.heard[item.line.chat] += 1
+        self.told.update((turn, item.line.detail) for turn in item.line.turns)
         self.openings.add(item, section)
 
-    def drop(self, item: Item[Candidate]) -> None:
+    def drop(self, item: Item[MemoryLine]) -> None:
         """Take the choice back."""
         self.shown.pop(item.key, None)
-        self.taken.difference_update(item.ids)
-        self.restated -= item.candidate.restates
+        self.taken.difference_update(item.facts)
+        self.restated -= item.line.restates
         self.words.subtract(item.concepts)
-        self.heard[item.candidate.chat] -= 1
-        self.told.subtract((turn, item.candidate.detail) for turn in item.candidate.turns)
+        self.heard[item.line.chat] -= 1
+        self.told.subtract((turn, item.line.detail) for turn in item.line.turns)
 
-    def retold(self, fact: Candidate) -> float:
+    def retold(self, fact: MemoryLine) -> float:
         """The share of its turns that facts of the other kind have told."""
         if not fact.turns:
             return 0.0
         return sum(self.told[turn, not fact.detail] > 0 for turn in fact.turns) / len(fact.turns)
 
-    def repeats(self, item: Item[Candidate]) -> bool:
+    def repeats(self, item: Item[MemoryLine]) -> bool:
         """Whether the block has one of its facts already."""
-        return self.covers(item.ids, item.candidate.restates)
+        return self.covers(item.facts, item.line.restates)
 
     def covers(self, ids: Collection[int], restates: frozenset[int]) -> bool:
         """Whether the block has a fact with these ids: itself, by a digest fact, or by all that it restates."""
@@ -130,14 +130,14 @@ class Selection:
             or (bool(restates) and all(fact in self.taken or fact in self.restated for fact in restates))
         )
 
-    def unites(self, item: Item[Candidate]) -> bool:
+    def unites(self, item: Item[MemoryLine]) -> bool:
         """Whether a shown item says the same but for case and articles; then it stands for both."""
         same = self.shown.get(item.key)
         # One word is no statement: "yes" of two people is two things.
         if same is None or len(item.key) < 2:
             return False
-        same.ids += [number for number in item.ids if number not in same.ids]
-        self.taken.update(item.ids)
+        same.facts += [number for number in item.facts if number not in same.facts]
+        self.taken.update(item.facts)
         return True
 
 
@@ -147,19 +147,19 @@ class InOrder:
     def __init__(self, selection: Selection, section: str) -> None:
         self.selection, self.section = selection, section
 
-    def gain(self, item: Item[Candidate]) -> float:
+    def gain(self, item: Item[MemoryLine]) -> float:
         """The same for all."""
         return 0.0
 
-    def price(self, item: Item[Candidate]) -> int:
+    def price(self, item: Item[MemoryLine]) -> int:
         """With its date and speaker."""
         return self.selection.openings.price(item, self.section)
 
-    def is_said(self, item: Item[Candidate]) -> bool:
+    def is_said(self, item: Item[MemoryLine]) -> bool:
         """By its id, or in about the same words."""
         return self.selection.repeats(item) or self.selection.unites(item)
 
-    def take(self, item: Item[Candidate]) -> None:
+    def take(self, item: Item[MemoryLine]) -> None:
         """Choose it for this section."""
         self.selection.take(item, self.section)
 
@@ -167,28 +167,28 @@ class InOrder:
 class ByGain(InOrder):
     """A section of the facts that gain most."""
 
-    def __init__(self, selection: Selection, section: str, items: Sequence[Item[Candidate]]) -> None:
+    def __init__(self, selection: Selection, section: str, items: Sequence[Item[MemoryLine]]) -> None:
         super().__init__(selection, section)
         self.idf = idf(items)
 
-    def gain(self, item: Item[Candidate]) -> float:
+    def gain(self, item: Item[MemoryLine]) -> float:
         """What it gains a token, given all that has been chosen."""
-        said, known, weight = self.selection.words, self.idf, item.candidate.weight
-        if item.candidate.replaces:
+        said, known, weight = self.selection.words, self.idf, item.line.weight
+        if item.line.replaces:
             # It mattered enough to be changed, and each word is news: the block may have them all, with what is over.
             said, weight = Counter(), 1.0
         # A list, not a generator: this is the innermost loop of packing, and a list is summed faster.
         new = sum([objective.novelty(known[c], said[c]) if c in said else known[c] for c in item.concepts])
-        heard, retold = self.selection.heard[item.candidate.chat], self.selection.retold(item.candidate)
+        heard, retold = self.selection.heard[item.line.chat], self.selection.retold(item.line)
         return objective.gain(weight, new, heard, retold, self.price(item))
 
 
-def idf(items: Sequence[Item[Candidate]]) -> Mapping[str, float]:
+def idf(items: Sequence[Item[MemoryLine]]) -> Mapping[str, float]:
     """Of each word, over the chats of the items: what every chat says distinguishes nothing."""
     # Over chats and not over lines: a chat that repeats a word does not make it common.
     chats: dict[str, set[str]] = {}
     for item in items:
         for concept in item.concepts:
-            chats.setdefault(concept, set()).add(item.candidate.chat)
-    total = len({item.candidate.chat for item in items}) + 1
+            chats.setdefault(concept, set()).add(item.line.chat)
+    total = len({item.line.chat for item in items}) + 1
     return {concept: math.log(1 + total / len(where)) for concept, where in chats.items()}

@@ -5,17 +5,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from memorybank.core.packing.items import Item, inert
-from memorybank.core.packing.values import Candidate, Line
 from memorybank.language import tokens
-from memorybank.language.dates import shortened
-from memorybank.language.terms import length
+from memorybank.language.dates import shorten_dates
+from memorybank.language.terms import word_count
 
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
 SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
 
 #: So many words behind its date a fact stands near it, and need not say all of its own dates. Measured: less the
 #: fewer; from 20 to 35 it is the same.
-NEAR = 20
+NEAR_DATE_WORDS = 20
 
 AnyItem = TypeVar("AnyItem", bound=Item[Any])
 
@@ -26,17 +25,17 @@ def ordered(items: Sequence[AnyItem]) -> list[AnyItem]:
     There are no tier headings: a chat that moves to the next tier would shift them, and with them every
     byte that a provider has cached (measured: median unchanged prefix .46 with headings, .82 without).
     """
-    by_time = sorted(items, key=lambda item: item.candidate.order)
+    by_time = sorted(items, key=lambda item: item.line.order)
     first: dict[tuple[object, ...], int] = {}
     for place, item in enumerate(by_time):
-        strand = (*item.paragraph, item.candidate.strand)
-        for group in (item.paragraph, strand, (*strand, item.candidate.speaker)):
+        strand = (*item.paragraph, item.line.strand)
+        for group in (item.paragraph, strand, (*strand, item.line.speaker)):
             first.setdefault(group, place)
 
     def place_of(item: AnyItem) -> tuple[tuple[Any, ...], int, int, int]:
-        strand = (*item.paragraph, item.candidate.strand)
-        speaker = (*strand, item.candidate.speaker)
-        return (item.candidate.era, first[item.paragraph], first[strand], first[speaker])
+        strand = (*item.paragraph, item.line.strand)
+        speaker = (*strand, item.line.speaker)
+        return (item.line.era, first[item.paragraph], first[strand], first[speaker])
 
     return sorted(by_time, key=place_of)
 
@@ -73,8 +72,8 @@ def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
     for item in ordered(items):
         if item.paragraph != paragraph:
             paragraph, words = item.paragraph, 0
-        text = shortened(item.text, item.candidate.label) if words < NEAR else item.text
-        words += length(text)
+        text = shorten_dates(item.text, item.line.label) if words < NEAR_DATE_WORDS else item.text
+        words += word_count(text)
         yield item, text
 
 
@@ -83,50 +82,12 @@ def paragraphs(items: Sequence[Item[Any]]) -> list[str]:
     lines: list[str] = []
     last: Item[Any] | None = None
     for item, text in worded(items):
-        said = item.candidate
+        line = item.line
         if last is None or last.paragraph != item.paragraph:
-            lines.append(inert(said.label) or "-")
+            lines.append(inert(line.label) or "-")
             last = None
-        if said.speaker and (last is None or last.candidate.speaker != said.speaker):
-            lines[-1] += f" {inert(said.speaker)}:"
+        if line.speaker and (last is None or last.line.speaker != line.speaker):
+            lines[-1] += f" {inert(line.speaker)}:"
         lines[-1] += f" {text}"
         last = item
     return lines
-
-
-def line_of(item: Item[Candidate], section: str, text: str = "") -> Line:
-    """The item for those who ask what the block says and why; ``text`` is how it is shown there."""
-    fact = item.candidate
-    return Line(
-        ids=tuple(item.ids),
-        text=text or item.text,
-        tier=fact.tier,
-        period=fact.period,
-        label=fact.label,
-        chat=fact.chat,
-        speaker=fact.speaker,
-        restates=fact.restates,
-        at=fact.at,
-        section=section,
-        cost=item.cost,
-    )
-
-
-def item_of(line: Line) -> Item[Candidate]:
-    """The line, ready to be laid out again."""
-    return Item(
-        candidate=Candidate(
-            id=line.ids[0],
-            text=line.text,
-            at=line.at,
-            tier=line.tier,
-            period=line.period,
-            label=line.label,
-            chat=line.chat,
-            speaker=line.speaker,
-            restates=line.restates,
-        ),
-        text=line.text,
-        cost=line.cost,
-        ids=list(line.ids),
-    )

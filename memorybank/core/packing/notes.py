@@ -5,20 +5,75 @@ Filling, layout and the proof of the budget are the same.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
-from memorybank.core.packing.assembly import FURTHER, SHORTEST, Assembly
+from memorybank.core.packing.assembly import FURTHER, MIN_LINE_TOKENS, Assembly
 from memorybank.core.packing.greedy import Openings
 from memorybank.core.packing.items import Item, as_line
 from memorybank.core.packing.layout import worded
-from memorybank.core.packing.values import Notes, Passage
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
 
 #: Exact counts that filling the last tokens may take.
-TRIES = 12
+MAX_EXACT_COUNTS = 12
 
 
-def listed(
+class Passage(NamedTuple):
+    """A sentence of a turn that was recalled: not a fact, so it has no id, no worth and no tier.
+
+    ``output`` is the turn, by id, and ``place`` the sentence's place in it; ``chat`` is the chat's id,
+    ``chat_key`` its key. ``at`` is when the turn was recorded and must be aware; ``label`` opens the paragraph.
+    It was recalled for the words ``asked`` of the question, and perhaps because its speaker is ``named``; ``rank`` is
+    its turn's, 1 for the best, 0 if it stands there for another. ``behind`` are output and place of passages without
+    which it is not told.
+    """
+
+    output: int
+    place: int
+    text: str
+    at: datetime
+    chat: int = 0
+    chat_key: str = ""
+    label: str = ""
+    speaker: str = ""
+    asked: tuple[str, ...] = ()
+    named: bool = False
+    rank: int = 0
+    behind: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def day(self) -> str:
+        """The day of the turn, as 2023-05-08."""
+        return f"{self.at:%Y-%m-%d}"
+
+    @property
+    def era(self) -> tuple[str, int]:
+        """By day; the chats of a day stand apart."""
+        return self.day, self.chat
+
+    @property
+    def strand(self) -> int:
+        """A turn stays together."""
+        return self.output
+
+    @property
+    def order(self) -> tuple[datetime, int, int]:
+        """As it was said."""
+        return self.at, self.output, self.place
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Recalled notes for the prompt, their exact length, and every passage in the order shown."""
+
+    text: str = ""
+    tokens: int = 0
+    passages: tuple[Passage, ...] = ()
+
+
+def pack_notes(
     passages: Sequence[Passage], budget: int, *, header: str, speakers: Iterable[str] = (), encoding: str = "o200k_base"
 ) -> Notes:
     """As many of the passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does."""
@@ -30,7 +85,7 @@ def listed(
     assembly.fill(FURTHER, items, assembly.room(), to)
     _top_up(assembly, items, to)
     text, size = assembly.finished()
-    return Notes(text, size, tuple(item.candidate._replace(text=text) for item, text in worded(assembly[FURTHER])))
+    return Notes(text, size, tuple(item.line._replace(text=text) for item, text in worded(assembly[FURTHER])))
 
 
 def _items(passages: Sequence[Passage], names: Collection[str], encoding: str) -> Iterable[Item[Passage]]:
@@ -61,12 +116,12 @@ class AsRanked:
 
     def is_said(self, item: Item[Passage]) -> bool:
         """Whether it must not be said, because what it stands behind found no room. Each is given once."""
-        return not self.taken.issuperset(item.candidate.behind)
+        return not self.taken.issuperset(item.line.behind)
 
     def take(self, item: Item[Passage]) -> None:
         """Choose it."""
         self.openings.add(item, FURTHER)
-        self.taken.add((item.candidate.output, item.candidate.place))
+        self.taken.add((item.line.output, item.line.place))
 
 
 def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]], to: AsRanked) -> None:
@@ -76,7 +131,7 @@ def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]], to: AsR
     """
     left, tries = assembly.room(), 0
     for item in items:
-        if left < SHORTEST or tries >= TRIES:
+        if left < MIN_LINE_TOKENS or tries >= MAX_EXACT_COUNTS:
             return
         if item.cost <= left and item not in assembly[FURTHER] and not to.is_said(item):
             tries += 1

@@ -9,40 +9,42 @@ the block, with what is over. It keeps to four constraints:
 - budget: the whole text, with dates, speakers and headings, has at most so many tokens;
 - pinned: what people pinned comes first, as much of it as fits;
 - stable prefix: what comes next is chosen from the history up to a checkpoint, which moves when the history has
-  grown by ``GROWTH``. So a provider's prompt cache keeps most of the block (median .82 of its bytes), at no cost
-  that could be measured;
+  grown by ``CHECKPOINT_GROWTH``. So a provider's prompt cache keeps most of the block (median .82 of its bytes), at no
+  cost that could be measured;
 - quota: every tier that has anything to say gets a part of the budget, whatever the others could gain with it.
 """
 
 from collections.abc import Iterable
 from itertools import accumulate, takewhile
 
+#: What a fact costs beside its own tokens, on average: a share of its date and speaker.
+LABEL_TOKENS = 3
 # Measured on development data; the result is flat around each of these values. Powers of what is new and of the
 # cost, and pairs of words as concepts of their own, gained nothing.
-REPEATED, UNHEARD, CROWDED = 0.4, 2.0, 0.06
+REPEATED_WORD_FACTOR, UNHEARD_CHAT_FACTOR, CROWDED_CHAT_PENALTY = 0.4, 2.0, 0.06
 # What is left of a fact's gain once its turns were told in the other kind of words, a model's or their own: new words
 # of the same say nothing new.
-RETOLD = 0.1
+RETOLD_TURN_FACTOR = 0.1
 # The share of the budget that is chosen from the history up to the checkpoint; the rest follows every new chat.
-GROWTH, STABLE_SHARE = 1.25, 0.88
+CHECKPOINT_GROWTH, STABLE_SHARE = 1.25, 0.88
 # A quota is no more than this part of the tier's facts: most of a leaf is detail, and what is worth the room of
 # other tiers is the best of it.
-QUOTA_SHARE, QUOTA_PART = 0.1, 0.25
+QUOTA_SHARE, MAX_QUOTA_TIER_SHARE = 0.1, 0.25
 # The reserve is at least this share of the budget.
 RESERVE_SHARE = 0.2
 
 
 def novelty(idf: float, times: int) -> float:
     """What a word adds that was shown so many times."""
-    return idf * REPEATED**times if times else idf
+    return idf * REPEATED_WORD_FACTOR**times if times else idf
 
 
 def gain(weight: float, new: float, heard: int, retold: float, cost: int) -> float:
     """What a fact gains a token; ``new`` is what its words add, ``heard`` how many facts of its chat are shown,
     ``retold`` the share of its turns that the other kind of facts has told.
     """
-    spread = 1 / (1 + CROWDED * heard) if heard else UNHEARD
-    return weight * new / cost * spread * (RETOLD**retold if retold else 1)
+    spread = 1 / (1 + CROWDED_CHAT_PENALTY * heard) if heard else UNHEARD_CHAT_FACTOR
+    return weight * new / cost * spread * (RETOLD_TURN_FACTOR**retold if retold else 1)
 
 
 def share(budget: int) -> int:
@@ -52,7 +54,7 @@ def share(budget: int) -> int:
 
 def quota(budget: int, available: int) -> int:
     """The tokens that a tier gets at least which has facts of ``available`` tokens."""
-    return min(share(budget), int(available * QUOTA_PART))
+    return min(share(budget), int(available * MAX_QUOTA_TIER_SHARE))
 
 
 def stable_room(room: int) -> int:
@@ -70,8 +72,8 @@ def checkpoint(total: int, room: int) -> float:
     level = room * STABLE_SHARE
     if total <= level or level <= 0:
         return total
-    while level * GROWTH <= total:
-        level *= GROWTH
+    while level * CHECKPOINT_GROWTH <= total:
+        level *= CHECKPOINT_GROWTH
     return level
 
 

@@ -1,16 +1,22 @@
-"""All candidates of a block in time order, each with its place and its cost."""
+"""All candidates of a block in time order, each with its place and its cost; and the few worth a close look."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
 
+from memorybank.core.packing.greedy import Selection
 from memorybank.core.packing.items import Item, as_line, concepts
-from memorybank.core.packing.values import LABEL, Candidate
+from memorybank.core.packing.memory_line import MemoryLine
+from memorybank.core.packing.objective import LABEL_TOKENS
 from memorybank.language import tokens
-from memorybank.language.dates import shortened
+from memorybank.language.dates import shorten_dates
 from memorybank.safety.quoting import name_words
+
+# Only this many times the room is looked at closely, and so many tokens in any case; the rest has no chance.
+PREFILTER_FACTOR, MIN_PREFILTER_TOKENS = 3, 1200
 
 
 class Pool:
@@ -21,11 +27,11 @@ class Pool:
     knows it says up to when the stable section is chosen: ``stable_before``.
     """
 
-    def __init__(self, candidates: Iterable[Candidate], encoding: str, stable_before: datetime | None = None) -> None:
+    def __init__(self, candidates: Iterable[MemoryLine], encoding: str, stable_before: datetime | None = None) -> None:
         self.encoding, self.stable_before = encoding, stable_before
-        self.facts: list[Candidate] = []
+        self.facts: list[MemoryLine] = []
         self.repeated: dict[int, list[int]] = {}
-        by_time = sorted(sorted(candidates, key=attrgetter("id")), key=attrgetter("at"))
+        by_time = sorted(candidates, key=attrgetter("said_at", "facts"))
         first: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._merge((fact for fact in by_time if fact.pinned), first)
         pinned = len(self.facts)
@@ -36,12 +42,12 @@ class Pool:
         self._worded: dict[int, tuple[str, int, tuple[str, ...]]] = {}
         self._tiers: dict[int, list[int]] = {}
 
-    def _merge(self, facts: Iterable[Candidate], first: Mapping[str, dict[str, int]]) -> None:
+    def _merge(self, facts: Iterable[MemoryLine], first: Mapping[str, dict[str, int]]) -> None:
         """Give each fact a place; ``first`` has the place of every text of a speaker."""
         for fact in facts:
             places, text = first[fact.speaker], fact.text
             if text in places:
-                self.repeated.setdefault(places[text], []).append(fact.id)
+                self.repeated.setdefault(places[text], []).extend(fact.facts)
             else:
                 places[text] = len(self.facts)
                 self.facts.append(fact)
@@ -70,24 +76,98 @@ class Pool:
 
     def tokens(self, tier: int) -> int:
         """What the facts of one tier cost."""
-        return sum(self.costs[place] + LABEL for place in self.tier(tier))
+        return sum(self.costs[place] + LABEL_TOKENS for place in self.tier(tier))
 
     def ids(self, place: int) -> list[int]:
         """Every fact that says it in the same words."""
-        return [self.facts[place].id, *self.repeated.get(place, ())]
+        return [*self.facts[place].facts, *self.repeated.get(place, ())]
 
-    def item(self, place: int) -> Item[Candidate]:
+    def item(self, place: int) -> Item[MemoryLine]:
         """The candidate as it would be shown."""
         if place not in self._worded:
             fact = self.facts[place]
             text = as_line(fact.text, self.names)
-            cost = tokens.count(shortened(text, fact.label), self.encoding) + 1
+            cost = tokens.count(shorten_dates(text, fact.label), self.encoding) + 1
             # A model says of what day every line is: that its heading tells.
             self._worded[place] = (text, cost, concepts(text, but="" if fact.detail else fact.label))
         text, cost, about = self._worded[place]
         return Item(self.facts[place], text, cost, self.ids(place), about)
 
 
-def worth(fact: Candidate, cost: int) -> float:
+def worth(fact: MemoryLine, cost: int) -> float:
     """Worth per token, negative, so that the best comes first."""
-    return -fact.weight / (cost + LABEL)
+    return -fact.weight / (cost + LABEL_TOKENS)
+
+
+class Shortlist:
+    """A pool while one block is packed: what has been looked at closely, and what the block does not say yet."""
+
+    def __init__(self, pool: Pool, selection: Selection) -> None:
+        self.pool, self.selection = pool, selection
+        self.items: dict[int, Item[MemoryLine]] = {}
+
+    def item(self, place: int) -> Item[MemoryLine]:
+        """The candidate as it would be shown; from then on it costs what it really costs."""
+        if place not in self.items:
+            self.items[place] = self.pool.item(place)
+        return self.items[place]
+
+    def ready(self, places: Iterable[int]) -> list[Item[MemoryLine]]:
+        """The items of these places; those with nothing visible are left out."""
+        return [item for item in map(self.item, places) if item.text]
+
+    def cost(self, place: int) -> int:
+        """Its tokens, as far as they are known."""
+        return self.items[place].cost if place in self.items else self.pool.costs[place]
+
+    def is_said(self, place: int) -> bool:
+        """Whether the block says it already."""
+        if place in self.items:
+            return self.selection.repeats(self.items[place])
+        return self.selection.covers(self.pool.ids(place), self.pool.facts[place].restates)
+
+    def best(
+        self, room: int, *, tier: int | None = None, until: int | None = None, without: str = ""
+    ) -> list[Item[MemoryLine]]:
+        """In time order, those worth most of what is not yet said: of one tier, before a place, without a chat."""
+        left, chosen = max(room * PREFILTER_FACTOR, MIN_PREFILTER_TOKENS), []
+        for place in self._spread(self._ranked(tier, self.pool.free.stop if until is None else until)):
+            if left <= 0:
+                break
+            if self.cost(place) <= room and not (without and self.pool.facts[place].chat == without):
+                chosen.append(place)
+                left -= self.cost(place) + LABEL_TOKENS
+        return self.ready(sorted(chosen))
+
+    def unsaid(self, tier: int, most: int, *, longest: int) -> int:
+        """How many tokens a tier has yet to say, in facts of at most ``longest``; no more than ``most``."""
+        found = 0
+        for place in self.pool.tier(tier):
+            if found >= most:
+                return most
+            cost = self.cost(place)
+            if cost <= longest and not self.is_said(place):
+                found += cost + LABEL_TOKENS
+        return min(most, found)
+
+    def _ranked(self, tier: int | None, until: int) -> Iterator[tuple[float, int]]:
+        """Free places not yet said, by worth per token, best first."""
+        facts, free = self.pool.facts, self.pool.free
+        known = [place for place in self.items if place in free and tier in (None, facts[place].tier)]
+        ranked = self.pool.ranked if tier is None else self.pool.tier(tier)
+        others = ((self.pool.worth[place], place) for place in ranked if place not in self.items)
+        both = heapq.merge(sorted((worth(facts[place], self.cost(place)), place) for place in known), others)
+        return ((value, place) for value, place in both if place < until and not self.is_said(place))
+
+    def _spread(self, ranked: Iterable[tuple[float, int]]) -> Iterator[int]:
+        """Best first, when each further one of a chat counts for less. Reads no further than it is read."""
+        of_chat: Counter[str] = Counter()
+        waiting: list[tuple[float, int]] = []
+        for value, place in ranked:
+            while waiting and waiting[0][0] < value:
+                yield heapq.heappop(waiting)[1]
+            chat = self.pool.facts[place].chat
+            of_chat[chat] += 1
+            heapq.heappush(waiting, (value / of_chat[chat] ** 0.5, place))
+        while waiting:
+            yield heapq.heappop(waiting)[1]

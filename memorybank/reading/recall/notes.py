@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memorybank import conf
-from memorybank.core.packing.values import Passage
+from memorybank.core.packing.notes import Passage
 from memorybank.language import dates, tokens
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
 from memorybank.models.fact import End
 from memorybank.reading.recall.index_terms import FILLING, naming, searched
 from memorybank.reading.recall.searching import Found, Question, around, parsed, search
-from memorybank.reading.recall.visibility import Visible, newer, visible_lines
+from memorybank.reading.recall.visibility import VisibleSentence, newer, visible_lines
 
 #: A sentence counts by its turn's score and its passage's, by how much of the question is in it, by whether somebody
 #: the question names says it, by its prior worth, and less the longer it is. Chosen on dialogues and on meetings.
@@ -104,12 +104,12 @@ def answering(
     return [_passage(each, rows[each.turn], ranks.get(each.turn, 0)) for each in behind_newer(chosen, lines)]
 
 
-def visible(bank: Bank, turns: Iterable[int]) -> dict[int, list[Visible]]:
+def visible(bank: Bank, turns: Iterable[int]) -> dict[int, list[VisibleSentence]]:
     """The lines of these turns that may be shown now, each with its place; none of a turn that is not recalled."""
     return {pk: lines for pk, _, lines in _read(bank, turns)}
 
 
-def _read(bank: Bank, turns: Iterable[int]) -> Iterator[tuple[int, SearchDocument, list[Visible]]]:
+def _read(bank: Bank, turns: Iterable[int]) -> Iterator[tuple[int, SearchDocument, list[VisibleSentence]]]:
     """These turns with their documents and lines."""
     documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
     rows = documents.in_bulk(list(turns))
@@ -181,7 +181,9 @@ class Known:
         return any(words <= line for line in fewest)
 
 
-def _sentences(turn: int, lines: Sequence[Visible], rank: float, asks: Asks, known: Known) -> Iterator[FoundSentence]:
+def _sentences(
+    turn: int, lines: Sequence[VisibleSentence], rank: float, asks: Asks, known: Known
+) -> Iterator[FoundSentence]:
     """The turn's sentences that tell enough and are not known, valued. ``rank`` is the turn's value."""
     encoding = conf.current().encoding
     for speaker, text, worth, place, ends in lines:
@@ -216,7 +218,9 @@ def choose(sentences: Iterable[FoundSentence], room: int) -> list[FoundSentence]
     return chosen
 
 
-def behind_newer(sentences: Iterable[FoundSentence], lines: Mapping[int, Sequence[Visible]]) -> Iterator[FoundSentence]:
+def behind_newer(
+    sentences: Iterable[FoundSentence], lines: Mapping[int, Sequence[VisibleSentence]]
+) -> Iterator[FoundSentence]:
     """The sentences; one that was replaced in part stands behind what replaced it, or is left out. Pure."""
     for sentence in sentences:
         found = [each for end in sentence.ends if (each := newer(end, lines))]
@@ -235,7 +239,7 @@ def _passage(sentence: FoundSentence, row: SearchDocument, rank: int) -> Passage
         at=row.said_at,
         chat=row.chat_id,
         chat_key=row.chat.key,
-        label=dates.spell(row.said_at.date()),
+        label=dates.format_date(row.said_at.date()),
         speaker=sentence.speaker,
         asked=sentence.asked,
         named=sentence.named,

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memorybank.core.turns import STEERS
-from memorybank.language.dates import spell
-from memorybank.language.sentences import ended
+from memorybank.core.turns import STEERS_ASSISTANT
+from memorybank.language.dates import format_date
+from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.models import Standing
 from memorybank.models.fact import End
@@ -25,7 +25,7 @@ BESIDES = 4
 Line = Sequence[Any]
 
 
-class Visible(NamedTuple):
+class VisibleSentence(NamedTuple):
     """A line that may be shown, with its place in its turn, and what replaced parts of it."""
 
     speaker: str
@@ -43,7 +43,7 @@ class Fate(NamedTuple):
     end: End | None
 
 
-def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[Visible]]:
+def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[VisibleSentence]]:
     """Those of each turn, given all its lines and what became of the facts that cite it. Pure.
 
     Each with its place among all of them, which stays the same whatever becomes of the others.
@@ -52,7 +52,7 @@ def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]
     steering: set[int] = set()
     released: dict[int, list[Line]] = defaultdict(list)
     for fact in facts:
-        if fact.quarantine == STEERS:
+        if fact.quarantine == STEERS_ASSISTANT:
             steering.update(fact.citations)
         if fact.correction or not fact.is_visible:
             for turn in fact.citations:
@@ -63,17 +63,17 @@ def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]
     return {turn: _corrected(_placed(own), changes.get(turn, ())) for turn, own in shown.items()}
 
 
-def _placed(lines: Sequence[Line]) -> list[Visible]:
-    return [Visible(speaker, text, worth, place) for place, (speaker, text, worth) in enumerate(lines)]
+def _placed(lines: Sequence[Line]) -> list[VisibleSentence]:
+    return [VisibleSentence(speaker, text, worth, place) for place, (speaker, text, worth) in enumerate(lines)]
 
 
-def _corrected(lines: list[Visible], fates: Iterable[Fate]) -> list[Visible]:
+def _corrected(lines: list[VisibleSentence], fates: Iterable[Fate]) -> list[VisibleSentence]:
     """The lines without those that say a changed fact; the first of them is replaced by its correction.
 
     One that was replaced in part stays, marked, if it tells enough besides.
     """
     for words, instead, end in fates:
-        after: list[Visible] = []
+        after: list[VisibleSentence] = []
         for line in lines:
             said = frozenset(terms(line.text))
             if not says(said, words) or (end and len(said & words) < PART * len(words)):
@@ -87,10 +87,10 @@ def _corrected(lines: list[Visible], fates: Iterable[Fate]) -> list[Visible]:
     return [_marked(line) if line.ends else line for line in lines]
 
 
-def _marked(line: Visible) -> Visible:
+def _marked(line: VisibleSentence) -> VisibleSentence:
     """The line as one of which parts were replaced, on these days."""
-    days = dict.fromkeys(spell(day) for day in sorted(end.day for end in line.ends))
-    return line._replace(text=" ".join([ended(line.text), *(f"(In part replaced on {day}.)" for day in days)]))
+    days = dict.fromkeys(format_date(day) for day in sorted(end.day for end in line.ends))
+    return line._replace(text=" ".join([with_full_stop(line.text), *(f"(In part replaced on {day}.)" for day in days)]))
 
 
 def says(sentence: frozenset[str], fact: frozenset[str]) -> bool:
@@ -99,7 +99,7 @@ def says(sentence: frozenset[str], fact: frozenset[str]) -> bool:
     return least > 0 and len(sentence & fact) >= SAME * least
 
 
-def newer(end: End, lines: Mapping[int, Sequence[Visible]]) -> tuple[int, Visible] | None:
+def newer(end: End, lines: Mapping[int, Sequence[VisibleSentence]]) -> tuple[int, VisibleSentence] | None:
     """The turn and the line that say what replaced something, if they may be shown and nothing replaced them."""
     words = frozenset(terms(end.text))
     found = [
@@ -117,7 +117,7 @@ def shown(lines: Sequence[Sequence[object]]) -> str:
     last: object = None
     for speaker, text, *_ in lines:
         if paragraphs and speaker == last:
-            paragraphs[-1] = f"{ended(paragraphs[-1])} {text}"
+            paragraphs[-1] = f"{with_full_stop(paragraphs[-1])} {text}"
         else:
             paragraphs.append(f"{speaker}: {text}")
         last = speaker

@@ -2,7 +2,8 @@
 
 import json
 import random
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -10,12 +11,12 @@ from hypothesis import strategies as st
 
 from memorybank.core.packing.assembly import FENCE
 from memorybank.core.packing.block import HEADER, pack
+from memorybank.core.packing.exclusion import exclude
 from memorybank.core.packing.items import concepts
 from memorybank.core.packing.layout import Sheet
-from memorybank.core.packing.notes import listed
+from memorybank.core.packing.memory_line import MemoryLine, PackedBlock, Source
+from memorybank.core.packing.notes import Notes, Passage, pack_notes
 from memorybank.core.packing.pool import Pool
-from memorybank.core.packing.provenance import Source, Sourced
-from memorybank.core.packing.values import Candidate, Notes, PackedBlock, Passage
 from memorybank.language import tokens
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -24,7 +25,7 @@ PLACES = ("Lisbon", "Porto", "Bonn", "Lyon", "Osaka", "Dublin", "Rostock", "Galw
 PEOPLE = ("anna", "bob", "chen")
 
 
-def fact(number: int, *, chat: int = 0, tier: int = 3, day: int = 0, text: str = "", **more: object) -> Candidate:
+def fact(number: int, *, chat: int = 0, tier: int = 0, day: int = 0, text: str = "", **more: object) -> MemoryLine:
     """A plausible fact; the same number gives the same fact."""
     dice = random.Random(number)
     said = text or (
@@ -32,12 +33,12 @@ def fact(number: int, *, chat: int = 0, tier: int = 3, day: int = 0, text: str =
         f"euros and {dice.choice(PLACES)} {dice.choice(NOUNS)} follows in week {dice.randrange(52)}."
     )
     at = START + timedelta(days=day, minutes=number % 600)
-    known = Candidate(
-        id=number,
+    known = MemoryLine(
+        facts=(number,),
         text=said,
-        at=at,
+        said_at=at,
         tier=tier,
-        period=f"{at:%Y-%m-%d}",
+        period_start=at.date(),
         label=f"{at.day} {at:%B %Y}",
         chat=f"chat {chat}",
         speaker=PEOPLE[number % 3],
@@ -47,7 +48,7 @@ def fact(number: int, *, chat: int = 0, tier: int = 3, day: int = 0, text: str =
     return known._replace(**more)  # type: ignore[arg-type]
 
 
-def history(chats: int, each: int = 12) -> list[Candidate]:
+def history(chats: int, each: int = 12) -> list[MemoryLine]:
     """One chat every second day, all in the same tier."""
     return [fact(c * 1000 + n, chat=c, day=2 * c) for c in range(chats) for n in range(each)]
 
@@ -55,7 +56,7 @@ def history(chats: int, each: int = 12) -> list[Candidate]:
 def passage(number: int, *, place: int = 0, **more: object) -> Passage:
     """A sentence of a recalled turn."""
     like = fact(number + 1000 * place)
-    known = Passage(number, place, like.text, like.at, chat=number, label=like.label, speaker=like.speaker)
+    known = Passage(number, place, like.text, like.said_at, chat=number, label=like.label, speaker=like.speaker)
     return known._replace(**more)  # type: ignore[arg-type]
 
 
@@ -66,7 +67,7 @@ def outputs(notes: Notes) -> set[int]:
 
 def ids(block: PackedBlock) -> set[int]:
     """Every fact that the block stands for."""
-    return {number for line in block.lines for number in line.ids}
+    return {number for line in block.lines for number in line.facts}
 
 
 TEXTS = st.one_of(
@@ -87,12 +88,12 @@ TEXTS = st.one_of(
 )
 CANDIDATES = st.lists(
     st.builds(
-        Candidate,
-        id=st.integers(0, 40),
+        MemoryLine,
+        facts=st.tuples(st.integers(0, 40)),
         text=TEXTS,
-        at=st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+        said_at=st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
         tier=st.integers(0, 3),
-        period=st.sampled_from(["", "2026-01", "2026-02"]),
+        period_start=st.sampled_from([date.min, date(2026, 1, 1), date(2026, 2, 1)]),
         label=st.one_of(st.just("8 May 2023"), st.text(max_size=12)),
         chat=st.sampled_from("abc"),
         speaker=st.one_of(st.sampled_from(["", "anna"]), st.text(max_size=12)),
@@ -102,7 +103,7 @@ CANDIDATES = st.lists(
         restates=st.frozensets(st.integers(0, 40), max_size=3),
     ),
     max_size=14,
-    unique_by=lambda candidate: candidate.id,
+    unique_by=lambda candidate: candidate.facts,
 )
 
 PASSAGES = st.builds(
@@ -120,7 +121,7 @@ PASSAGES = st.builds(
 CHANGED = "The series start is moved from 1 September to 15 September."
 
 
-def about_the_start(**more: object) -> list[Candidate]:
+def about_the_start(**more: object) -> list[MemoryLine]:
     """Facts that have every word of a change between them, facts that have none, and the change, the newest."""
     said = [f"The series start is moved, {word} 1 September and 15 September." for word in ("not", "hardly", "never")]
     known = [fact(n, chat=n, text=text, weight=0.9) for n, text in enumerate(said)]
@@ -135,7 +136,7 @@ def test_what_has_replaced_something_is_news_though_its_words_were_shown() -> No
 
 @settings(max_examples=2 * settings.default.max_examples)
 @given(CANDIDATES, st.integers(0, 300), st.sampled_from(tokens.ENCODINGS))
-def test_it_never_exceeds_the_budget(candidates: list[Candidate], budget: int, encoding: str) -> None:
+def test_it_never_exceeds_the_budget(candidates: list[MemoryLine], budget: int, encoding: str) -> None:
     block = pack(candidates, budget, encoding=encoding)
     assert block.tokens == tokens.count(block.text, encoding) <= budget
     assert bool(block.text) == bool(block.lines)
@@ -143,14 +144,14 @@ def test_it_never_exceeds_the_budget(candidates: list[Candidate], budget: int, e
 
 @settings(deadline=None)
 @given(CANDIDATES, st.integers(30, 300), st.randoms())
-def test_it_gives_the_same_bytes_in_any_order(candidates: list[Candidate], budget: int, dice: random.Random) -> None:
+def test_it_gives_the_same_bytes_in_any_order(candidates: list[MemoryLine], budget: int, dice: random.Random) -> None:
     shuffled = dice.sample(candidates, len(candidates))
     assert pack(candidates, budget) == pack(shuffled, budget)
 
 
 @settings(deadline=None)
 @given(CANDIDATES, st.lists(st.integers(0, 300), min_size=2, max_size=3))
-def test_blocks_from_one_pool_are_those_from_the_candidates(candidates: list[Candidate], budgets: list[int]) -> None:
+def test_blocks_from_one_pool_are_those_from_the_candidates(candidates: list[MemoryLine], budgets: list[int]) -> None:
     pool = Pool(candidates, tokens.ENCODINGS[0])
     assert [pack(pool, budget) for budget in budgets] == [pack(candidates, budget) for budget in budgets]
 
@@ -164,9 +165,9 @@ def test_lines_counted_one_by_one_add_up_to_the_text(lines: list[str], encoding:
 
 @settings(deadline=None)
 @given(CANDIDATES)
-def test_it_shows_whole_facts_once_each_under_a_header(candidates: list[Candidate]) -> None:
+def test_it_shows_whole_facts_once_each_under_a_header(candidates: list[MemoryLine]) -> None:
     block = pack(candidates, 4000)
-    numbers = [number for line in block.lines for number in line.ids]
+    numbers = [number for line in block.lines for number in line.facts]
     assert len(numbers) == len(set(numbers))
     assert all(line.text in block.text for line in block.lines)
     if block.text:
@@ -183,7 +184,7 @@ def test_near_the_date_of_its_paragraph_a_fact_does_not_repeat_its_year() -> Non
 
 @settings(deadline=None)
 @given(CANDIDATES)
-def test_a_fact_begins_no_line_and_forges_no_fence(candidates: list[Candidate]) -> None:
+def test_a_fact_begins_no_line_and_forges_no_fence(candidates: list[MemoryLine]) -> None:
     block = pack([candidate._replace(label="8 May 2023", pinned=False) for candidate in candidates], 4000)
     header, opened, *lines, closed = block.text.split("\n") if block.text else [HEADER, FENCE, FENCE]
     assert (header, opened, closed) == (HEADER, FENCE, FENCE)
@@ -213,7 +214,7 @@ def test_it_is_empty_when_there_is_nothing_to_say_or_no_room() -> None:
 
 
 def test_it_writes_a_paragraph_a_day_with_each_speaker_once() -> None:
-    day = {"label": "8 May 2023", "period": "2023-05-08"}
+    day = {"label": "8 May 2023", "period_start": date(2023, 5, 8)}
     facts = [
         fact(1, text="The vault code is 4711", speaker="Caroline", **day),
         fact(2, text="The door is green.", speaker="Melanie", **day),
@@ -236,7 +237,7 @@ def test_it_puts_pinned_facts_first_whatever_they_are_worth() -> None:
 def test_it_skips_what_does_not_fit_and_goes_on() -> None:
     giant = fact(1, text="Every word of the minutes " * 200, weight=1.0)
     block = pack([giant, fact(2, text="The vault code is 4711.")], 100)
-    assert [line.ids for line in block.lines] == [(2,)]
+    assert [line.facts for line in block.lines] == [(2,)]
 
 
 @pytest.mark.parametrize("budget", [500, 1000, 2000, 8000])
@@ -246,13 +247,13 @@ def test_it_fills_the_budget_when_there_is_more_than_fits(budget: int) -> None:
 
 def test_it_shows_everything_when_everything_fits() -> None:
     facts = history(4, 5)
-    assert ids(pack(facts, 4000)) == {candidate.id for candidate in facts}
+    assert ids(pack(facts, 4000)) == {candidate.facts[0] for candidate in facts}
 
 
 @pytest.mark.parametrize("budget", [450, 500, 600, 700])
 def test_a_small_budget_is_filled_where_today_takes_its_share(budget: int) -> None:
-    old = [fact(n, chat=n // 10, tier=0, day=n // 10, weight=0.9) for n in range(300)]
-    today = [fact(5000 + n, chat=900 + n % 3, tier=3, day=200, weight=0.05) for n in range(40)]
+    old = [fact(n, chat=n // 10, tier=3, day=n // 10, weight=0.9) for n in range(300)]
+    today = [fact(5000 + n, chat=900 + n % 3, tier=0, day=200, weight=0.05) for n in range(40)]
     cut = [one._replace(text=" ".join(one.text.split()[: 4 + n % 12]), tokens=0) for n, one in enumerate(today)]
     assert pack(old + cut, budget).tokens >= 0.98 * budget
 
@@ -263,21 +264,21 @@ def shares(block: PackedBlock, budget: int) -> list[float]:
 
 
 def test_a_busy_day_pushes_out_no_history() -> None:
-    old = [fact(n, chat=n, tier=n % 3, day=n // 3, weight=0.05) for n in range(150)]
-    busy = [fact(1000 + n, chat=500 + n, tier=3, day=200, weight=0.95) for n in range(600)]
+    old = [fact(n, chat=n, tier=3 - n % 3, day=n // 3, weight=0.05) for n in range(150)]
+    busy = [fact(1000 + n, chat=500 + n, tier=0, day=200, weight=0.95) for n in range(600)]
     assert min(shares(pack(old + busy, 2000), 2000)) > 0.07
 
 
 def test_a_tier_with_little_to_say_need_not_say_it_all() -> None:
-    old = [fact(n, chat=n // 10, tier=0, day=n // 10, weight=0.9) for n in range(1200)]
-    today = [fact(5000 + n, chat=900, tier=3, day=200, weight=0.01) for n in range(8)]
-    said = [line for line in pack(old + today, 2000).lines if line.tier == 3]
+    old = [fact(n, chat=n // 10, tier=3, day=n // 10, weight=0.9) for n in range(1200)]
+    today = [fact(5000 + n, chat=900, tier=0, day=200, weight=0.01) for n in range(8)]
+    said = [line for line in pack(old + today, 2000).lines if line.tier == 0]
     assert 0 < len(said) < 6
 
 
 def test_history_does_not_push_out_today() -> None:
-    old = [fact(n, chat=n // 10, tier=n // 400, day=n // 10, weight=0.95) for n in range(1200)]
-    today = [fact(5000 + n, chat=900, tier=3, day=200, weight=0.05) for n in range(30)]
+    old = [fact(n, chat=n // 10, tier=3 - n // 400, day=n // 10, weight=0.95) for n in range(1200)]
+    today = [fact(5000 + n, chat=900, tier=0, day=200, weight=0.05) for n in range(30)]
     assert min(shares(pack(old + today, 2000), 2000)) > 0.07
 
 
@@ -288,7 +289,7 @@ def test_it_says_once_what_was_said_twice_and_cites_both() -> None:
     never = fact(4, chat=3, day=5, speaker="anna", text="We do not use Postgres 16 for the billing database.")
     theirs = fact(5, chat=3, day=5, speaker="bob", text="We use Postgres 16 for the billing database.")
     lines = pack([first, again, other, never, theirs], 500).lines
-    assert {frozenset(line.ids) for line in lines} == {
+    assert {frozenset(line.facts) for line in lines} == {
         frozenset({1, 2}),
         frozenset({3}),
         frozenset({4}),
@@ -313,9 +314,9 @@ def test_a_model_that_says_what_day_a_line_is_of_tells_no_more_than_its_heading(
 
 
 def test_it_does_not_repeat_what_a_digest_says() -> None:
-    leaves = [fact(n, chat=n, tier=0) for n in range(1, 4)]
+    leaves = [fact(n, chat=n, tier=3) for n in range(1, 4)]
     digest = fact(
-        9, chat=9, tier=0, weight=1.0, restates=frozenset({1, 2}), text="Anna owns billing in Lisbon and Porto."
+        9, chat=9, tier=3, weight=1.0, restates=frozenset({1, 2}), text="Anna owns billing in Lisbon and Porto."
     )
     assert {9, 3} == ids(pack([*leaves, digest], 60 + 2 * leaves[0].tokens)) & {9, 1, 2, 3}
 
@@ -330,51 +331,62 @@ def test_who_knows_a_longer_history_says_what_the_stable_section_is_chosen_from(
     before, after = history(60), [fact(90_000 + n, chat=900 + n, day=200 + n, weight=0.4) for n in range(3)]
     checkpoint = START + timedelta(days=100)
     one, two = (pack(Pool(facts, "o200k_base", checkpoint), 1000) for facts in (before, before + after))
-    stable = [line for line in one.lines if line.period < f"{checkpoint:%Y-%m-%d}"]
+    stable = [line for line in one.lines if line.period_start < checkpoint.date()]
     assert len(stable) > 20 and two.lines[:20] == one.lines[:20]
 
 
 # --- without somebody's lines -------------------------------------------------------------------------
 
 
-def sourced(candidates: list[Candidate], budget: int) -> Sourced:
+def sourced(candidates: list[MemoryLine], budget: int) -> PackedBlock:
     """A block in which every fact rests on its own chat, and a digest's on those of what it restates."""
-    chats = {candidate.id: (candidate.chat,) for candidate in candidates}
-    of_digests = {c.id: tuple(sorted({chats[leaf][0] for leaf in c.restates if leaf in chats})) for c in candidates}
-    return Sourced(pack(candidates, budget), {pk: Source(of_digests[pk] or own, (pk,)) for pk, own in chats.items()})
+    own = {candidate.facts[0]: candidate.chat for candidate in candidates}
+    sources = {
+        candidate.facts[0]: Source(
+            tuple(sorted({own[leaf] for leaf in candidate.restates if leaf in own})) or (candidate.chat,),
+            candidate.facts,
+        )
+        for candidate in candidates
+    }
+
+    def explained(lines: tuple[MemoryLine, ...]) -> tuple[MemoryLine, ...]:
+        return tuple(line._replace(sources=tuple(sources[fact] for fact in line.facts)) for line in lines)
+
+    block = pack(candidates, budget)
+    return replace(block, lines=explained(block.lines), reserve=explained(block.reserve))
 
 
 @settings(max_examples=200, deadline=None)
 @given(CANDIDATES, st.integers(0, 400), st.sampled_from("abc"), st.sets(st.integers(0, 40), max_size=5))
 def test_what_goes_is_gone_and_the_budget_holds(
-    candidates: list[Candidate], budget: int, chat: str, hidden: set[int]
+    candidates: list[MemoryLine], budget: int, chat: str, hidden: set[int]
 ) -> None:
     candidates = [candidate._replace(chat=f"chat {candidate.chat}") for candidate in candidates]
     whole = sourced(candidates, budget)
-    left = whole.without(budget, encoding="o200k_base", chats=[f"chat {chat}"], facts=hidden)
-    assert left.block.tokens == tokens.count(left.block.text) <= budget
-    for line in (*left.block.lines, *left.block.reserve):
-        assert line.ids and not hidden & {*line.ids, *line.restates}
-        assert all(f"chat {chat}" not in left.sources[pk].chats for pk in line.ids)
-    again = Sourced.from_json(left.block.text, left.block.tokens, json.loads(json.dumps(left.as_json())))
+    left = exclude(whole, budget, encoding="o200k_base", chats=[f"chat {chat}"], facts=hidden)
+    assert left.tokens == tokens.count(left.text) <= budget
+    for line in (*left.lines, *left.reserve):
+        assert line.facts and not hidden & {*line.facts, *line.restates}
+        assert len(line.sources) == len(line.facts) and f"chat {chat}" not in line.chats
+    again = PackedBlock.from_json(left.text, left.tokens, json.loads(json.dumps(left.as_json())))
     assert again == left
 
 
 def test_where_nothing_goes_the_bytes_are_the_same() -> None:
     whole = sourced(history(30), 600)
-    left = whole.without(600, encoding="o200k_base", chats=["somebody else's"])
-    assert (left.block.text, left.block.lines) == (whole.block.text, whole.block.lines)
+    left = exclude(whole, 600, encoding="o200k_base", chats=["somebody else's"])
+    assert (left.text, left.lines) == (whole.text, whole.lines)
 
 
 def test_the_stable_lines_before_the_first_that_goes_are_the_same_bytes() -> None:
     """What comes instead stands in the last section, among its lines by date."""
     whole = sourced(history(30), 800)
-    chat = [line.chat for line in whole.block.lines if line.section == "stable"][-1]
-    left = whole.without(800, encoding="o200k_base", chats=[chat])
-    first = next(line for line in whole.block.lines if line.chat == chat)
-    until = whole.block.text.index(first.text)
-    assert left.block.text[: until - 40] == whole.block.text[: until - 40]
-    assert left.block.tokens >= 0.95 * 800
+    chat = [line.chat for line in whole.lines if line.section == "stable"][-1]
+    left = exclude(whole, 800, encoding="o200k_base", chats=[chat])
+    first = next(line for line in whole.lines if line.chat == chat)
+    until = whole.text.index(first.text)
+    assert left.text[: until - 40] == whole.text[: until - 40]
+    assert left.tokens >= 0.95 * 800
 
 
 def test_who_wants_no_reserve_gets_the_same_block_without() -> None:
@@ -387,8 +399,8 @@ def test_the_reserve_is_enough_for_whoever_has_most_of_the_block() -> None:
     loud = [fact(n, chat=1) for n in range(40)]
     rest = [fact(100 + n, chat=2 + n, day=n) for n in range(40)]
     whole = sourced([*loud, *rest], 900)
-    left = whole.without(900, encoding="o200k_base", chats=["chat 1"])
-    assert left.block.tokens >= 0.95 * 900
+    left = exclude(whole, 900, encoding="o200k_base", chats=["chat 1"])
+    assert left.tokens >= 0.95 * 900
 
 
 # --- ranked notes -------------------------------------------------------------------------------------
@@ -397,7 +409,7 @@ def test_the_reserve_is_enough_for_whoever_has_most_of_the_block() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(PASSAGES, max_size=14), st.integers(0, 400))
 def test_notes_never_exceed_their_budget_and_cannot_be_broken_out_of(ranked: list[Passage], budget: int) -> None:
-    notes = listed(ranked, budget, header="Notes:")
+    notes = pack_notes(ranked, budget, header="Notes:")
     assert notes.tokens == tokens.count(notes.text) <= budget
     assert notes.text.count("```") == (2 if notes.text else 0)
     assert bool(notes.text) == bool(notes.passages)
@@ -406,8 +418,8 @@ def test_notes_never_exceed_their_budget_and_cannot_be_broken_out_of(ranked: lis
 
 def test_notes_are_the_best_that_fit_each_once_that_says_the_same() -> None:
     ranked = [passage(n) for n in (7, 3, 9, 7, 5)]
-    assert outputs(listed(ranked, 4000, header="Notes:")) == {3, 5, 7, 9}
-    few = listed(ranked, 60, header="Notes:")
+    assert outputs(pack_notes(ranked, 4000, header="Notes:")) == {3, 5, 7, 9}
+    few = pack_notes(ranked, 60, header="Notes:")
     assert outputs(few) == {7, 3}
 
 
@@ -416,7 +428,7 @@ def test_notes_stand_by_day_and_chat_each_turn_together_in_its_order() -> None:
         passage(n, chat=chat, place=place, at=START, label="5 January", speaker="anna")
         for chat, n, place in [(1, 8, 0), (2, 5, 0), (1, 4, 1), (1, 4, 0), (2, 3, 0)]
     ]
-    shown = listed(ranked, 4000, header="Notes:").passages
+    shown = pack_notes(ranked, 4000, header="Notes:").passages
     assert [(each.chat, each.output) for each in shown] == [(1, 4), (1, 4), (1, 8), (2, 3), (2, 5)]
     assert [each.place for each in shown] == [0, 1, 0, 0, 0]
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank.core import periods, rollup_policy
+from memorybank.core import rollup_policy
 from memorybank.core.rollup_policy import Node, Step
 from memorybank.models import Granularity
 
-CONVERSATION, DAY, WEEK, MONTH = Granularity
+CONVERSATION, DAY, WEEK, MONTH = list(Granularity)[:4]
 BERLIN = ZoneInfo("Europe/Berlin")
 UTC_ZONE = ZoneInfo("UTC")
 TUESDAY = date(2026, 3, 3)
@@ -26,7 +26,7 @@ _ids = count(1)
 def node(granularity: Granularity, day: date, *, hour: int = 12, size: int = 100) -> Node:
     """A live entry of the period ``day`` belongs to, whose newest turn is of that day."""
     newest = datetime.combine(day, time(hour), tzinfo=UTC)
-    return Node(next(_ids), granularity, periods.period_start(granularity, day), newest, size)
+    return Node(next(_ids), granularity, granularity.rung.start(day), newest, size)
 
 
 def ids(nodes: list[Node]) -> tuple[int, ...]:
@@ -35,12 +35,12 @@ def ids(nodes: list[Node]) -> tuple[int, ...]:
 
 def test_the_conversations_of_a_closed_day_become_one_step() -> None:
     chats = [node(CONVERSATION, TUESDAY, hour=hour) for hour in (15, 9, 11)]
-    steps = rollup_policy.ripe(chats, datetime(2026, 3, 4, 15, tzinfo=UTC), UTC_ZONE)
+    steps = rollup_policy.due_periods(chats, datetime(2026, 3, 4, 15, tzinfo=UTC), UTC_ZONE)
     by_time = sorted(chats, key=lambda each: each.last_at)
     assert steps == [Step(DAY, TUESDAY, ids(by_time))]
 
 
-@given(st.sampled_from([DAY, WEEK, MONTH]), st.integers(0, 50_000), st.integers(0, 100_000), st.integers(0, 100_000))
+@given(st.sampled_from(Granularity.digests()), st.integers(0, 50_000), st.integers(0, 100_000), st.integers(0, 100_000))
 def test_a_digest_grows_with_what_there_is_to_say_but_slower_and_never_over_half_the_budget(
     rung: Granularity, budget: int, less: int, more: int
 ) -> None:
@@ -63,68 +63,67 @@ def test_a_long_meeting_has_a_longer_digest_than_a_short_chat() -> None:
 def test_a_period_waits_until_its_newest_entry_is_a_rung_s_age_old(
     finer: Granularity, coarser: Granularity, age: timedelta
 ) -> None:
-    last = periods.period_end(coarser, periods.period_start(coarser, TUESDAY)) - timedelta(days=1)
+    last = coarser.rung.end(coarser.rung.start(TUESDAY)) - timedelta(days=1)
     newest = node(finer, last, hour=23)
     instant = timedelta(microseconds=1)
-    assert rollup_policy.ripe([newest], newest.last_at + age - instant, UTC_ZONE) == []
-    assert [step.granularity for step in rollup_policy.ripe([newest], newest.last_at + age, UTC_ZONE)] == [coarser]
-    assert rollup_policy.next_ripe([newest], newest.last_at, UTC_ZONE) == newest.last_at + age
+    assert rollup_policy.due_periods([newest], newest.last_at + age - instant, UTC_ZONE) == []
+    steps = rollup_policy.due_periods([newest], newest.last_at + age, UTC_ZONE)
+    assert [step.granularity for step in steps] == [coarser]
+    assert rollup_policy.next_due([newest], newest.last_at, UTC_ZONE) == newest.last_at + age
 
 
 def test_nothing_rolls_up_before_its_period_is_over_however_old_it_is() -> None:
     """A month that still runs keeps its weeks, though the newest is more than 30 days old."""
     week = node(WEEK, date(2026, 3, 30))  # its Thursday, 2 April, makes it April's
-    assert rollup_policy.ripe([week], datetime(2026, 5, 1, tzinfo=UTC), UTC_ZONE) == []
-    assert len(rollup_policy.ripe([week], datetime(2026, 5, 4, tzinfo=UTC), UTC_ZONE)) == 1
+    assert rollup_policy.due_periods([week], datetime(2026, 5, 1, tzinfo=UTC), UTC_ZONE) == []
+    assert len(rollup_policy.due_periods([week], datetime(2026, 5, 4, tzinfo=UTC), UTC_ZONE)) == 1
 
 
 def test_the_finest_and_then_the_oldest_step_comes_first() -> None:
     frontier = [node(DAY, date(2026, 1, 5)), node(CONVERSATION, date(2026, 2, 3)), node(CONVERSATION, date(2026, 2, 2))]
-    steps = rollup_policy.ripe(frontier, FAR, UTC_ZONE)
+    steps = rollup_policy.due_periods(frontier, FAR, UTC_ZONE)
     assert [(step.granularity, step.period_start.day) for step in steps] == [(DAY, 2), (DAY, 3), (WEEK, 5)]
 
 
 def test_pressure_begins_above_a_quarter_more_than_the_budget() -> None:
     at_the_limit = [node(CONVERSATION, TUESDAY, size=1000), node(CONVERSATION, TUESDAY, size=1500)]
-    assert not rollup_policy.pressed(at_the_limit, 2000, 1.25)
-    assert rollup_policy.pressed([*at_the_limit, node(CONVERSATION, TUESDAY, size=1)], 2000, 1.25)
+    assert not rollup_policy.over_budget(at_the_limit, 2000, 1.25)
+    assert rollup_policy.over_budget([*at_the_limit, node(CONVERSATION, TUESDAY, size=1)], 2000, 1.25)
 
 
-@pytest.mark.parametrize("standing", [DAY, WEEK, MONTH])
+@pytest.mark.parametrize("standing", Granularity.digests())
 def test_a_straggler_folds_into_the_digest_that_stands_over_its_day(standing: Granularity) -> None:
     digest, late = node(standing, TUESDAY), node(CONVERSATION, TUESDAY)
-    steps = rollup_policy.ripe([digest, late], datetime(2026, 3, 5, tzinfo=UTC), UTC_ZONE)
+    steps = rollup_policy.due_periods([digest, late], datetime(2026, 3, 5, tzinfo=UTC), UTC_ZONE)
     assert steps[0] == Step(standing, digest.period_start, (late.id,), digest.id)
 
 
 def test_a_straggler_prefers_the_coarsest_digest_that_stands() -> None:
     week, day, late = node(WEEK, TUESDAY), node(DAY, TUESDAY), node(CONVERSATION, TUESDAY)
-    assert rollup_policy.ripe([week, day, late], FAR, UTC_ZONE)[0].digest == week.id
+    assert rollup_policy.due_periods([week, day, late], FAR, UTC_ZONE)[0].digest == week.id
 
 
 def test_a_step_never_names_its_own_digest_among_its_children() -> None:
     week, day = node(WEEK, TUESDAY), node(DAY, TUESDAY)
-    for step in rollup_policy.ripe([week, day], FAR, UTC_ZONE):
+    for step in rollup_policy.due_periods([week, day], FAR, UTC_ZONE):
         assert step.digest not in step.children
 
 
 @given(days)
 def test_every_week_is_filed_in_exactly_one_month_that_of_its_thursday(day: date) -> None:
-    monday = periods.period_start(WEEK, day)
-    months = {periods.period_start(MONTH, monday + timedelta(days=n)) for n in range(7)}
+    monday = WEEK.rung.start(day)
+    months = {MONTH.rung.start(monday + timedelta(days=n)) for n in range(7)}
     assert months == {(monday + timedelta(days=3)).replace(day=1)}
 
 
-@given(days, st.sampled_from([DAY, WEEK, MONTH]))
+@given(days, st.sampled_from(Granularity.digests()))
 def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity: Granularity) -> None:
-    start = periods.period_start(granularity, day)
-    end = periods.period_end(granularity, start)
+    start = granularity.rung.start(day)
+    end = granularity.rung.end(start)
     assert day < end
-    assert periods.period_start(granularity, end - timedelta(days=1)) == start
-    assert periods.period_start(granularity, end) > start
-    assert periods.period_key(granularity, start) != periods.period_key(
-        granularity, periods.period_start(granularity, end)
-    )
+    assert granularity.rung.start(end - timedelta(days=1)) == start
+    assert granularity.rung.start(end) > start
+    assert granularity.rung.key(start) != granularity.rung.key(granularity.rung.start(end))
 
 
 @pytest.mark.parametrize(
@@ -138,14 +137,14 @@ def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity
     ],
 )
 def test_periods_have_iso_names(granularity: Granularity, day: date, key: str) -> None:
-    assert periods.period_key(granularity, periods.period_start(granularity, day)) == key
+    assert granularity.rung.key(granularity.rung.start(day)) == key
 
 
 def test_a_day_is_over_at_midnight_of_the_bank_s_zone_even_when_the_clocks_change() -> None:
     """29 March 2026 has 23 hours in Berlin: it is over at 22:00 UTC, not at 23:00."""
     newest = datetime(2026, 3, 20, 12, tzinfo=UTC)
-    assert rollup_policy.ripe_at(DAY, date(2026, 3, 28), newest, BERLIN) == datetime(2026, 3, 28, 23, tzinfo=UTC)
-    assert rollup_policy.ripe_at(DAY, date(2026, 3, 29), newest, BERLIN) == datetime(2026, 3, 29, 22, tzinfo=UTC)
+    assert rollup_policy.due_at(DAY, date(2026, 3, 28), newest, BERLIN) == datetime(2026, 3, 28, 23, tzinfo=UTC)
+    assert rollup_policy.due_at(DAY, date(2026, 3, 29), newest, BERLIN) == datetime(2026, 3, 29, 22, tzinfo=UTC)
 
 
 def test_a_digest_is_sized_by_its_share_of_the_budget() -> None:
@@ -163,13 +162,13 @@ def test_climbing_ends_absorbs_every_entry_once_and_makes_one_digest_a_period(en
         {(n.granularity, n.period_start) if n.granularity != CONVERSATION else n.id: n for n in entries}.values()
     )
     absorbed: Counter[int] = Counter()
-    for _ in range(4 * len(frontier) + 1):
-        steps = rollup_policy.ripe(frontier, FAR, UTC_ZONE)
+    for _ in range(len(Granularity) * len(frontier) + 1):
+        steps = rollup_policy.due_periods(frontier, FAR, UTC_ZONE)
         if not steps:
             break
         absorbed.update(steps[0].children)
         frontier = carried_out(steps[0], frontier)
-    assert {each.granularity for each in frontier} <= {MONTH}
+    assert {each.granularity for each in frontier} <= {Granularity.coarsest_first()[0]}
     assert set(absorbed.values()) <= {1}
     assert len({each.period_start for each in frontier}) == len(frontier)
 
@@ -180,18 +179,18 @@ def carried_out(step: Step, frontier: list[Node]) -> list[Node]:
     gone = {*step.children, step.digest}
     newest = max(each.last_at for each in frontier if each.id in gone)
     digest = Node(step.digest or next(_ids), step.granularity, step.period_start, newest, 100)
-    assert all(step.granularity.rank > each.granularity.rank for each in frontier if each.id in step.children)
+    assert all(step.granularity.tier > each.granularity.tier for each in frontier if each.id in step.children)
     return [*(each for each in frontier if each.id not in gone), digest]
 
 
 @given(st.lists(nodes, max_size=12), st.integers(0, 200))
 def test_what_is_ripe_now_or_later_is_all_that_can_ever_happen(entries: list[Node], passed: int) -> None:
     now = datetime(2025, 11, 1, tzinfo=UTC) + timedelta(days=passed)
-    ripe, later = rollup_policy.ripe(entries, now, UTC_ZONE), rollup_policy.next_ripe(entries, now, UTC_ZONE)
-    everything = rollup_policy.ripe(entries, FAR, UTC_ZONE)
+    ripe, later = rollup_policy.due_periods(entries, now, UTC_ZONE), rollup_policy.next_due(entries, now, UTC_ZONE)
+    everything = rollup_policy.due_periods(entries, FAR, UTC_ZONE)
     assert all(step in everything for step in ripe)
     assert (later is None) == (len(ripe) == len(everything))
-    assert later is None or (later > now and len(rollup_policy.ripe(entries, later, UTC_ZONE)) > len(ripe))
+    assert later is None or (later > now and len(rollup_policy.due_periods(entries, later, UTC_ZONE)) > len(ripe))
 
 
 @given(entries=st.lists(nodes, max_size=12), passed=st.integers(0, 400), waited=st.integers(0, 400))
@@ -199,6 +198,6 @@ def test_what_may_get_another_chat_at_once_is_left_and_nothing_else(
     entries: list[Node], passed: int, waited: int
 ) -> None:
     now, waiting = (datetime(2025, 11, 1, tzinfo=UTC) + timedelta(days=days) for days in (passed, waited))
-    ripe, left = rollup_policy.ripe(entries, now, UTC_ZONE), rollup_policy.ripe(entries, now, UTC_ZONE, waiting=waiting)
-    for step in ripe:
-        assert (step in left) == (waiting.date() >= periods.period_end(step.granularity, step.period_start))
+    left = rollup_policy.due_periods(entries, now, UTC_ZONE, waiting=waiting)
+    for step in rollup_policy.due_periods(entries, now, UTC_ZONE):
+        assert (step in left) == (waiting.date() >= step.granularity.rung.end(step.period_start))

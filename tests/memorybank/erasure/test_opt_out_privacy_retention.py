@@ -148,7 +148,7 @@ def keeping(**days: int) -> Bank:
 def test_turns_that_are_too_old_lose_their_words_and_memory_keeps_its_own() -> None:
     bank = keeping(keep_turns_days=30)
     run(MONDAY + 91 * DAY)
-    own = {"Fact.text", "StoredBlock.text", "StoredBlock.lines", "ToldLine.text"}
+    own = {"Fact.text", "StoredBlock.text", "StoredBlock.lines", "BlockLineVersion.text"}
     assert set(places(WORD)) <= {f"memorybank.{name}" for name in own}
     assert Fact.objects.filter(text__contains=WORD).exists() and sound(bank)
     assert not Output.objects.with_words().filter(created_at__lt=MONDAY + 61 * DAY).exists()

@@ -3,7 +3,7 @@
 import pytest
 
 from memorybank import services
-from memorybank.models import Bank, Fact, ToldLine
+from memorybank.models import Bank, BlockLineVersion, Fact
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, make_bank, run, say, sentence, tag
 from tests.support.word_search import places
 
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
 
 def texts(bank: Bank, moment: object) -> list[str]:
-    return [line.text for line in ToldLine.objects.at(bank, moment)]  # type: ignore[arg-type]
+    return [line.text for line in BlockLineVersion.objects.at(bank, moment)]  # type: ignore[arg-type]
 
 
 def told(bank: Bank, number: int, *, at: object = MONDAY, **more: object) -> None:
@@ -39,8 +39,8 @@ def test_a_line_that_stays_is_one_row_however_often_the_block_is_stored() -> Non
     bank = make_bank()
     for number in range(3):
         told(bank, number, at=MONDAY + number * DAY)
-    assert ToldLine.objects.count() == 3
-    assert set(ToldLine.objects.values_list("until", flat=True)) == {None}
+    assert BlockLineVersion.objects.count() == 3
+    assert set(BlockLineVersion.objects.values_list("until", flat=True)) == {None}
 
 
 def test_what_was_edited_is_kept_in_its_old_words_until_it_is_erased() -> None:
@@ -52,7 +52,7 @@ def test_what_was_edited_is_kept_in_its_old_words_until_it_is_erased() -> None:
     assert texts(bank, MONDAY + DAY) == ["It was sold."]
     services.forget(bank, chat="c0", actor="alice", now=MONDAY + 2 * DAY)
     assert places(tag(0)) == places("sold") == []
-    assert not ToldLine.objects.exists()
+    assert not BlockLineVersion.objects.exists()
 
 
 @pytest.mark.parametrize("way", ["author", "private", "left out", "deleted", "retention"])
@@ -74,14 +74,14 @@ def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
     else:
         services.configure(bank, actor="alice", keep_memory_days=30, now=now)
         run(now)
-    assert [line.text for line in ToldLine.objects.all()] == [sentence(1)]
+    assert [line.text for line in BlockLineVersion.objects.all()] == [sentence(1)]
 
 
 def test_a_digests_past_lines_go_with_any_erasure_since_who_wrote_them_had_read_more() -> None:
     bank = make_bank()
     told(bank, 0)
     told(bank, 1, at=MONDAY + DAY)
-    ToldLine.objects.filter(text=sentence(1)).update(digest=True, until=MONDAY + 2 * DAY)
+    BlockLineVersion.objects.filter(text=sentence(1)).update(digest=True, until=MONDAY + 2 * DAY)
     services.forget(bank, chat="c0", actor="alice", now=MONDAY + 3 * DAY)
     assert sentence(1) not in texts(bank, MONDAY + DAY + 2 * HOUR)
     assert sentence(1) in texts(bank, MONDAY + 3 * DAY)
@@ -93,8 +93,8 @@ def test_what_is_masked_later_is_masked_in_what_was_told_and_ends_nothing() -> N
     run(MONDAY + HOUR)
     assert places("zelda.mertens")
     services.configure(bank, actor="alice", redact_personal=True, now=MONDAY + DAY)
-    assert [line.until for line in ToldLine.objects.all() if "crane" in line.text] == [None]
-    assert "memorybank.ToldLine.text" not in places("zelda.mertens")
+    assert [line.until for line in BlockLineVersion.objects.all() if "crane" in line.text] == [None]
+    assert "memorybank.BlockLineVersion.text" not in places("zelda.mertens")
 
 
 def test_lines_that_left_the_block_are_kept_for_some_days() -> None:
@@ -105,5 +105,5 @@ def test_lines_that_left_the_block_are_kept_for_some_days() -> None:
         told(bank, day, at=MONDAY + day * DAY)
         newest = Fact.objects.order_by("-pk")[0]
         services.hide(bank, fact_ids=[newest.pk], actor="alice", now=MONDAY + day * DAY + 2 * HOUR)
-        assert ToldLine.objects.filter(text=sentence(0)).count() == left
-    assert ToldLine.objects.kept_since(bank, MONDAY + 92 * DAY) == MONDAY + 90 * DAY + HOUR
+        assert BlockLineVersion.objects.filter(text=sentence(0)).count() == left
+    assert BlockLineVersion.objects.kept_since(bank, MONDAY + 92 * DAY) == MONDAY + 90 * DAY + HOUR

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
+from memorybank.core.packing.memory_line import Source
 from memorybank.core.packing.pool import worth
-from memorybank.core.packing.provenance import Source
 from memorybank.indexing import block_writer
 from memorybank.language import tokens
 from memorybank.llm.scripted import ScriptedLLM
@@ -176,8 +176,9 @@ def test_rendering_takes_a_few_reads_however_long_the_history() -> None:
 def long_history(bank: Bank, facts: int) -> tuple[Fact, Fact]:
     """One chat with more facts than a block of the least size looks at; the best of them and the worst."""
     leaf = add_leaf(bank, "long", [], at=MONDAY)
+    cited = [output.pk for output in leaf.covered()]
     texts = [f"{sentence(n)} The clerk notes page {n} of the ledger." for n in range(facts)]
-    given = {"speaker": "Priya", "said_on": MONDAY.date(), "citations": [leaf.first_output], "tokens": 30}
+    given = {"speaker": "Priya", "said_on": MONDAY.date(), "citations": cited, "tokens": 30}
     Fact.objects.create_cited(
         Fact.of(leaf, position=n, text=text, weight=1 - n / facts, **given) for n, text in enumerate(texts)
     )
@@ -187,24 +188,24 @@ def long_history(bank: Bank, facts: int) -> tuple[Fact, Fact]:
 
 def test_of_a_long_history_only_the_best_facts_are_read_and_the_pinned_ones() -> None:
     bank = make_bank()
-    best, worst = long_history(bank, candidates.LEAST + 200)
-    read = {candidate.id for candidate in candidates.load(bank).candidates}
-    assert len(read) == candidates.LEAST and best.pk in read and worst.pk not in read
+    best, worst = long_history(bank, candidates.MIN_FACTS_READ + 200)
+    read = {candidate.facts[0] for candidate in candidates.load(bank).candidates}
+    assert len(read) == candidates.MIN_FACTS_READ and best.pk in read and worst.pk not in read
     Fact.objects.filter(pk=worst.pk).update(pinned=True)
-    assert worst.pk in {candidate.id for candidate in candidates.load(bank).candidates}
+    assert worst.pk in {candidate.facts[0] for candidate in candidates.load(bank).candidates}
     block = services.render(bank)
     assert block.lines[0].facts == (worst.pk,) and 0.92 * 2000 <= block.tokens <= 2000
 
 
 def test_more_is_read_for_a_larger_budget() -> None:
     bank = make_bank()
-    long_history(bank, candidates.LEAST + 200)
-    assert len(candidates.load(bank, budget=8000).candidates) == candidates.LEAST + 200
+    long_history(bank, candidates.MIN_FACTS_READ + 200)
+    assert len(candidates.load(bank, budget=8000).candidates) == candidates.MIN_FACTS_READ + 200
 
 
 def test_a_digest_s_line_may_rest_on_facts_that_are_not_worth_reading() -> None:
     bank = make_bank()
-    _, worst = long_history(bank, candidates.LEAST + 200)
+    _, worst = long_history(bank, candidates.MIN_FACTS_READ + 200)
     leaf = worst.entry
     digest = Entry.objects.create(
         bank=bank,
@@ -217,7 +218,7 @@ def test_a_digest_s_line_may_rest_on_facts_that_are_not_worth_reading() -> None:
     )
     bank.entries.filter(pk=leaf.pk).absorb_into(digest)
     line = add_fact(digest, "The ledger is complete.", citations=[worst.pk], weight=1.0)
-    assert candidates.load(bank).explain(line.pk) == Source(("long",), (leaf.first_output,))
+    assert candidates.load(bank).explain(line.pk) == Source(("long",), tuple(worst.citations))
     assert sound(bank)
 
 
@@ -225,7 +226,7 @@ def test_a_fact_is_stored_with_the_worth_that_packing_gives_it() -> None:
     bank = make_bank()
     history(bank, days=1)
     for fact in bank.facts.select_related("entry"):
-        candidate = candidates.leaf_candidate(fact)
+        candidate = candidates.leaf_line(fact)
         assert fact.worth == pytest.approx(-worth(candidate, candidate.tokens))
 
 
@@ -383,7 +384,7 @@ def test_a_slow_renderer_never_overwrites_a_newer_block() -> None:
     bank = make_bank()
     history(bank, days=1)
     stale = Bank.objects.get(pk=bank.pk)
-    made = rendering.sourced(stale, 2000)
+    made = rendering.render_block(stale, 2000)
     Bank.objects.touch(bank.pk)
     block_writer.refresh(bank.pk, now=MONDAY)
     assert not StoredBlock.objects.store(stale, made, MONDAY)

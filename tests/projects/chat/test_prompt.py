@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memorybank.exceptions import InvalidInput
 from memorybank.llm import MESSAGE_TOKENS
 from memorybank.services import PromptMemory, Text
-from projects.chat.prompt import DEFAULT_SYSTEM, Exchange, Prompt, answer_reserve, assemble
+from projects.chat.prompt import DEFAULT_SYSTEM, EarlierTurn, Prompt, answer_reserve, assemble
 
 
 def words(text: str) -> int:
@@ -18,7 +18,7 @@ def words(text: str) -> int:
 
 
 def prompt(
-    *turns: Exchange,
+    *turns: EarlierTurn,
     system: str = "Be kind.",
     memory: str = "",
     recalled: str = "",
@@ -40,7 +40,9 @@ def prompt(
 
 class AssemblyTest(TestCase):
     def test_it_sends_system_memory_turns_and_message_in_this_order(self) -> None:
-        made = prompt(Exchange("one?", "one."), Exchange("two?", "two."), memory="We use Postgres.", message="three?")
+        made = prompt(
+            EarlierTurn("one?", "one."), EarlierTurn("two?", "two."), memory="We use Postgres.", message="three?"
+        )
 
         self.assertEqual(
             [(m["role"], m["content"]) for m in made.messages],
@@ -58,7 +60,7 @@ class AssemblyTest(TestCase):
         self.assertEqual(prompt().messages[0]["content"], "Be kind.")
 
     def test_what_is_recalled_stands_after_the_newest_message_and_nowhere_else(self) -> None:
-        made = prompt(Exchange("one?", "one."), memory="We use Postgres.", recalled="Notes: …", message="two?")
+        made = prompt(EarlierTurn("one?", "one."), memory="We use Postgres.", recalled="Notes: …", message="two?")
 
         contents = [m["content"] for m in made.messages]
         self.assertEqual(contents, ["Be kind.\n\nWe use Postgres.", "one?", "one.", "two?\n\nNotes: …"])
@@ -72,7 +74,7 @@ class AssemblyTest(TestCase):
     @given(st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1), st.text()), min_size=1, max_size=6))
     def test_every_prompt_begins_with_the_one_before_up_to_its_notes(self, said: list[tuple[str, str, str]]) -> None:
         """So a provider's cache goes on hitting: no earlier message ever changes."""
-        turns = [Exchange(question, answer) for question, answer, _ in said]
+        turns = [EarlierTurn(question, answer) for question, answer, _ in said]
         sent = [
             prompt(*turns[:number], memory="We use Postgres.", recalled=notes, message=question, context=100_000)
             for number, (question, _, notes) in enumerate(said)
@@ -88,17 +90,19 @@ class AssemblyTest(TestCase):
         self.assertEqual(prompt(system=" \n").messages[0]["content"], DEFAULT_SYSTEM)
 
     def test_the_same_input_gives_the_same_prompt(self) -> None:
-        self.assertEqual(prompt(Exchange("a", "b")), prompt(Exchange("a", "b")))
+        self.assertEqual(prompt(EarlierTurn("a", "b")), prompt(EarlierTurn("a", "b")))
 
     def test_it_keeps_the_newest_turns_whole(self) -> None:
-        old, new = Exchange("old " * 50, "old"), Exchange("new " * 50, "new")
+        old, new = EarlierTurn("old " * 50, "old"), EarlierTurn("new " * 50, "new")
         made = prompt(old, new, context=120)
 
         self.assertEqual(made.turns, 1)
         self.assertEqual(made.messages[1]["content"], new.question)
 
     def test_a_checkpoint_stands_where_the_turns_stood_that_it_was_made_of(self) -> None:
-        made = prompt(Exchange("two?", "two."), memory="We use Postgres.", checkpoint="Goal: ship.", message="three?")
+        made = prompt(
+            EarlierTurn("two?", "two."), memory="We use Postgres.", checkpoint="Goal: ship.", message="three?"
+        )
 
         self.assertEqual(
             [(m["role"], m["content"]) for m in made.messages],
@@ -111,7 +115,7 @@ class AssemblyTest(TestCase):
         )
 
     def test_a_checkpoint_is_sent_before_any_turn_is_and_the_prompt_says_when_a_turn_is_not(self) -> None:
-        turns = [Exchange("word " * 30, "word " * 30), Exchange("two?", "two.")]
+        turns = [EarlierTurn("word " * 30, "word " * 30), EarlierTurn("two?", "two.")]
         made = prompt(*turns, checkpoint="word " * 60, context=140)
 
         self.assertTrue(made.messages[1]["content"].startswith("word"))
@@ -125,7 +129,9 @@ class AssemblyTest(TestCase):
         self.assertTrue(made.cut)
 
     def test_it_leaves_no_gap_when_an_old_turn_would_still_fit(self) -> None:
-        made = prompt(Exchange("tiny", "tiny"), Exchange("big " * 500, "big"), Exchange("new", "new"), context=120)
+        made = prompt(
+            EarlierTurn("tiny", "tiny"), EarlierTurn("big " * 500, "big"), EarlierTurn("new", "new"), context=120
+        )
 
         self.assertEqual([m["content"] for m in made.messages[1:]], ["new", "new", "Hello"])
 
@@ -135,7 +141,7 @@ class AssemblyTest(TestCase):
         def endless() -> object:
             for number in numbers():
                 read.append(number)
-                yield Exchange("ten words " * 5, "")
+                yield EarlierTurn("ten words " * 5, "")
 
         assemble(
             system="s", memory=PromptMemory(), newest_first=endless(), message="m", context_tokens=120, count=words
@@ -143,7 +149,7 @@ class AssemblyTest(TestCase):
         self.assertLess(len(read), 10)
 
     def test_it_joins_questions_nobody_answered_because_models_want_alternating_roles(self) -> None:
-        made = prompt(Exchange("one?", ""), Exchange("two?", ""), message="three?")
+        made = prompt(EarlierTurn("one?", ""), EarlierTurn("two?", ""), message="three?")
 
         self.assertEqual(made.messages[1:], [{"role": "user", "content": "one?\n\ntwo?\n\nthree?"}])
 
@@ -159,14 +165,14 @@ class AssemblyTest(TestCase):
         return self.assertRaisesRegex(kind, text.replace(".", r"\."))
 
     @given(
-        st.lists(st.builds(Exchange, st.text(max_size=80), st.text(max_size=80)), max_size=20),
+        st.lists(st.builds(EarlierTurn, st.text(max_size=80), st.text(max_size=80)), max_size=20),
         st.text(max_size=200),
         st.text(min_size=1, max_size=50),
         st.integers(min_value=300, max_value=2000),
         st.text(max_size=80),
     )
     def test_it_never_exceeds_the_window_less_the_reserve(
-        self, turns: list[Exchange], memory: str, message: str, context: int, checkpoint: str
+        self, turns: list[EarlierTurn], memory: str, message: str, context: int, checkpoint: str
     ) -> None:
         made = prompt(*turns, memory=memory, message=message, context=context, checkpoint=checkpoint)
 

@@ -10,7 +10,7 @@ from memorybank.compaction.tool_messages import MOST, lines
 from memorybank.language import tokens
 from tests.support.cast import NOON, Cast, scripted, with_chat_model
 
-from .test_prompt import Exchange, prompt
+from .test_prompt import EarlierTurn, prompt
 
 ids = st.sampled_from(["a", "b", "", None, 7])
 texts = st.text(alphabet="ab\n<>t", max_size=12) | st.none() | st.just([{"type": "text", "text": "part"}, 3])
@@ -68,7 +68,7 @@ def test_long_results_keep_their_ends_and_are_bounded_together() -> None:
 @given(recorded)
 def test_no_recorded_message_breaks_a_prompt(messages: list[Any]) -> None:
     tools = services.tools_said(messages)
-    exchanges = [Exchange("one?", "one.", tools), Exchange("", "two.", tools), Exchange("three?", "", tools)]
+    exchanges = [EarlierTurn("one?", "one.", tools), EarlierTurn("", "two.", tools), EarlierTurn("three?", "", tools)]
     sent = prompt(*exchanges, checkpoint="Notes.", context=100_000).messages
     assert [m["role"] for m in sent] == ["system", *["user", "assistant"] * (len(sent) // 2 - 1), "user"]
     assert all(set(m) == {"role", "content"} and isinstance(m["content"], str) and m["content"] for m in sent)

@@ -170,7 +170,7 @@ class MemoryUsedTest(TurnCase):
         page = self.used()
         ferry = Output.objects.get(chat__key="ferry")
         self.assertContains(page, "zanzibar crane")
-        told = {line.text: line for line in page.context["told"]}
+        told = {used.line.text: used for used in page.context["told"]}
         self.assertIn("/chats/ferry/?before=", told[ferry.question].own[0])
         self.assertEqual([told[CRANE].own, told[CRANE].why], [[], ""])
         self.chat = self.begin_chat(self.alice, self.apollo)
@@ -199,7 +199,9 @@ class LongChatTest(TurnCase):
         """So many answered turns, and as many chats of hers, half of them private."""
         have = self.chat.outputs.count()
         Output.objects.bulk_create(
-            Output(chat=self.chat, author="bob", question=f"Crate {n}?", answer="Hall **9**.", created_at=NOON)
+            Output(
+                chat=self.chat, sequence=n, author="bob", question=f"Crate {n}?", answer="Hall **9**.", created_at=NOON
+            )
             for n in range(have, to)
         )
         given = {"memory_version": 1, "memory_tokens": 9, "prompt_tokens": 9}

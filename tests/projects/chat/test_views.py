@@ -15,16 +15,16 @@ from django.utils.html import escape
 from memorybank import services
 from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
+from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
 from projects.models import GivenWith
-from projects.web.public_ids import TurnNumber
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.factories import block_of
 
 
 def number_of(output: Output) -> str:
     """What the pages and the endpoint call it."""
-    return TurnNumber().to_url(output.pk)
+    return PublicId().to_url(output.pk)
 
 
 @without_models
@@ -185,6 +185,17 @@ class RefusalTest(Cast):
                 self.assertEqual(response.status_code, 400)
                 self.assertRegex(response.json()["error"], r"\A(This is not JSON: .+\.|Send \{.+)\Z")
 
+    def test_accept_decides_and_a_body_that_is_no_form_is_no_fault_of_ours(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+        statuses = {browser: 302, "*/*": 302, "application/json": 200, "application/json, text/html;q=0.5": 200}
+        for accept, status in statuses.items():
+            with self.subTest(accept=accept):
+                sent = self.client.post(self.chat_url(chat), {"message": "Hello"}, headers={"Accept": accept})
+                self.assertEqual(sent.status_code, status)
+        self.assertEqual(self.client.post(self.chat_url(chat), "{", "application/json").status_code, 400)
+
     def test_an_empty_message_is_refused(self) -> None:
         for text in ("", " \n\t"):
             response = self.post(json.dumps({"message": text}))
@@ -315,9 +326,9 @@ class AnswerTest(Cast):
         page = self.client.get(self.used(chat))
         for part, text in (("told", block), ("recalled", recalled)):
             self.assertTrue(page.context[part])
-            for line in page.context[part]:
-                self.assertIn(line.text.rstrip("."), text)
-                self.assertContains(page, escape(line.text))
+            for used in page.context[part]:
+                self.assertIn(used.line.text.rstrip("."), text)
+                self.assertContains(page, escape(used.line.text))
         self.assertEqual(page.context["gone"], 0)
 
         self.say(self.bob, chat, "Hello")
@@ -416,7 +427,7 @@ class UnansweredTest(Cast):
     def test_asking_again_replaces_the_message_and_answers_it(self) -> None:
         scripted().enqueue(LLMUnavailable("HTTP 503: overloaded"), "At noon.")
         failed = self.say(self.bob, self.chat, self.QUESTION).json()
-        reply = self.retry(Output.objects.get(pk=TurnNumber().to_python(failed["output"]))).json()
+        reply = self.retry(Output.objects.get(pk=PublicId().to_python(failed["output"]))).json()
 
         output = Output.objects.get()
         self.assertEqual(

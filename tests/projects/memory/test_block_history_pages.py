@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from memorybank import services
-from memorybank.models import ToldLine
+from memorybank.models import BlockLineVersion
 from tests.support.cast import NOON
 
 from .test_memory_pages import FERRY, LIMIT, MemoryPageCase
@@ -68,7 +68,7 @@ class PastTest(MemoryPageCase):
         self.assertContains(page, "some may be missing")
         self.assertNotContains(page, "zanzibar")
         self.assertContains(page, FERRY)
-        ToldLine.objects.all().delete()
+        BlockLineVersion.objects.all().delete()
         self.assertContains(self.see(self.bob, "memory-past"), "Nothing is kept yet")
 
     def test_of_what_is_to_come_nothing_is_said(self) -> None:
@@ -83,10 +83,18 @@ class PastTest(MemoryPageCase):
     def test_it_costs_the_same_with_many_lines(self) -> None:
         asked = {"at": TOLD.isoformat(), "to": LATER.isoformat()}
         few = [self.queries("memory-past"), self.queries("memory-past", **asked)]
-        line = {"bank": self.apollo.bank, "speaker": "bob", "label": "2 March 2026", "period": "x", "tier": 3}
+        line = {
+            "bank": self.apollo.bank,
+            "speaker": "bob",
+            "label": "2 March 2026",
+            "period_start": NOON.date(),
+            "tier": 0,
+        }
         line |= {"pinned": False, "digest": False, "said_at": NOON, "chats": ["c0"], "facts": [self.crane.pk]}
-        ToldLine.objects.bulk_create(
-            ToldLine(text=f"Crate {n}.", since=NOON + timedelta(minutes=n), until=LATER + timedelta(minutes=n), **line)
+        BlockLineVersion.objects.bulk_create(
+            BlockLineVersion(
+                text=f"Crate {n}.", since=NOON + timedelta(minutes=n), until=LATER + timedelta(minutes=n), **line
+            )
             for n in range(1000)
         )
         self.assertEqual([self.queries("memory-past"), self.queries("memory-past", **asked)], few)

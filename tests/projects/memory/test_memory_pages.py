@@ -3,15 +3,18 @@
 import re
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from projects.web.public_ids import TurnNumber
 
 from memorybank import services
 from memorybank.models import Entry, Fact
-from projects.web.public_ids import TurnNumber
+from memorybank.services import PublicId
+from projects.memory import timeline
 from tests.support.cast import NOON, Cast, without_models
 
 CRANE, FERRY = "The zanzibar crane is orange since Friday 6 March 2026.", "The ferry to Lisbon sails every Tuesday."
@@ -37,7 +40,7 @@ class MemoryPageCase(Cast):
 
     def decide(self, user: User, do: str, *facts: Fact) -> Any:
         self.client.force_login(user)
-        numbers = [TurnNumber().to_url(fact.pk) for fact in facts]
+        numbers = [PublicId().to_url(fact.pk) for fact in facts]
         return self.client.post(self.url("memory-decide"), {"do": do, "fact": numbers}, follow=True)
 
     def queries(self, name: str, **query: Any) -> int:
@@ -54,7 +57,7 @@ class NowTest(MemoryPageCase):
         self.assertContains(page, f"{block.tokens} of 2,000 tokens")
         self.assertContains(page, "exact")
         self.assertContains(page, block.text)
-        self.assertEqual([row.text for row in page.context["rows"]], [line.text for line in block.lines])
+        self.assertEqual([row.line.text for row in page.context["rows"]], [line.text for line in block.lines])
 
     def test_the_meter_adds_up_to_the_budget_and_says_so_in_words(self) -> None:
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
@@ -75,7 +78,7 @@ class NowTest(MemoryPageCase):
             now=NOON,
         )
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
-        anchor = f"#turn-{TurnNumber().to_url(output.pk)}"
+        anchor = f"#turn-{PublicId().to_url(output.pk)}"
         mine = re.search(rf'href="([^"]*{anchor})"', self.see(self.bob).content.decode())
         assert mine
         self.assertContains(self.client.get(mine[1].replace("&amp;", "&")), f'id="{anchor[1:]}"')
@@ -144,7 +147,7 @@ class DecidingTest(MemoryPageCase):
 
     def test_an_owner_puts_a_line_right_in_her_name(self) -> None:
         self.client.force_login(self.alice)
-        form = {"fact": TurnNumber().to_url(self.crane.pk), "text": "The zanzibar crane is green."}
+        form = {"fact": PublicId().to_url(self.crane.pk), "text": "The zanzibar crane is green."}
         self.client.post(self.url("memory-edit"), form)
         page = self.see(self.bob)
         self.assertContains(page, "alice, correcting bob</b> The zanzibar crane is green.")
@@ -184,7 +187,7 @@ class DecidingTest(MemoryPageCase):
 
 class FactsTest(MemoryPageCase):
     def found(self, user: User | None = None, **query: Any) -> list[str]:
-        return [row.text for row in self.see(user or self.alice, "memory-facts", **query).context["rows"]]
+        return [row.line.text for row in self.see(user or self.alice, "memory-facts", **query).context["rows"]]
 
     def test_each_fact_is_there_once_latest_first_and_can_be_looked_for(self) -> None:
         self.remember(self.apollo, "tom", "We decided on Postgres 16 for billing.", "c2")
@@ -325,11 +328,21 @@ class TimelineTest(MemoryPageCase):
 
     def test_a_click_opens_what_lies_under_it(self) -> None:
         day = self.digest("day", *self.apollo.bank.entries.leaves())
-        page = self.see(self.bob, "memory-timeline", open=TurnNumber().to_url(day.pk))
+        page = self.see(self.bob, "memory-timeline", open=PublicId().to_url(day.pk))
         self.assertContains(page, CRANE)
-        for nonsense in ("x", "", TurnNumber().to_url(10**9)):
-            page = self.see(self.bob, "memory-timeline", open=nonsense, skip=nonsense)
+        for nonsense in ("x", "", PublicId().to_url(10**9)):
+            page = self.see(self.bob, "memory-timeline", open=nonsense, page=nonsense)
             self.assertNotContains(page, CRANE)
+
+    def test_a_long_one_has_pages_that_hold_every_chat_once(self) -> None:
+        with patch.object(timeline, "MAX_LEAVES", 1):
+            newest, earlier = (self.see(self.bob, "memory-timeline", page=number) for number in (1, 2))
+        leaves = [span.entry.pk for page in (newest, earlier) for span in page.context["picture"].spans]
+        self.assertEqual(sorted(leaves), sorted(self.apollo.bank.entries.values_list("pk", flat=True)))
+        self.assertContains(newest, 'href="?page=2">Earlier chats')
+        self.assertContains(earlier, 'href="?">The newest')
+        self.assertContains(earlier, f'href="?page=2&amp;open={TurnNumber().to_url(leaves[1])}#under"')
+        self.assertNotContains(earlier, "Earlier chats")
 
     def test_decisions_and_replaced_values_are_marked_and_listed(self) -> None:
         self.remember(self.apollo, "bob", "We decided that the zanzibar crane is blue now instead of orange.", "c4")
@@ -353,5 +366,5 @@ class TimelineTest(MemoryPageCase):
         self.assertLessEqual(before, LIMIT)
         services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")
         self.assertNotIn(self.crane.entry_id, self.spans(self.alice))
-        number = TurnNumber().to_url(self.crane.entry_id)
+        number = PublicId().to_url(self.crane.entry_id)
         self.assertNotContains(self.see(self.alice, "memory-timeline", open=number), "zanzibar")

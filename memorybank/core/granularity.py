@@ -1,0 +1,132 @@
+"""The rungs of the ladder: one row each, with its calendar periods, its limits and its words. Pure.
+
+Chats roll up into days, days into ISO weeks, weeks into months. A week belongs to the month of its Thursday, so that no
+week is filed twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Self
+
+ONE_DAY, ONE_WEEK = timedelta(days=1), timedelta(days=7)
+
+
+def _monday(day: date) -> date:
+    return day - timedelta(days=day.weekday())
+
+
+def _month_start(day: date) -> date:
+    thursday = _monday(day) + timedelta(days=3)
+    return thursday.replace(day=1)
+
+
+def _month_end(first: date) -> date:
+    """A month of weeks ends after the week of its last Thursday."""
+    # 31 days on is always in the next month.
+    last_day = (first + timedelta(days=31)).replace(day=1) - ONE_DAY
+    return _monday(last_day - timedelta(days=(last_day.weekday() - 3) % 7)) + ONE_WEEK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One row of the table.
+
+    Labels name a period. They are translated where they are shown, with the first day of the period as ``day`` and its
+    month and year as ``month``.
+    """
+
+    plural: str
+    label: str = "%(day)s"
+    label_in_sentence: str = "%(day)s"
+    #: How old the newest entry of a closed period must be before the period is digested.
+    min_age: timedelta = timedelta(0)
+    #: The share of the budget that a digest gets: as many digests as can be live at a time fit side by side.
+    digest_share: float = 0.0
+    #: The first day of the period that a day belongs to.
+    start: Callable[[date], date] = lambda day: day
+    #: The first day after the period that begins on a day.
+    end: Callable[[date], date] = lambda start: start + ONE_DAY
+    #: The ISO name of the period that begins on a day.
+    key: Callable[[date], str] = date.isoformat
+
+
+class Granularity(StrEnum):
+    """The rungs, finest first. Each absorbs entries of the one before it."""
+
+    _value_: str
+    rung: Rung
+
+    # Starred, because type checkers read a lookup by name as this call.
+    def __new__(cls, name: str, *row: Rung) -> Self:
+        """A rung by its name, which the database and the API have."""
+        member = str.__new__(cls, name)
+        member._value_, (member.rung,) = name, row
+        return member
+
+    CONVERSATION = "conversation", Rung(plural="chats")
+    DAY = "day", Rung(plural="days", min_age=ONE_DAY, digest_share=1 / 12)
+    WEEK = (
+        "week",
+        Rung(
+            plural="weeks",
+            label="Week of %(day)s",
+            label_in_sentence="the week of %(day)s",
+            min_age=ONE_WEEK,
+            digest_share=1 / 8,
+            start=_monday,
+            end=lambda monday: monday + ONE_WEEK,
+            key=lambda monday: f"{monday:%G-W%V}",
+        ),
+    )
+    MONTH = (
+        "month",
+        Rung(
+            plural="months",
+            label="%(month)s",
+            label_in_sentence="%(month)s",
+            min_age=timedelta(days=30),
+            digest_share=1 / 5,
+            start=_month_start,
+            end=_month_end,
+            key=lambda first: f"{first:%Y-%m}",
+        ),
+    )
+
+    @classmethod
+    def coarsest_first(cls) -> tuple[Self, ...]:
+        """The order of a block, of its token meter and of the timeline."""
+        return tuple(reversed(cls))
+
+    @classmethod
+    def of_tier(cls, tier: int) -> Self:
+        """The rung that has this tier."""
+        return tuple(cls)[tier]
+
+    @classmethod
+    def digests(cls) -> tuple[Self, ...]:
+        """Every rung but that of chats, finest first."""
+        return tuple(cls)[1:]
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.value.capitalize()
+
+    @property
+    def tier(self) -> int:
+        """0 for the finest; a parent's tier is always higher than its children's."""
+        return list(Granularity).index(self)
+
+    def period_above(self, finer: "Granularity", start: date) -> date:
+        """The start of its period that holds a finer one.
+
+        By the last day of that one: the first of a month may lie in a week of the month before.
+        """
+        return self.rung.start(finer.rung.end(start) - ONE_DAY)
+
+    @property
+    def finer(self) -> "Granularity":
+        """The rung that it absorbs."""
+        return list(Granularity)[self.tier - 1]

@@ -1,0 +1,158 @@
+"""What a line of memory is, from candidate to page: the one place where its fields are named.
+
+A field that a fact has under the same name is read with the candidates; every field is kept in stored blocks by its
+name; a field that ``BlockLineVersion`` has under the same name is kept in the history; templates have them all.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, NamedTuple, Self
+
+from memorybank.core.granularity import Granularity
+
+
+class Source(NamedTuple):
+    """What a fact rests on: the chats whose words it says, by their keys, and their outputs, by id."""
+
+    chats: tuple[str, ...] = ()
+    outputs: tuple[int, ...] = ()
+
+
+class MemoryLine(NamedTuple):
+    """A line that may be shown, or is. A tuple, because a bank has tens of thousands; times must be aware."""
+
+    #: The facts it stands for: its own first, then those that say the same. None: it was recalled from a turn.
+    facts: tuple[int, ...]
+    text: str
+    said_at: datetime
+    speaker: str = ""
+    #: The tier of the coarsest digest that has absorbed it, 0 for none; and the period of that digest or conversation.
+    tier: int = 0
+    period_start: date = date.min
+    #: What its paragraph opens with, such as "8 May 2023".
+    label: str = ""
+    #: The chat or digest that it comes from; lines of the same one stand together.
+    chat: str = ""
+    pinned: bool = False
+    #: Of its text, without date and speaker; 0: not counted.
+    tokens: int = 0
+    #: The leaf facts that a digest's line already says.
+    restates: frozenset[int] = frozenset()
+    #: What each of its facts rests on, in their order; or the turn that it was recalled from.
+    sources: tuple[Source, ...] = ()
+    #: The part of the block it stands in.
+    section: str = ""
+
+    # For choosing only: the prior worth, 0 to 1; the outputs that a leaf's fact cites; whether it is a sentence of its
+    # turns and not a model's line; whether others gave way to it.
+    weight: float = 0.5
+    turns: frozenset[int] = frozenset()
+    detail: bool = True
+    replaces: bool = False
+
+    # Of a recalled line: the sentence's place in its turn, and in words why it was recalled.
+    place: int = 0
+    why: str = ""
+
+    @property
+    def granularity(self) -> Granularity:
+        """The rung of its period."""
+        return Granularity.of_tier(self.tier)
+
+    @property
+    def period(self) -> str:
+        """The ISO name of its period."""
+        return self.granularity.rung.key(self.period_start)
+
+    @property
+    def chats(self) -> tuple[str, ...]:
+        """Keys of the chats whose words it says."""
+        return tuple(sorted({chat for source in self.sources for chat in source.chats}))
+
+    @property
+    def citations(self) -> tuple[int, ...]:
+        """Ids of the outputs that it rests on."""
+        return tuple(sorted({output for source in self.sources for output in source.outputs}))
+
+    @property
+    def era(self) -> tuple[int, date]:
+        """Paragraphs stand in this order: the coarsest tier first, then by period."""
+        return -self.tier, self.period_start
+
+    @property
+    def strand(self) -> str:
+        """A chat stays together."""
+        return self.chat
+
+    @property
+    def order(self) -> tuple[datetime, int]:
+        """By time."""
+        return self.said_at, self.facts[0]
+
+    def shown(self, **changed: Any) -> Self:
+        """As it stands in a block, without what only choosing needs."""
+        return self._replace(pinned=bool(self.pinned), **_NOT_CHOOSING, **changed)  # SQLite has 0 and 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields by name, for a JSON column; those that have their default are left out."""
+        fields, defaults = self._asdict(), self._field_defaults
+        given = {name: value for name, value in fields.items() if name not in defaults or value != defaults[name]}
+        return given | {name: write(given[name]) for name, write in _WRITERS.items() if name in given}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Self:
+        """What :meth:`as_json` gave."""
+        values = dict(fields)
+        for name, read in _READERS.items():
+            if name in values:
+                values[name] = read(values[name])
+        return cls(**values)
+
+
+_NOT_CHOOSING = {name: MemoryLine._field_defaults[name] for name in ("weight", "turns", "detail", "replaces")}
+#: How the fields that JSON has no type for are written and read.
+_WRITERS: dict[str, Callable[[Any], Any]] = {
+    "said_at": datetime.isoformat,
+    "period_start": date.isoformat,
+    "restates": sorted,
+    "sources": lambda sources: [source._asdict() for source in sources],
+}
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "facts": tuple,
+    "said_at": datetime.fromisoformat,
+    "period_start": date.fromisoformat,
+    "restates": frozenset,
+    "sources": lambda sources: tuple([Source(tuple(each["chats"]), tuple(each["outputs"])) for each in sources]),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text for a prompt, its exact tokens, and every line of it in the order shown."""
+
+    text: str = ""
+    tokens: int = 0
+    lines: tuple[MemoryLine, ...] = ()
+
+    @property
+    def chats(self) -> tuple[str, ...]:
+        """Keys of the chats whose words it shows."""
+        return tuple(sorted({chat for line in self.lines for chat in line.chats}))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBlock(Text):
+    """A block, and what would be said next, best first: it fills the place of lines that somebody must not see."""
+
+    reserve: tuple[MemoryLine, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For a JSON column; the text and its tokens have columns of their own."""
+        return {part: [line.as_json() for line in getattr(self, part)] for part in ("lines", "reserve")}
+
+    @classmethod
+    def from_json(cls, text: str, tokens: int, data: Mapping[str, Any]) -> "PackedBlock":
+        """What :meth:`as_json` gave."""
+        lines, reserve = (tuple(map(MemoryLine.from_json, data.get(part, ()))) for part in ("lines", "reserve"))
+        return cls(text, tokens, lines, reserve)
