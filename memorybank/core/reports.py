@@ -1,17 +1,8 @@
-"""What is reported: what a run did, what an erasure took, what a line is worth. Plain values. Pure."""
+"""What is reported: what a run did, what a line is worth. Plain values. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
-from typing import Any
-
-#: What a receipt counts, in the order of the work: what goes, then what is made anew.
-COUNTED = (
-    *("chats", "turns", "halves_of_turns", "summaries", "facts", "digests", "digest_lines", "documents", "vectors"),
-    *("masked_values", "blocks", "past_lines", "checkpoints", "summaries_to_mend", "digests_to_mend", "calls"),
-)
 
 
 @dataclass(slots=True)
@@ -62,21 +53,3 @@ class ExplainedLine:
     features: tuple[Measured, ...]
     discounts: tuple[tuple[str, float], ...]
     worth: float
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What an erasure took, or would take, in numbers. ``calls`` of a model follow, about; ``epoch`` is the new one."""
-
-    id: int | None
-    kind: str
-    asked_by: str
-    at: datetime
-    epoch: int
-    dry_run: bool
-    counts: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For ``--json`` and for pages."""
-        named = {name: getattr(self, name) for name in ("id", "kind", "asked_by", "at", "epoch", "dry_run")}
-        return {**named, **{name: self.counts.get(name, 0) for name in COUNTED}}

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from memorybank.core.granularity import Granularity
 from memorybank.core.packing.memory_line import MemoryLine, Text
-from memorybank.core.reports import ExplainedLine, Receipt, Report
+from memorybank.core.reports import ExplainedLine, Report
+from memorybank.data_inventory import Erasing, PrivacyRow, StoredTable
+from memorybank.data_inventory import register as register_tables
+from memorybank.erasure.receipts import REBUILT_COUNTS, Receipt, erased_counts
 from memorybank.i18n import give_to_translators
 from memorybank.models import (
     BY_HAND,
@@ -127,6 +130,7 @@ __all__ = [
     "MAX_TEXT",
     "MAX_TOKENS",
     "MIN_TOKENS",
+    "REBUILT_COUNTS",
     "Bank",
     "Block",
     "BlockLineVersion",
@@ -136,6 +140,7 @@ __all__ = [
     "Compaction",
     "Curve",
     "Entry",
+    "Erasing",
     "Erasure",
     "ErasureRequest",
     "Event",
@@ -154,6 +159,7 @@ __all__ = [
     "NewOutput",
     "Origin",
     "Output",
+    "PrivacyRow",
     "PromptCount",
     "PromptMemory",
     "Receipt",
@@ -161,6 +167,7 @@ __all__ = [
     "Report",
     "Sealed",
     "Statistics",
+    "StoredTable",
     "Text",
     "Violation",
     "VisibleSentence",
@@ -196,6 +203,7 @@ __all__ = [
     "enable",
     "enter_call",
     "entries_of",
+    "erased_counts",
     "erased_since",
     "erasure_requests_of",
     "erasures_of",
@@ -231,6 +239,7 @@ __all__ = [
     "record",
     "record_many",
     "recorded",
+    "register_tables",
     "reindex",
     "release",
     "rename_chat",

@@ -3,6 +3,7 @@
 import re
 import shlex
 
+from docs.privacy_table import with_table
 from memorybank import services
 from memorybank.models import ErasureRequest, Fact, Output
 from tests.support.cast import NOON, Cast, without_models
@@ -77,3 +78,7 @@ class TestTheListsOfOwners(Cast):
         self.assertNotContains(page, ">bob<")  # the bare name may stand in a random token
         self.post("erase")
         self.assertEqual(self.request.state, "open")
+
+
+def test_its_table_is_that_of_the_inventory() -> None:
+    assert with_table(PAGE) == PAGE, "run `make docs`"
