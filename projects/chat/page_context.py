@@ -1,9 +1,11 @@
-"""Context of the chat page's templates: turns and what stands beside them, the list of chats, errors of the model."""
+"""The chat page and the context of its templates: turns, the list of chats, errors of the model."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -13,13 +15,50 @@ from memorybank.exceptions import InvalidInput
 from memorybank.services import Chat, ErasureRequest, Output
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
+from projects.web.pagination import page_after
+from projects.web.requests import MemberRequest
 
-from . import generation, service
+from . import compaction, generation, service
+from .forms import MAX_MESSAGE_CHARACTERS, MessageForm
 from .prompt import Prompt
 
+TURNS_ON_A_PAGE = 50
 #: Chats that are listed beside the open one; the project's page has the others.
 MAX_SIDEBAR_CHATS = 40
 MAX_SEARCH_CHARACTERS = 200
+
+
+def show_chat(
+    request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
+) -> HttpResponse:
+    """The page, with why the last action on it was refused."""
+    turns, older = _turns(chat, request.GET.get("before", ""))
+    trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARACTERS]
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial)
+    return render(
+        request,
+        "projects/chat.html",
+        {
+            **turns_context(request.user, project, chat, turns),
+            "older": older,
+            "memory": memory,
+            "trial": trial,
+            "compaction": compaction.progress(project, chat),
+            "form": form,
+            "problem": problem,
+            "sidebar": sidebar_context(request.user, project, request.GET.get("q", "")),
+        },
+        status=status,
+    )
+
+
+def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
+    """One page of turns, oldest first, and the cursor of the page before it; a cursor that is none is ignored."""
+    outputs = services.turns_of(chat).select_related("given_with")
+    with suppress(ValueError):
+        turns, older = page_after(outputs, before, TURNS_ON_A_PAGE)
+        return turns[::-1], older
+    return _turns(chat, "")
 
 
 def turns_context(user: User, project: Project, chat: Chat, turns: list[Output]) -> dict[str, Any]:

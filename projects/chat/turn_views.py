@@ -17,10 +17,9 @@ from projects.models import Project
 from projects.tenancy import permissions
 from projects.web.requests import MemberRequest
 
-from . import negotiation, revisions, service
+from . import negotiation, page_context, revisions, service
 from .forms import MessageForm
 from .negotiation import TurnGone, turn_address
-from .views import show_chat
 
 
 @require_POST
@@ -34,7 +33,7 @@ def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int
     except TurnGone:
         return _show_gone(request, found, chat)
     except InvalidInput as error:
-        return negotiation.refused(request, error, partial(show_chat, request, found, chat, MessageForm()))
+        return negotiation.refused(request, error, partial(page_context.show_chat, request, found, chat, MessageForm()))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,6 +1,5 @@
 """The pages of a project's chats, and actions on a whole chat. ``tenancy.permissions`` alone says who may."""
 
-from contextlib import suppress
 from functools import partial
 
 from django.contrib import messages
@@ -14,18 +13,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memorybank import services
-from memorybank.services import Chat, Output
+from memorybank.services import Chat
 from projects.memory.erasure_views import receipt_parts
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
-from projects.web.pagination import numbered_page, page_after
+from projects.web.pagination import numbered_page
 from projects.web.public_ids import TurnNumber
 from projects.web.requests import MemberRequest
 
 from . import compaction, negotiation, page_context, revisions, service
-from .forms import MAX_MESSAGE_CHARACTERS, MessageForm, TitleForm
+from .forms import MessageForm, TitleForm
 
-TURNS_ON_A_PAGE = 50
 CHATS_ON_A_PAGE = 50
 
 
@@ -85,12 +83,12 @@ def chat_page(request: MemberRequest, tenant: str, project: str, key: str) -> Ht
     found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
     chat = conversation.chat
     if request.method != "POST":
-        return show_chat(request, found, chat, MessageForm())
+        return page_context.show_chat(request, found, chat, MessageForm())
     form = MessageForm.posted(request)
     try:
         return _send(request, found, chat, form)
     except negotiation.REFUSALS as error:  # the page has the text still in the composer
-        return negotiation.refused(request, error, partial(show_chat, request, found, chat, form))
+        return negotiation.refused(request, error, partial(page_context.show_chat, request, found, chat, form))
 
 
 def _send(request: MemberRequest, project: Project, chat: Chat, form: MessageForm) -> HttpResponse:
@@ -104,39 +102,6 @@ def _send(request: MemberRequest, project: Project, chat: Chat, form: MessageFor
         return JsonResponse({"compaction": compaction.progress(project, chat)}, status=202)
     checkpoint = compaction.compact(project, chat, focus)
     return redirect(f"{request.path}#checkpoint-{TurnNumber().to_url(checkpoint.pk)}")
-
-
-def show_chat(
-    request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
-) -> HttpResponse:
-    """The page, with why the last action on it was refused."""
-    turns, older = _turns(chat, request.GET.get("before", ""))
-    trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARACTERS]
-    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial)
-    return render(
-        request,
-        "projects/chat.html",
-        {
-            **page_context.turns_context(request.user, project, chat, turns),
-            "older": older,
-            "memory": memory,
-            "trial": trial,
-            "compaction": compaction.progress(project, chat),
-            "form": form,
-            "problem": problem,
-            "sidebar": page_context.sidebar_context(request.user, project, request.GET.get("q", "")),
-        },
-        status=status,
-    )
-
-
-def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
-    """One page of turns, oldest first, and the cursor of the page before it; a cursor that is none is ignored."""
-    outputs = services.turns_of(chat).select_related("given_with")
-    with suppress(ValueError):
-        turns, older = page_after(outputs, before, TURNS_ON_A_PAGE)
-        return turns[::-1], older
-    return _turns(chat, "")
 
 
 @require_GET

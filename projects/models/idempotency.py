@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 from django.utils.crypto import salted_hmac
 
-from .key import APIKey
+if TYPE_CHECKING:
+    from .key import APIKey
 
 #: How long a request is known by its name.
 KEPT = timedelta(hours=24)
@@ -30,7 +31,7 @@ class AnsweredQuerySet(models.QuerySet["Answered"]):
 class Answered(models.Model):
     """One output of an answered request; its row goes with the output. Name and body are keyed hashes: no words."""
 
-    api_key = models.ForeignKey(APIKey, models.CASCADE, related_name="+")
+    api_key = models.ForeignKey("projects.APIKey", models.CASCADE, related_name="+")
     name = models.CharField(max_length=64, help_text="Of the header Idempotency-Key.")
     position = models.PositiveIntegerField()
     body = models.CharField(max_length=64)

@@ -185,6 +185,17 @@ class RefusalTest(Cast):
                 self.assertEqual(response.status_code, 400)
                 self.assertRegex(response.json()["error"], r"\A(This is not JSON: .+\.|Send \{.+)\Z")
 
+    def test_accept_decides_and_a_body_that_is_no_form_is_no_fault_of_ours(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.client.force_login(self.bob)
+        browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+        statuses = {browser: 302, "*/*": 302, "application/json": 200, "application/json, text/html;q=0.5": 200}
+        for accept, status in statuses.items():
+            with self.subTest(accept=accept):
+                sent = self.client.post(self.chat_url(chat), {"message": "Hello"}, headers={"Accept": accept})
+                self.assertEqual(sent.status_code, status)
+        self.assertEqual(self.client.post(self.chat_url(chat), "{", "application/json").status_code, 400)
+
     def test_an_empty_message_is_refused(self) -> None:
         for text in ("", " \n\t"):
             response = self.post(json.dumps({"message": text}))

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 from django.contrib.auth.models import User
 from django.db import connection
@@ -11,6 +12,7 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Entry, Fact
+from projects.memory import timeline
 from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON, Cast, without_models
 
@@ -328,8 +330,18 @@ class TimelineTest(MemoryPageCase):
         page = self.see(self.bob, "memory-timeline", open=TurnNumber().to_url(day.pk))
         self.assertContains(page, CRANE)
         for nonsense in ("x", "", TurnNumber().to_url(10**9)):
-            page = self.see(self.bob, "memory-timeline", open=nonsense, skip=nonsense)
+            page = self.see(self.bob, "memory-timeline", open=nonsense, page=nonsense)
             self.assertNotContains(page, CRANE)
+
+    def test_a_long_one_has_pages_that_hold_every_chat_once(self) -> None:
+        with patch.object(timeline, "MAX_LEAVES", 1):
+            newest, earlier = (self.see(self.bob, "memory-timeline", page=number) for number in (1, 2))
+        leaves = [span.entry.pk for page in (newest, earlier) for span in page.context["picture"].spans]
+        self.assertEqual(sorted(leaves), sorted(self.apollo.bank.entries.values_list("pk", flat=True)))
+        self.assertContains(newest, 'href="?page=2">Earlier chats')
+        self.assertContains(earlier, 'href="?">The newest')
+        self.assertContains(earlier, f'href="?page=2&amp;open={TurnNumber().to_url(leaves[1])}#under"')
+        self.assertNotContains(earlier, "Earlier chats")
 
     def test_decisions_and_replaced_values_are_marked_and_listed(self) -> None:
         self.remember(self.apollo, "bob", "We decided that the zanzibar crane is blue now instead of orange.", "c4")

@@ -55,7 +55,7 @@ const ended = (turn, given, { turn: html, title }) => {
 
 export const isWriting = () => listening.size > 0;
 
-const hear = (turn, writing, changed) => {
+const listenTo = (turn, writing, changed) => {
   const events = new EventSource(writing.dataset.stream);
   const given = replacedBy(turn);
   const close = () => {
@@ -86,7 +86,7 @@ const hear = (turn, writing, changed) => {
 
 // Listen to every answer that is being written; `changed` is called whenever that begins or ends.
 export const listen = (changed) => {
-  for (const writing of turns.querySelectorAll("[data-stream]:not(.listening)")) hear(writing.closest(".turn"), writing, changed);
+  for (const writing of turns.querySelectorAll("[data-stream]:not(.listening)")) listenTo(writing.closest(".turn"), writing, changed);
 };
 
 // The button stays as it is: one that is disabled loses the focus, which is to be on what stands in its place.

@@ -23,7 +23,7 @@ const standing = (made) => {
   return line;
 };
 
-const showHowFar = ({ percent, stage, problem }) => {
+const showProgress = ({ percent, stage, problem }) => {
   const over = atIt && percent === null;
   atIt = percent !== null;
   compacting.hidden = !atIt;
@@ -38,9 +38,9 @@ const look = async () => {
   const response = await fetch(compacting.dataset.endpoint, { headers: { Accept: "application/json" } }).catch(() => null);
   if (!response) return atIt;
   if (!response.ok) return false;
-  const told = await response.json();
-  showHowFar(told);
-  if (!atIt) standing(told.checkpoint);
+  const progress = await response.json();
+  showProgress(progress);
+  if (!atIt) standing(progress.checkpoint);
   return atIt;
 };
 
@@ -56,7 +56,7 @@ export const watch = async (busy = () => false) => {
 
 export const begun = (compaction) => {
   atIt = true;
-  showHowFar(compaction);
+  showProgress(compaction);
   compacting.scrollIntoView({ block: "nearest" });
   watch();
 };
