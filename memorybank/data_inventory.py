@@ -38,8 +38,8 @@ from memorybank.models import (
     Trail,
 )
 
-#: The outputs that are erased or left out, by chat.
-Touched = Mapping[int, Any]
+#: The outputs that are erased or left out: chat → id → sequence.
+Touched = Mapping[int, Mapping[int, int]]
 
 
 class Erasing(Enum):

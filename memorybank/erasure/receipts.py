@@ -29,8 +29,8 @@ def count_names() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
-    """What an erasure took, or would take, in numbers. ``calls`` of a model follow, about; ``epoch`` is the new one."""
+class ErasureReceipt:
+    """The counts of an erasure or its dry run. About ``calls`` model calls will follow; ``epoch`` is the new one."""
 
     id: int | None
     kind: str

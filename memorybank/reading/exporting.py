@@ -28,14 +28,16 @@ def _rows(bank: Bank) -> Iterator[dict[str, Any]]:
         if table.model is Fact:
             yield from _memory(bank, table, numbers)
         elif table.model is Output:
-            yield from _section(bank, table, numbers.outputs)
+            yield from _section(bank, table, numbers.outputs, order="sequence")
         elif table.section:
             yield from _section(bank, table)
 
 
-def _section(bank: Bank, table: StoredTable, numbers: Mapping[int, int] | None = None) -> Iterator[dict[str, Any]]:
+def _section(
+    bank: Bank, table: StoredTable, numbers: Mapping[int, int] | None = None, order: str = "pk"
+) -> Iterator[dict[str, Any]]:
     """The rows of a table with the columns that its copy has; with ``numbers``, each with its own."""
-    rows = table.rows(bank).order_by("pk").values_list("pk", *table.exported.values())
+    rows = table.rows(bank).order_by(order).values_list("pk", *table.exported.values())
     for pk, *values in rows.iterator():
         number = {"id": numbers[pk]} if numbers else {}
         yield {"type": table.section, **number, **dict(zip(table.exported, values, strict=True))}
@@ -51,7 +53,7 @@ def _memory(bank: Bank, table: StoredTable, numbers: "Numbers") -> Iterator[dict
 
 
 class Numbers(NamedTuple):
-    """What rows are called in a copy: 1, 2, 3, … in the order of their ids, which count the rows of all banks."""
+    """What rows are called in a copy: 1, 2, 3, … in their order, because ids count the rows of all banks."""
 
     outputs: dict[int, int]
     entries: dict[int, int]
@@ -61,13 +63,13 @@ class Numbers(NamedTuple):
     def of(cls, bank: Bank) -> Self:
         """Those of a bank."""
         # A tenant must not learn from ids how much others have written.
-        outputs = Output.objects.filter(chat__bank=bank).values_list("pk", flat=True)
+        outputs = Output.objects.filter(chat__bank=bank).order_by("sequence").values_list("pk", flat=True)
         entries = bank.entries.values_list("pk", flat=True)
-        return cls(_numbered(outputs), _numbered(entries), _numbered(_told(bank)))
+        return cls(_numbered(outputs), _numbered(sorted(entries)), _numbered(sorted(_told(bank))))
 
 
 def _numbered(ids: Iterable[int]) -> dict[int, int]:
-    return {pk: at for at, pk in enumerate(sorted(ids), 1)}
+    return {pk: at for at, pk in enumerate(ids, 1)}
 
 
 def _told(bank: Bank) -> Iterable[int]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from memorybank.core.granularity import Granularity
 from memorybank.core.packing.memory_line import MemoryLine, Text
-from memorybank.core.reports import ExplainedLine, Report
+from memorybank.core.reports import ExplainedLine, RunReport
 from memorybank.data_inventory import Erasing, PrivacyRow, StoredTable
 from memorybank.data_inventory import register as register_tables
-from memorybank.erasure.receipts import REBUILT_COUNTS, Receipt, erased_counts
-from memorybank.i18n import give_to_translators
+from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
+from memorybank.i18n import translate_models
 from memorybank.models import (
     BY_HAND,
     Bank,
@@ -33,7 +33,9 @@ from memorybank.models import (
     LLMEndpoint,
     Output,
     PromptCount,
+    PublicId,
     Sealed,
+    public_id,
 )
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 from memorybank.monitoring.dashboard import Board, board
@@ -41,7 +43,7 @@ from memorybank.monitoring.health import Vitals, failing, last_sweep, vitals
 from memorybank.monitoring.invariants import Violation, check
 from memorybank.monitoring.statistics import History, Recorded, Statistics, history, recorded, statistics
 from memorybank.monitoring.time_series import Curve
-from memorybank.new_output import MAX_TEXT, NewOutput
+from memorybank.new_output import MAX_TEXT_CHARACTERS, NewOutput
 from memorybank.prompts import text as prompt_text
 from memorybank.reading.browsing import Origin, browse, find, origins, sentences
 from memorybank.reading.explanations import Explanation, explain
@@ -127,7 +129,7 @@ __all__ = [
     "MAX_DAYS",
     "MAX_IDLE_MINUTES",
     "MAX_RECALL_TOKENS",
-    "MAX_TEXT",
+    "MAX_TEXT_CHARACTERS",
     "MAX_TOKENS",
     "MIN_TOKENS",
     "REBUILT_COUNTS",
@@ -142,6 +144,7 @@ __all__ = [
     "Entry",
     "Erasing",
     "Erasure",
+    "ErasureReceipt",
     "ErasureRequest",
     "Event",
     "ExplainedLine",
@@ -162,9 +165,9 @@ __all__ = [
     "PrivacyRow",
     "PromptCount",
     "PromptMemory",
-    "Receipt",
+    "PublicId",
     "Recorded",
-    "Report",
+    "RunReport",
     "Sealed",
     "Statistics",
     "StoredTable",
@@ -217,7 +220,6 @@ __all__ = [
     "finish_compaction",
     "forget",
     "forget_asked",
-    "give_to_translators",
     "hide",
     "history",
     "is_compacting",
@@ -235,6 +237,7 @@ __all__ = [
     "pin",
     "prompt_memory",
     "prompt_text",
+    "public_id",
     "recall",
     "record",
     "record_many",
@@ -262,6 +265,7 @@ __all__ = [
     "telling_words",
     "tools_said",
     "trails",
+    "translate_models",
     "turns_from",
     "turns_of",
     "unpin",

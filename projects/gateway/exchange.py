@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.exceptions import unexpected
+from memorybank.exceptions import log_message
 from memorybank.services import LLMCall, Output
 from projects.web.polling import with_heartbeat
 
@@ -109,7 +109,7 @@ class Passage:
         try:
             (self._reader.whole if whole else self._reader.event)(data)
         except Exception as error:
-            logger.error("gateway: an answer was not understood: %s", unexpected(error))
+            logger.error("gateway: an answer was not understood: %s", log_message(error))
 
     async def _end(self, status: str, failed: str, error: str) -> None:
         try:
@@ -118,7 +118,7 @@ class Passage:
             answer.error = error
             await hop(_written_down, self._taken, output, answer, status, failed)
         except Exception as unforeseen:
-            logger.error("gateway: not recorded: %s", unexpected(unforeseen))
+            logger.error("gateway: not recorded: %s", log_message(unforeseen))
             await hop(turn_recording.count_failure, self._taken.key.project.bank)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from memorybank import services
-from memorybank.exceptions import InvalidInput, unexpected
+from memorybank.exceptions import InvalidInput, log_message
 from memorybank.services import Bank, LLMCall, Output, PromptCount, PromptMemory
 from projects.chat.titles import title_of
 
@@ -69,7 +69,7 @@ def given(key: APIKey, protocol: Protocol, body: dict[str, Any], headers: Any) -
             return _aside(bank, body)
         return _with_memory(key, protocol, body, said, headers)
     except Exception as error:
-        logger.error("gateway: memory failed for bank %s: %s", bank.pk, unexpected(error))
+        logger.error("gateway: memory failed for bank %s: %s", bank.pk, log_message(error))
         count_failure(bank)
         return Given(body, skipped=Reason.FAILED)
 
@@ -88,7 +88,7 @@ def _count(bank: Bank, reason: Reason) -> None:
     try:
         services.count_prompt(bank, reason)
     except Exception as error:  # the database is what fails
-        logger.error("gateway: not counted for bank %s: %s", bank.pk, unexpected(error))
+        logger.error("gateway: not counted for bank %s: %s", bank.pk, log_message(error))
 
 
 def _with_memory(key: APIKey, protocol: Protocol, body: dict[str, Any], said: Asked, headers: Any) -> Given:
@@ -137,6 +137,8 @@ def end(turn: Turn, output: Output, answer: Answer, status: str) -> None:
         _keep_step(turn, output, answer)
         return
     with transaction.atomic():
+        if status == Output.Status.OK:  # the answer's own step takes the place of those of its calls of tools
+            GatewayStep.objects.filter(output=output, output__status=Output.Status.PENDING).delete()
         done = _completed(turn, output, answer, status)
         if done.status != Output.Status.OK:
             return

@@ -8,7 +8,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.services import Bank, Chat, Job, LLMEndpoint, Report
+from memorybank.services import Bank, Chat, Job, LLMEndpoint, RunReport
 
 from ..base import ACTOR, FAILED, USAGE, MemoryCommand, counted, find_project, moment
 
@@ -57,7 +57,7 @@ class Command(MemoryCommand):
     def _of_all(self, bank: Bank | None, *, until_idle: bool, now: datetime | None, json: bool) -> None:
         with tqdm(unit=" entries", disable=None, leave=False) as bar:
 
-            def progress(report: Report) -> None:
+            def progress(report: RunReport) -> None:
                 bar.update(report.summarised + report.rolled_up - bar.n)
 
             report = services.run(bank=bank, until_idle=until_idle, now=now, progress=progress)
@@ -109,7 +109,7 @@ def _when(chat: Chat, now: datetime) -> str:
     return f"due, and waiting for the model: {outage.last_error}" if outage else "due; the next sweep takes it."
 
 
-def _complain(report: Report, waiting: int, outage: LLMEndpoint | None) -> None:
+def _complain(report: RunReport, waiting: int, outage: LLMEndpoint | None) -> None:
     """Fail in one line if something failed, or waits for a model that is down."""
     if report.failed:
         why = f": {outage.last_error}" if outage else " (the log says why)."

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from memorybank import services
 from memorybank.models import Erasure, Fact, Output
-from projects.web.public_ids import TurnNumber
+from memorybank.services import PublicId
 from tests.support.cast import NOON
 from tests.support.word_search import places
 
@@ -15,7 +15,7 @@ from .test_memory_pages import CRANE, FERRY, MemoryPageCase
 
 
 def number(pk: int) -> str:
-    return TurnNumber().to_url(pk)
+    return PublicId().to_url(pk)
 
 
 class ForgettingTest(MemoryPageCase):
