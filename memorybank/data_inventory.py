@@ -37,6 +37,7 @@ from memorybank.models import (
     StoredBlock,
     Trail,
 )
+from memorybank.models.public_id import PublicIdKey
 
 #: The outputs that are erased or left out: chat → id → sequence.
 Touched = Mapping[int, Mapping[int, int]]
@@ -283,6 +284,7 @@ TABLES = [
 NO_WORDS: dict[type[Model], str] = {
     Entry: "a granularity and the name of a model; its words are its facts",
     LLMEndpoint: "a hash of settings, and the provider's error without what it was sent",
+    PublicIdKey: "a random key",
     Trail: "a hash",
 }
 
