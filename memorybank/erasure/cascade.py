@@ -14,14 +14,13 @@ from django.db.models import F
 
 from memorybank.core import transcript
 from memorybank.core.granularity import Granularity
+from memorybank.data_inventory import TABLES, Touched
 from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
     EXTRACTIVE,
     Bank,
-    BlockLineVersion,
     Chat,
-    Checkpoint,
     Entry,
     Fact,
     FactOutput,
@@ -108,16 +107,17 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: 
     """
     hers = sequences_by_chat(Output.objects.filter(chat__bank=bank).of_person(author).only("chat", "sequence"))
     gone = unlearn(bank, hers, shown, counts)
-    Checkpoint.objects.forget(hers)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
     StoredBlock.objects.invalidate(bank, facts=gone, now=now)
-    counts["past_lines"] += drop_past(bank, hers)
+    drop(bank, hers, counts)
 
 
-def drop_past(bank: Bank, touched: Iterable[int]) -> int:
-    """Take what rests on these chats out of what blocks said, once the newest is withdrawn; how many lines."""
-    keys = bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True)
-    return BlockLineVersion.objects.drop(bank, chats=list(keys))
+def drop(bank: Bank, touched: Touched, counts: Counter[str]) -> None:
+    """Take what rests on these outputs out of every other table, once the newest block is withdrawn."""
+    for table in TABLES:
+        if table.drop:
+            [name] = table.counts
+            counts[name] += table.drop(bank, touched)
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
