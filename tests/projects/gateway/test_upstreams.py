@@ -1,4 +1,4 @@
-"""Upstreams of projects: keys sealed at rest and never shown, addresses that only superusers set, pulses in silence."""
+"""Upstreams of projects: keys are encrypted and never shown, only superusers set addresses, silence gets heartbeats."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -89,9 +89,9 @@ class UpstreamAdminTest(AdminCase):
         target = target_of(self.apollo, OPENAI)
         self.assertEqual(target.url("chat/completions"), "https://apollo.example/v1/chat/completions")
         self.assertEqual(target.headers, {"authorization": f"Bearer {KEY}"})
-        target.require("large")
-        with self.assertRaisesMessage(Refusal, "may not ask “huge”"):
-            target.require("huge")
+        target.require_model("large")
+        with self.assertRaisesMessage(Refusal, "may not use “huge”"):
+            target.require_model("huge")
 
     def test_a_form_without_a_key_keeps_the_one_it_has(self) -> None:
         upstream = self.add()
