@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from projects.web.db_connections import kept
+from projects.web.db_connections import kept_connection
 
 Result = TypeVar("Result")
 
@@ -20,5 +20,5 @@ async def run_in_thread(work: Callable[..., Result], *args: object) -> Result:
 
 
 def _with_connection(work: Callable[..., Result], *args: object) -> Result:
-    with kept():
+    with kept_connection():
         return work(*args)

@@ -15,7 +15,7 @@ from memorybank.exceptions import InvalidInput
 from projects.gateway.refusals import Refusal
 from projects.gateway.upstreams import target_of
 from projects.models import Upstream
-from projects.web.encryption import seal, unseal
+from projects.web.encryption import decrypt, encrypt
 from projects.web.polling import with_heartbeat
 from tests.projects.admin.test_admin import AdminCase
 
@@ -24,18 +24,18 @@ KEY, OTHER, OPENAI = "sk-of-apollo", "y" * 60, Upstream.Protocol.OPENAI
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
 def test_what_is_sealed_is_read_again_and_stands_nowhere(secret: str) -> None:
-    sealed = seal(secret)
-    assert unseal(sealed) == secret
+    sealed = encrypt(secret)
+    assert decrypt(sealed) == secret
     assert len(secret) < 4 or secret not in sealed
 
 
 def test_a_new_secret_key_reads_what_the_old_one_sealed_while_it_is_named() -> None:
     with override_settings(SECRET_KEY=OTHER):
-        sealed = seal(KEY)
+        sealed = encrypt(KEY)
     with override_settings(SECRET_KEY_FALLBACKS=[OTHER]):
-        assert unseal(sealed) == KEY
+        assert decrypt(sealed) == KEY
     with pytest.raises(InvalidInput, match="Enter it again"):
-        unseal(sealed)
+        decrypt(sealed)
 
 
 def test_silence_is_filled_with_pulses_and_nothing_is_lost() -> None:
