@@ -61,7 +61,6 @@ ROOT_URLCONF = "config.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],  # each app also links to them, for other sites
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -192,7 +191,7 @@ def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
 
 def _tunables() -> dict[str, Any]:
     """Every ``MEMORYBANK_<NAME>`` that is set; the system check reports a misspelt one."""
-    known = {name.upper(): default for name, default in conf.numbers()}
+    known = {name.upper(): default for name, default in conf.numeric_settings()}
     prefix = "MEMORYBANK_"
     given = [name.removeprefix(prefix) for name, value in os.environ.items() if name.startswith(prefix) and value]
     return {name: _number(prefix + name, known[name]) if name in known else env.str(prefix + name) for name in given}

@@ -17,7 +17,7 @@ from memorybank import conf, llm, worker
 from memorybank.indexing import document_writer, embedding
 from memorybank.language import tokens
 from memorybank.model_calls import budget_cap
-from memorybank.model_calls.gate import Slot
+from memorybank.model_calls.gate import ModelGate
 from memorybank.models import Bank, BankDay, Sweep
 from memorybank.safety.redaction import redact
 from memorybank.writing import work_queue
@@ -53,7 +53,7 @@ def sweep(self: "Task[Any, Any]") -> None:
     now = timezone.now()
     Sweep.objects.note(now)
     BankDay.objects.note_due(now)
-    budget_cap.resume(now)
+    budget_cap.resume_below_cap(now)
     expires = max(_expiry(self), now + _until_the_next())
     if Bank.objects.expiring(now).exists():
         expire.apply_async((), expires=expires)
@@ -71,7 +71,7 @@ def work(self: "Task[Any, Any]") -> None:
     while there is any, and of each sweep's message no more than one waits: it expires when the sweep's does.
     """
     until = time.monotonic() + SHIFT_SECONDS
-    slot = Slot(patience=conf.current().lease_seconds / 10, ends=_ends)
+    slot = ModelGate(patience=conf.current().lease_seconds / 10, ends=_ends)
     shift = worker.Shift(slot)
     piece = shift.next(timezone.now())
     if piece is None or _ends():
@@ -85,7 +85,7 @@ def work(self: "Task[Any, Any]") -> None:
         _settle_soon()
 
 
-def _lane(shift: worker.Shift, slot: Slot, piece: worker.Piece | None, until: float) -> bool:
+def _lane(shift: worker.Shift, slot: ModelGate, piece: worker.Piece | None, until: float) -> bool:
     """Do the piece, and go on with the next; whether something was done and nothing more is to do."""
     done = False
     while piece and time.monotonic() < until and not slot.is_shut():
@@ -95,7 +95,7 @@ def _lane(shift: worker.Shift, slot: Slot, piece: worker.Piece | None, until: fl
     return done and (piece is None or _ends())
 
 
-def _second_lane(slot: Slot, until: float) -> bool:
+def _second_lane(slot: ModelGate, until: float) -> bool:
     """A lane in a thread of its own, with a connection of its own."""
     shift = worker.Shift(slot, settles=False)
     try:

@@ -12,13 +12,13 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.reports import Report
+from memorybank.core.reports import RunReport
 from memorybank.erasure import retention
-from memorybank.exceptions import LLMError, LLMRejected, unexpected
+from memorybank.exceptions import LLMError, LLMRejected, log_message
 from memorybank.indexing import block_writer, document_writer, embedding
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls import gate as slot
-from memorybank.model_calls.gate import Slot
+from memorybank.model_calls.gate import ModelGate
 from memorybank.models import Bank, BankDay, Chat, Job, LLMCall, Sweep
 from memorybank.writing import jobs, rollup, summarising, work_queue
 
@@ -46,12 +46,12 @@ def settle(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
 
 
 @at_present
-def summarise_now(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> Report:
+def summarise_now(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> RunReport:
     """Summarise what waits in one chat, idle or not, and bring the bank up to date."""
     started, ledger_from = time.monotonic(), _last_call()
     chat = Chat.objects.get(bank=bank, key=chat_key)
     leaf = summarising.summarise_chat(chat.pk, now=now, even_if_busy=True)
-    report = Report(summarised=int(leaf is not None), rolled_up=settle(bank.pk, now=now))
+    report = RunReport(summarised=int(leaf is not None), rolled_up=settle(bank.pk, now=now))
     return _finished(report, started, ledger_from, bank, now)
 
 
@@ -60,8 +60,8 @@ def run(
     bank: Bank | None = None,
     until_idle: bool = False,
     now: datetime | None = None,
-    progress: Callable[[Report], None] | None = None,
-) -> Report:
+    progress: Callable[[RunReport], None] | None = None,
+) -> RunReport:
     """What beat and worker do, in the foreground, for one bank or all: one sweep, or until nothing more can be done.
 
     Without ``now`` it is a sweep like beat's, and noted as one.
@@ -71,17 +71,17 @@ def run(
         if bank is None:
             Sweep.objects.note(now)
             BankDay.objects.note_due(now)
-    started, ledger_from, report = time.monotonic(), _last_call(), Report()
+    started, ledger_from, report = time.monotonic(), _last_call(), RunReport()
     while _sweep(report, now, bank, progress) and until_idle:
         pass
     return _finished(report, started, ledger_from, bank, now)
 
 
-def run_due(*, now: datetime) -> Report:
+def run_due(*, now: datetime) -> RunReport:
     """As :func:`run` until nothing more can be done; two queries where nothing is due."""
     if Chat.objects.due(now).exists() or Bank.objects.compressible(now).exists():
         return run(until_idle=True, now=now)
-    return Report(parked=Chat.objects.parked().count())
+    return RunReport(parked=Chat.objects.parked().count())
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class Piece:
 class Shift:
     """What one lane of a worker does until nothing is due: the next piece of work, and again the next."""
 
-    slot: Slot | None = None  # shared with the lane beside it
+    slot: ModelGate | None = None  # shared with the lane beside it
     settles: bool = True  # banks in between, too; one lane of a worker does
-    report: Report = field(default_factory=Report)
+    report: RunReport = field(default_factory=RunReport)
     futile: set[int] = field(default_factory=set)
     looked: datetime | None = None  # for a bank
 
@@ -115,17 +115,17 @@ class Shift:
 
     def do(self, piece: Piece, *, now: datetime) -> None:
         """Do it, unless another worker has taken it meanwhile. Never raises for one chat or bank."""
-        with slot.sharing(self.slot):
+        with slot.use_gate(self.slot):
             if piece.chat_id:
                 _summarise(self.report, piece.chat_id, now, self.futile)
             else:
                 _settle(self.report, piece.bank_id, now, at_once=False)
 
 
-def _sweep(report: Report, now: datetime, bank: Bank | None, progress: Callable[[Report], None] | None) -> bool:
+def _sweep(report: RunReport, now: datetime, bank: Bank | None, progress: Callable[[RunReport], None] | None) -> bool:
     """One round; whether anything came of it (failures make room for others), so that another may be worth while."""
     before = (report.summarised, report.rolled_up, report.failed)
-    budget_cap.resume(now)
+    budget_cap.resume_below_cap(now)
     expire(bank, now=now)
     indexed = index(bank, now=now, report=report)
     futile: set[int] = set()
@@ -147,17 +147,17 @@ def expire(bank: Bank | None = None, *, now: datetime) -> None:
         try:
             retention.expire(bank_id, now=now)
         except Exception as error:
-            logger.error("bank %s: retention: %s", bank_id, unexpected(error))
+            logger.error("bank %s: retention: %s", bank_id, log_message(error))
 
 
-def index(bank: Bank | None = None, *, now: datetime, report: Report | None = None) -> int:
+def index(bank: Bank | None = None, *, now: datetime, report: RunReport | None = None) -> int:
     """Index waiting turns and embed them if there is a model; how many of either. Never raises for one chat."""
     done = 0
     for chat_id in document_writer.due(bank):
         try:
             done += document_writer.index_chat(chat_id)
         except Exception as error:
-            logger.error("chat %s: indexing: %s", chat_id, unexpected(error))
+            logger.error("chat %s: indexing: %s", chat_id, log_message(error))
     try:
         done += embedding.embed_due(now=now, bank=bank)
     except LLMError as error:
@@ -167,7 +167,7 @@ def index(bank: Bank | None = None, *, now: datetime, report: Report | None = No
     return done
 
 
-def _summarise(report: Report, chat_id: int, now: datetime, futile: set[int]) -> None:
+def _summarise(report: RunReport, chat_id: int, now: datetime, futile: set[int]) -> None:
     """Summarise one chat. It is ``futile`` to try it again if nothing came of it that says when to."""
     try:
         if summarising.summarise_chat(chat_id, now=now):
@@ -183,11 +183,11 @@ def _summarise(report: Report, chat_id: int, now: datetime, futile: set[int]) ->
     except Exception as error:  # one chat's failure never delays another
         report.failed += 1
         futile.add(chat_id)
-        logger.error("chat %s: %s", chat_id, unexpected(error))
+        logger.error("chat %s: %s", chat_id, log_message(error))
     jobs.note(Job.objects.filter(bank__chats=chat_id), now)
 
 
-def _settle(report: Report, bank_id: int, now: datetime, *, at_once: bool = True) -> None:
+def _settle(report: RunReport, bank_id: int, now: datetime, *, at_once: bool = True) -> None:
     try:
         report.rolled_up += settle(bank_id, now=now, at_once=at_once)
     except LLMError as error:
@@ -195,7 +195,7 @@ def _settle(report: Report, bank_id: int, now: datetime, *, at_once: bool = True
         logger.warning("bank %s: roll-up waits: %s", bank_id, error)
     except Exception as error:
         report.failed += 1
-        logger.error("bank %s: %s", bank_id, unexpected(error))
+        logger.error("bank %s: %s", bank_id, log_message(error))
 
 
 def _last_call() -> int:
@@ -203,7 +203,7 @@ def _last_call() -> int:
     return LLMCall.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
-def _finished(report: Report, started: float, ledger_from: int, bank: Bank | None, now: datetime) -> Report:
+def _finished(report: RunReport, started: float, ledger_from: int, bank: Bank | None, now: datetime) -> RunReport:
     """With what it cost, and what is left to do."""
     _account(report, ledger_from, bank)
     chats = Chat.objects.filter(bank=bank) if bank else Chat.objects.all()
@@ -212,7 +212,7 @@ def _finished(report: Report, started: float, ledger_from: int, bank: Bank | Non
     return report
 
 
-def _account(report: Report, ledger_from: int, bank: Bank | None) -> None:
+def _account(report: RunReport, ledger_from: int, bank: Bank | None) -> None:
     calls = LLMCall.objects.filter(pk__gt=ledger_from)
     calls = (calls.filter(bank=bank) if bank else calls).exclude(purpose=LLMCall.Purpose.EMBEDDING)
     sums = calls.aggregate(prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))

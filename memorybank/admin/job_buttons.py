@@ -28,7 +28,7 @@ class Asking(BankScoped):
     """The request only marks what is to be done; the next sweep finds it, after a restart, too."""
 
     def get_urls(self) -> list[URLPattern]:
-        ask = path("<int:bank>/ask/", self.admin_site.admin_view(self.ask), name="memorybank_bank_ask")
+        ask = path("<row:bank>/ask/", self.admin_site.admin_view(self.ask), name="memorybank_bank_ask")
         return [ask, *super().get_urls()]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -39,9 +39,9 @@ class Asking(BankScoped):
             response.headers["Refresh"] = AGAIN
         return response
 
-    def ask(self, request: HttpRequest, bank: int) -> HttpResponse:
+    def ask(self, request: HttpRequest, bank: str) -> HttpResponse:
         """Have one of the kinds of jobs done."""
-        found: Bank | None = self.get_object(request, str(bank))
+        found: Bank | None = self.get_object(request, bank)
         kind = request.POST.get("job", "")
         if found is None or kind not in Job.Kind.values:
             raise Http404

@@ -6,8 +6,10 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from memorybank.admin.addresses import PubliclyAddressed
 
-class Discreet(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+
+class Discreet(PubliclyAddressed):
     """Lookups come from the links of its filters. Any other one, as ``?title__startswith=``, is answered with 400.
 
     A free one spells out, letter by letter, what is not shown.

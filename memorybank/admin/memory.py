@@ -18,7 +18,7 @@ from memorybank.models import Bank, Entry, Fact, StoredBlock
 from .explanations import WITHHELD, explained, link, links, marked, shown
 from .job_buttons import Asking
 from .records import author_records
-from .scoping import BankFilter, BankScoped, SetFilter, banks_for
+from .scoping import BankFilter, BankScoped, SetFilter, banks_for, label
 
 
 @admin.register(Bank)
@@ -37,11 +37,11 @@ class BankAdmin(Asking, BankScoped):
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Headed by its label, which says more than its number."""
-        return super().render_change_form(request, {**context, "subtitle": context["original"].label}, *args, **kwargs)
+        return super().render_change_form(request, {**context, "subtitle": label(context["original"])}, *args, **kwargs)
 
     @admin.display(description=_("bank"), ordering="label")
     def of_bank(self, obj: Any) -> str:
-        return str(obj.label)
+        return label(obj)
 
     @admin.display(description=_("Tokens of budget"))
     def size(self, bank: Any) -> str:
@@ -218,7 +218,7 @@ class FactAdmin(BankScoped):
 
     @admin.display(description=_("bank"))
     def of_bank(self, obj: Any) -> str:
-        return str(obj.entry.bank.label)
+        return label(obj.entry.bank)
 
     @admin.display(description=_("In the summary"))
     def entry_link(self, fact: Fact) -> SafeString:

@@ -8,7 +8,7 @@ from django.db.models import Count
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memorybank.core.turns import NOTED
+from memorybank.core.turns import NOTED_FROM
 from memorybank.models import Fact
 
 #: From so many lines on an author is marked.
@@ -24,7 +24,7 @@ def author_records(facts: Iterable[Fact]) -> list[Fact]:
     held = [fact for fact in told if fact.quarantine and fact.speaker]
     others = Fact.objects.exclude(quarantine="").exclude(entry__chat__private=True)
     authors = {_author(fact.speaker) for fact in held}
-    spoken = {name for author in authors for name in (author, NOTED + author)}
+    spoken = {name for author in authors for name in (author, NOTED_FROM + author)}
     others = others.filter(bank__in={fact.bank_id for fact in held}, speaker__in=spoken)
     counts: Counter[tuple[int, str]] = Counter()
     for bank, speaker, lines in others.order_by().values_list("bank", "speaker").annotate(lines=Count("pk")):
@@ -35,7 +35,7 @@ def author_records(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _author(speaker: str) -> str:
-    return speaker.removeprefix(NOTED)
+    return speaker.removeprefix(NOTED_FROM)
 
 
 def _record(lines: int) -> str:

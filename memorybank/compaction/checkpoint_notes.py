@@ -6,7 +6,15 @@ from enum import StrEnum
 
 from memorybank.core import extraction, value_changes
 from memorybank.core.turns import Turn
-from memorybank.core.validation import Evidence, Form, escape, first_unsupported, gist, rows, says_nothing
+from memorybank.core.validation import (
+    Evidence,
+    LineFormat,
+    answer_rows,
+    comparison_key,
+    escape,
+    first_unsupported,
+    says_nothing,
+)
 from memorybank.language import tokens
 
 
@@ -34,7 +42,7 @@ LEAST_FIRST = (
 )
 
 #: The lines of an answer: no citations, because the chat is their source.
-FORM = Form({section: section for section in SECTIONS}, ELSE, cited=False)
+FORM = LineFormat({section: section for section in SECTIONS}, ELSE, cited=False)
 MAX_CHARACTERS = 1_000  # of one note
 
 #: Of what extraction tells apart. Progress and what is next it cannot tell.
@@ -58,7 +66,7 @@ class Note:
 
 def parse(answer: str) -> list[Note]:
     """The lines of an answer that have a bullet, each with its section; prose around them is none."""
-    lines = FORM.parse("\n".join(row for row in rows(answer) if not says_nothing(row)))
+    lines = FORM.parse("\n".join(row for row in answer_rows(answer) if not says_nothing(row)))
     return [Note(line.kind, escape(line.text)[:MAX_CHARACTERS]) for line in lines if any(map(str.isalnum, line.text))]
 
 
@@ -68,7 +76,7 @@ def proved(notes: Iterable[Note], sources: Iterable[str]) -> list[Note]:
     kept: dict[str, Note] = {}
     for note in notes:
         if not first_unsupported(note.text, evidence):
-            kept.setdefault(gist(note.text), note)
+            kept.setdefault(comparison_key(note.text), note)
     return list(kept.values())
 
 
@@ -97,7 +105,7 @@ def by_section(notes: Iterable[Note]) -> dict[str, list[str]]:
 
 def extracted(turns: Sequence[Turn], room: int, encoding: str) -> list[Note]:
     """The sentences worth keeping, at most ``room`` tokens of them."""
-    drafts = extraction.extract(turns, encoding=encoding, share=0.4, most=room)
+    drafts = extraction.extract(turns, encoding=encoding, share=0.4, max_tokens=room)
     return [Note(SECTION_OF[draft.kind], f"{draft.speaker}: {draft.text}") for draft in drafts]
 
 

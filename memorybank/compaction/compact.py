@@ -115,7 +115,7 @@ def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: date
         raise NotCompacted(why % {"before": intcomma(work.size), "after": intcomma(after)})
     made = Checkpoint(
         chat=chat,
-        through=work.old[-1].pk,
+        through=work.old[-1].sequence,
         notes=[[note.section, note.text] for note in notes],
         text=text,
         tokens_before=work.size,
@@ -141,8 +141,8 @@ def _why_not(error: LLMError) -> str:
 def _load(chat: Chat, budget: Budget) -> Work:
     """The turns after the last checkpoint, parted; :class:`NothingToCompact` if all of them are kept."""
     previous = Checkpoint.objects.newest(chat.pk)
-    outputs = chat.outputs.remembered().with_words().filter(pk__gt=previous.through if previous else 0)
-    every = list(outputs.order_by("pk"))
+    outputs = chat.outputs.remembered().with_words().filter(sequence__gt=previous.through if previous else 0)
+    every = list(outputs.order_by("sequence"))
     sizes = [_size(output) for output in every]
     kept = tail(sizes, budget)
     start = len(every) - kept
@@ -179,8 +179,8 @@ def _turns(bank: Bank, outputs: Sequence[Output]) -> list[Turn]:
 def _older(work: Work) -> Iterator[Turn]:
     """What the checkpoint before stands for, newest first, a piece at a time: people's own words may still fit."""
     if work.previous:
-        before = work.chat.outputs.remembered().with_words().filter(pk__lte=work.previous.through)
-        outputs = islice(before.order_by("-pk").iterator(chunk_size=50), MOST_OLDER)
+        before = work.chat.outputs.remembered().with_words().filter(sequence__lte=work.previous.through)
+        outputs = islice(before.order_by("-sequence").iterator(chunk_size=50), MOST_OLDER)
         yield from (turn for output in outputs for turn in _turns(work.bank, [output]))
 
 
@@ -198,7 +198,7 @@ def _notes(
         report.part(1, 1)
         return fitted(current([*(work.known or goal(turns)), *found]), budget.notes, encoding), EXTRACTIVE
     thin = thinned(turns, budget.read, encoding)
-    data = transcript.items(thin, encoding=encoding)
+    data = transcript.dated_items(thin, encoding=encoding)
     beside = Shown(work.known, _tail(work, budget))
     report.reached(Stage.STRATEGY)
     with chat_session(work.bank, model, now) as session:
@@ -221,7 +221,7 @@ def _tail(work: Work, budget: Budget) -> list[SourceItem]:
     """The turns that are kept, as a summariser is shown them: the newest that fit what it may read of them."""
     encoding = conf.current().encoding
     room = budget.kept // 2
-    items = transcript.items(thinned(_turns(work.bank, work.kept), room, encoding), encoding=encoding)
+    items = transcript.dated_items(thinned(_turns(work.bank, work.kept), room, encoding), encoding=encoding)
     shown: list[SourceItem] = []
     for item in reversed(items):
         room -= item.tokens

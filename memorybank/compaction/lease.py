@@ -14,7 +14,7 @@ from django.db import DatabaseError, connections
 from django.utils.translation import gettext as _
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, blurred, unexpected
+from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, log_message, public_message
 from memorybank.models import Bank, Chat, Compaction
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Reporter:
             try:
                 self.tell(step)
             except Exception as error:  # who listens is no reason to lose the work
-                logger.warning("chat %s: nobody is told: %s", self.compaction.chat_id, unexpected(error))
+                logger.warning("chat %s: nobody is told: %s", self.compaction.chat_id, log_message(error))
                 self.tell = None
 
     def _note(self, **how_far: Any) -> None:
@@ -81,7 +81,7 @@ class Reporter:
         try:
             self.compaction.note(until, **how_far)
         except DatabaseError as error:  # a busy one; there is time for more, and the commit asks whose work it is
-            logger.warning("chat %s: how far it is, is not noted: %s", self.compaction.chat_id, unexpected(error))
+            logger.warning("chat %s: how far it is, is not noted: %s", self.compaction.chat_id, log_message(error))
 
 
 @at_present
@@ -125,7 +125,7 @@ def kept(held: Compaction, tell: Callable[[Progress], None] | None, now: datetim
         held.failed(str(why), now)
         raise
     except Exception as error:
-        held.failed(blurred(error), now)
+        held.failed(public_message(error), now)
         raise
     finally:
         held.give_back()  # of no effect where it has been given back already

@@ -11,8 +11,8 @@ from memorybank.compaction.planning import Budget
 from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
-from memorybank.exceptions import LLMRejected, Unusable
-from memorybank.model_calls.session import Prompt, Purpose, Session, side_by_side
+from memorybank.exceptions import LLMRejected, UnusableAnswer
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, run_parallel
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Shown:
 class NoteTaker:
     """What one compaction asks of the model."""
 
-    session: Session
+    session: ModelSession
     budget: Budget
     focus: str
 
@@ -53,9 +53,9 @@ class NoteTaker:
         now = conf.current()
         limit = self.budget.read
         size = min(now.chunk_tokens, limit)
-        parts = transcript.waves(data, size, width=now.concurrency, limit=limit, encoding=now.encoding)
+        parts = transcript.even_chunks(data, size, width=now.concurrency, limit=limit, encoding=now.encoding)
         room = max(200, GENEROUS * self.budget.notes // len(parts))
-        came = side_by_side([partial(self._noted, part, Shown(), room) for part in parts], told)
+        came = run_parallel([partial(self._noted, part, Shown(), room) for part in parts], told)
         noted = (self._or_extracted(notes, turns, part, room) for notes, part in zip(came, parts, strict=True))
         return [note for notes in noted for note in notes]
 
@@ -95,7 +95,7 @@ class NoteTaker:
         words = int(room / TOKENS_A_WORD)
         varying = {"parts": parts, "previous": bool(beside.previous), "tail": bool(beside.tail), "focus": self.focus}
         lines, most = max(8, words // WORDS_A_LINE), self.budget.answer
-        prompt = Prompt("compact", lines, words, varying, cited=False, most_tokens=most)
+        prompt = PromptSpec("compact", lines, words, varying, cited=False, max_answer_tokens=most)
         sources = ["\n".join(map(str, part)) for part in shown.values()]
         notes = self.session.read(Purpose.COMPACT, prompt, shown, partial(_usable, sources=sources))
         return fitted(notes, room, conf.current().encoding)
@@ -104,7 +104,7 @@ class NoteTaker:
 def _usable(answer: str, sources: Sequence[str]) -> list[Note]:
     notes = proved(parse(answer), sources)
     if not notes:
-        raise Unusable("No usable line in the answer: none has the form “- KIND: text” and says what was shown.")
+        raise UnusableAnswer("No usable line in the answer: none has the form “- KIND: text” and says what was shown.")
     return notes
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from memorybank.core.transcript import INDENT
+from memorybank.core.transcript import LINE_INDENT
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import plain, tokens
 
@@ -103,7 +103,7 @@ def own_words(newest_first: Iterable[Turn], room: int, encoding: str) -> list[st
         for utterance in reversed(turn.utterances):
             if utterance.role != "user":
                 continue
-            said = f"{utterance.speaker}: {INDENT.join(plain(utterance.text).splitlines())}"
+            said = f"{utterance.speaker}: {LINE_INDENT.join(plain(utterance.text).splitlines())}"
             cost = tokens.count(said, encoding) + 3
             if cost > room:
                 return kept if room < FEWEST else [cut(said, room, encoding), *kept]

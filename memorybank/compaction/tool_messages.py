@@ -11,7 +11,7 @@ from typing import Any
 
 from memorybank import conf
 from memorybank.compaction.planning import cut
-from memorybank.core.transcript import INDENT
+from memorybank.core.transcript import LINE_INDENT
 from memorybank.language import plain
 from memorybank.prompts.templates import render
 
@@ -79,5 +79,5 @@ def _text(value: Any) -> str:
 
 
 def _line(call: Call, room: int, encoding: str) -> str:
-    said = INDENT.join(plain(cut(call.result or "", room, encoding)).splitlines())
+    said = LINE_INDENT.join(plain(cut(call.result or "", room, encoding)).splitlines())
     return f"{call.said or '?'} → {said or '?'}"

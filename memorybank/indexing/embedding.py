@@ -13,7 +13,7 @@ from django.db import transaction
 
 from memorybank import conf
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
-from memorybank.llm.embeddings import Embedded, OpenAICompatibleEmbedder
+from memorybank.llm.embeddings import Embeddings, OpenAICompatibleEmbedder
 from memorybank.models import Bank, Embedding, LLMEndpoint, SearchDocument
 from memorybank.models.search import SearchDocumentQuerySet
 from memorybank.reading.recall.vectors import MAX_EMBEDDED_CHARACTERS, ask, embedder, model_name
@@ -73,7 +73,7 @@ def _embed(model: OpenAICompatibleEmbedder, bank_id: int, documents: Sequence[Se
     return _store(model, documents, vectors)
 
 
-def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument], made: Embedded | None) -> int:
+def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument], made: Embeddings | None) -> int:
     """Keep the vectors of turns that are still there and still say the same."""
     name = model_name(model)
     with transaction.atomic():

@@ -192,7 +192,7 @@ def _stable_before(bank: Bank, budget: int) -> datetime | None:
 def _period(granularity: str, start: date) -> tuple[int, date, str]:
     """Tier, first day and label of a period."""
     rung, tier = Granularity(granularity).rung, Granularity(granularity).tier
-    return tier, start, rung.label % {"day": dates.spell(start), "month": f"{start:%B %Y}"}
+    return tier, start, rung.label % {"day": dates.format_date(start), "month": f"{start:%B %Y}"}
 
 
 @lru_cache(maxsize=4096)
@@ -203,7 +203,7 @@ def _said(day: date, last_at: datetime) -> datetime:
 
 @lru_cache(maxsize=4096)
 def _spelt(day: date) -> str:
-    return dates.spell(day)
+    return dates.format_date(day)
 
 
 def leaf_line(fact: Fact) -> MemoryLine:

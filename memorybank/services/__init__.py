@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from memorybank.core.granularity import Granularity
 from memorybank.core.packing.memory_line import MemoryLine, Text
-from memorybank.core.reports import ExplainedLine, Receipt, Report
-from memorybank.i18n import give_to_translators
+from memorybank.core.reports import ErasureReceipt, ExplainedLine, RunReport
+from memorybank.i18n import translate_models
 from memorybank.models import (
     BY_HAND,
     Bank,
@@ -30,7 +30,9 @@ from memorybank.models import (
     LLMEndpoint,
     Output,
     PromptCount,
+    PublicId,
     Sealed,
+    public_id,
 )
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 from memorybank.monitoring.dashboard import Board, board
@@ -38,7 +40,7 @@ from memorybank.monitoring.health import Vitals, failing, last_sweep, vitals
 from memorybank.monitoring.invariants import Violation, check
 from memorybank.monitoring.statistics import History, Recorded, Statistics, history, recorded, statistics
 from memorybank.monitoring.time_series import Curve
-from memorybank.new_output import MAX_TEXT, NewOutput
+from memorybank.new_output import MAX_TEXT_CHARACTERS, NewOutput
 from memorybank.prompts import text as prompt_text
 from memorybank.reading.browsing import Origin, browse, find, origins, sentences
 from memorybank.reading.explanations import Explanation, explain
@@ -124,7 +126,7 @@ __all__ = [
     "MAX_DAYS",
     "MAX_IDLE_MINUTES",
     "MAX_RECALL_TOKENS",
-    "MAX_TEXT",
+    "MAX_TEXT_CHARACTERS",
     "MAX_TOKENS",
     "MIN_TOKENS",
     "Bank",
@@ -137,6 +139,7 @@ __all__ = [
     "Curve",
     "Entry",
     "Erasure",
+    "ErasureReceipt",
     "ErasureRequest",
     "Event",
     "ExplainedLine",
@@ -156,9 +159,9 @@ __all__ = [
     "Output",
     "PromptCount",
     "PromptMemory",
-    "Receipt",
+    "PublicId",
     "Recorded",
-    "Report",
+    "RunReport",
     "Sealed",
     "Statistics",
     "Text",
@@ -209,7 +212,6 @@ __all__ = [
     "finish_compaction",
     "forget",
     "forget_asked",
-    "give_to_translators",
     "hide",
     "history",
     "is_compacting",
@@ -227,6 +229,7 @@ __all__ = [
     "pin",
     "prompt_memory",
     "prompt_text",
+    "public_id",
     "recall",
     "record",
     "record_many",
@@ -253,6 +256,7 @@ __all__ = [
     "telling_words",
     "tools_said",
     "trails",
+    "translate_models",
     "turns_from",
     "turns_of",
     "unpin",

@@ -10,15 +10,15 @@ from memorybank.models import Chat, Checkpoint, Compaction
 
 
 def newest_checkpoint(chat: Chat, *, before: int | None = None) -> Checkpoint | None:
-    """The one that stands in a chat's prompt; with ``before`` (an output's id) as it would for that turn."""
+    """The one that stands in a chat's prompt; with ``before`` (a sequence) as it would for that turn."""
     return Checkpoint.objects.newest(chat.pk, before)
 
 
-def checkpoints_after(chat: Chat, outputs: Collection[int]) -> dict[int, Checkpoint]:
-    """Those that end with one of these turns, by that turn; ``is_over`` once a later one has taken their place."""
+def checkpoints_after(chat: Chat, sequences: Collection[int]) -> dict[int, Checkpoint]:
+    """Those that end with a turn of one of these sequences, by it; ``is_over`` once a later one took their place."""
     own = chat.checkpoints.all()
     later = own.filter(through__gt=OuterRef("through"))
-    return {made.through: made for made in own.filter(through__in=outputs).annotate(is_over=Exists(later))}
+    return {made.through: made for made in own.filter(through__in=sequences).annotate(is_over=Exists(later))}
 
 
 def compaction_of(chat: Chat) -> Compaction | None:

@@ -25,15 +25,17 @@ class Batch:
 def read(chat: Chat) -> Batch:
     """The waiting turns, and what the newest leaf holds if it is still live; first of all, a leaf to be mended."""
     if chat.stale and (stale := chat.entries.filter(stale=True).order_by("first_output").first()):
-        return Batch(list(stale.covered().order_by("pk")), chat.summarised_through, stale, rebuilds=True, mends=True)
+        return Batch(list(stale.covered()), chat.summarised_through, stale, rebuilds=True, mends=True)
     leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
     if leaf and leaf.parent_id:
         leaf = None
     rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
     batch = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []
-    if not (batch and batch[-1].pk > chat.summarised_through):  # nor is a leaf made anew that is too long for one go
+    if not (
+        batch and batch[-1].sequence > chat.summarised_through
+    ):  # nor is a leaf made anew that is too long for one go
         rebuilds, batch = False, _outputs(chat, chat.summarised_through)
-    through = batch[-1].pk if batch else chat.summarised_through
+    through = batch[-1].sequence if batch else chat.summarised_through
     facts: Iterable[Fact] = () if rebuilds or not leaf else leaf.facts.visible().with_citations()
     known = [fact for fact in facts if _is_replaceable(fact)]
     remembered = [output for output in batch if output.status == Output.Status.OK]
@@ -41,7 +43,7 @@ def read(chat: Chat) -> Batch:
 
 
 def _outputs(chat: Chat, after: int) -> list[Output]:
-    waiting = chat.outputs.filter(pk__gt=after).order_by("pk")
+    waiting = chat.outputs.filter(sequence__gt=after).order_by("sequence")
     return list(_bounded(waiting[: conf.current().turns_per_summary].iterator()))
 
 

@@ -14,7 +14,7 @@ from memorybank import conf
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import extraction
-from memorybank.exceptions import InvalidInput, Stale
+from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
 from memorybank.language import tokens
@@ -143,7 +143,7 @@ def add(
             fact.edited_by, fact.edited_at, fact.pinned = actor[:200], now, pinned
             fact.save()
             log(bank, actor, Event.Action.ADD, now, facts=[fact.pk])
-    except Stale as error:
+    except OutdatedWork as error:
         raise InvalidInput(_("Memory is off in this project.")) from error
     block_writer.refresh(bank.pk, now=now)
     return fact

@@ -31,7 +31,7 @@ def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
     """
     changing = [fact for fact in facts if fact.changing]
     _link_values(_stating(bank, changing), changing)
-    if any(state_changes.ends(fact.text) for fact in changing):
+    if any(state_changes.states_end(fact.text) for fact in changing):
         _link_states(_ongoing(bank), changing)
     if later := _changing_since(bank, facts):
         _link_values(_standing(facts), later)
@@ -53,7 +53,7 @@ def _link_values(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
 def _link_states(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
     """Older facts that say of something that it goes on, of which a newer one says that it is over."""
     states = _statements(older)
-    said = {new: Statement(new.text, new.speaker) for new in newer if state_changes.ends(new.text)}
+    said = {new: Statement(new.text, new.speaker) for new in newer if state_changes.states_end(new.text)}
     _link(older, list(said), lambda old, new: state_changes.is_over(states[old.pk], said[new]))
 
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from django.db.models import Q
 
 from memorybank import conf
-from memorybank.core.turns import Draft
+from memorybank.core.turns import DraftFact
 from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
 from memorybank.reading.recall.visibility import says
 
 
-def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> list[Fact]:
+def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) -> list[Fact]:
     """Add ``drafts`` to the facts ``kept``, its own or not, without repeating one, and count tokens; the new ones.
 
     Nor is written again what a person hid or put right.
@@ -33,7 +33,7 @@ def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> l
     return new
 
 
-def _is_overruled(draft: Draft, by: Sequence[Fact]) -> bool:
+def _is_overruled(draft: DraftFact, by: Sequence[Fact]) -> bool:
     """Whether it says of the same turns what one of these facts said before a person decided about it."""
     if not by:
         return False
@@ -44,7 +44,7 @@ def _is_overruled(draft: Draft, by: Sequence[Fact]) -> bool:
     )
 
 
-def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
+def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
     return Fact.of(
         entry,
         position=position,

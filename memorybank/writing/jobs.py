@@ -61,7 +61,7 @@ def note(jobs: JobQuerySet, now: datetime, *, settled: bool = False) -> None:
 def _require_possible(bank: Bank, kind: Job.Kind, now: datetime) -> None:
     if not bank.enabled:
         raise InvalidInput(_("Memory is off in this project."))
-    if kind == Kind.REBUILD and budget_cap.stops(bank, now):
+    if kind == Kind.REBUILD and budget_cap.is_stopped(bank, now):
         raise InvalidInput(_("The monthly cap is reached: what a model wrote would be replaced by what is extracted."))
 
 

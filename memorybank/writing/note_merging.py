@@ -10,10 +10,10 @@ from functools import partial
 from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
-from memorybank.core.validation import Line
+from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError
 from memorybank.language.terms import ARTICLES
-from memorybank.model_calls.session import Prompt, Purpose, Session
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose
 from memorybank.models import Bank
 
 logger = logging.getLogger(__name__)
@@ -21,21 +21,21 @@ logger = logging.getLogger(__name__)
 _MARKS = ".,;:!…\"'“”„‘’«»()[]*`。、，；：！「」『』"  # no question mark, no sign of a number or a name (C++, -5, ≥)
 
 
-def merged(session: Session, bank: Bank, lines: Sequence[Line]) -> list[Line]:
+def merged(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) -> list[ParsedLine]:
     """Each thing once, and no more lines than a leaf holds, unless the model fails to retell them."""
     held = [line for line in lines if line.quarantine]  # for people to judge, not for a model
     fit = united([line for line in lines if not line.quarantine])
     return held + (fit if len(fit) <= conf.current().lines_per_leaf else _retold(session, bank, fit))
 
 
-def united(lines: Sequence[Line]) -> list[Line]:
+def united(lines: Sequence[ParsedLine]) -> list[ParsedLine]:
     """Each thing once, citing every turn that said it. Pure.
 
     What differs in case, articles and punctuation alone is the same, wherever it was said. A line whose words
     stand in a later one, with the same numbers and about a neighbouring turn, gives way to it; never to an
     earlier one, which the line may be correcting ("not sure we ship", then "we ship").
     """
-    kept: dict[str, Line] = {}
+    kept: dict[str, ParsedLine] = {}
     for line in lines:
         words = _words(line)
         if words in kept:
@@ -47,13 +47,13 @@ def united(lines: Sequence[Line]) -> list[Line]:
     return list(kept.values())
 
 
-def _words(line: Line) -> str:
+def _words(line: ParsedLine) -> str:
     """The words of a line between spaces; a question is another thing than what it asks about."""
     bare = (word.strip(_MARKS) for word in line.text.casefold().split())
     return f" {' '.join(word for word in bare if word and word not in ARTICLES)} {'?' * (line.kind == 'question')}"
 
 
-def _tells_more(line: Line, words: str, part: Line, said: str) -> bool:
+def _tells_more(line: ParsedLine, words: str, part: ParsedLine, said: str) -> bool:
     return _numbers(words) == _numbers(said) and any(
         abs(int(one) - int(other)) <= 1 for one in line.labels for other in part.labels
     )
@@ -63,29 +63,31 @@ def _numbers(words: str) -> list[str]:
     return sorted(word for word in words.split() if any(map(str.isdigit, word)))
 
 
-def _citing(line: Line, other: Line) -> Line:
+def _citing(line: ParsedLine, other: ParsedLine) -> ParsedLine:
     """The line, said in the turns of both; a decision stays one."""
     kind = other.kind if line.kind == "fact" else line.kind
     return replace(line, kind=kind, labels=tuple(dict.fromkeys((*line.labels, *other.labels))))
 
 
-def _retold(session: Session, bank: Bank, lines: Sequence[Line]) -> list[Line]:
+def _retold(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) -> list[ParsedLine]:
     """As many lines as a leaf holds, in groups of neighbours that are retold at the same time."""
     now = conf.current()
     items = transcript.numbered((line.text for line in lines), encoding=now.encoding)
-    groups = transcript.waves(
+    groups = transcript.even_chunks(
         items, now.chunk_tokens, width=now.concurrency, limit=now.input_tokens, encoding=now.encoding
     )
     with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="group") as pool:
         return [line for group in pool.map(partial(_group, session, bank, lines), groups) for line in group]
 
 
-def _group(session: Session, bank: Bank, lines: Sequence[Line], shown: Sequence[SourceItem]) -> list[Line]:
+def _group(
+    session: ModelSession, bank: Bank, lines: Sequence[ParsedLine], shown: Sequence[SourceItem]
+) -> list[ParsedLine]:
     """The model's lines for a group's; these as they are where it fails or takes too long."""
     now = conf.current()
     originals = {item.label: lines[int(item.label) - 1] for item in shown}
     share = max(1, now.lines_per_leaf * len(originals) // len(lines))
-    prompt = Prompt("merge", share, max(1, now.words_per_call * share // now.lines_per_call), {"focus": bank.focus})
+    prompt = PromptSpec("merge", share, max(1, now.words_per_call * share // now.lines_per_call), {"focus": bank.focus})
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="merge")
     try:
         retold = pool.submit(session.ask, Purpose.MERGE, prompt, shown).result(timeout=now.merge_seconds)
@@ -97,7 +99,7 @@ def _group(session: Session, bank: Bank, lines: Sequence[Line], shown: Sequence[
     return [_with_citations_of(line, originals) for line in retold]
 
 
-def _with_citations_of(line: Line, originals: dict[str, Line]) -> Line:
+def _with_citations_of(line: ParsedLine, originals: dict[str, ParsedLine]) -> ParsedLine:
     """The merged line, citing the turns that the notes it was made from cite."""
     labels = dict.fromkeys(label for note in line.labels for label in originals[note].labels)
     return replace(line, labels=tuple(labels))

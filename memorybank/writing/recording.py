@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from uuid import uuid4
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -12,10 +11,14 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.erasure.tombstones import not_erased
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Output
-from memorybank.new_output import NewOutput, Outcome, as_json, storable
+from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
 
 #: What a new output may change of its chat.
 COUNTED = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
+#: What an answer sets of the row of its message.
+COMPLETED = (
+    "sequence author said_by answered_by question answer messages status error replaces created_at asked_at".split()
+)
 #: A chat's id and an output's key in it.
 Place = tuple[int, str]
 
@@ -23,7 +26,7 @@ Place = tuple[int, str]
 def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     """The output and whether it is new; one with the same key in the same chat is recorded once.
 
-    A known one that nobody answered gives way to ``new`` if that is ok. :class:`InvalidInput` if it was erased.
+    A known one that nobody answered is completed by ``new`` if that is ok. :class:`InvalidInput` if it was erased.
     """
     new.require_valid(now)
     with transaction.atomic():
@@ -34,12 +37,10 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
         chat, _new = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
         chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may hold its row, not the bank's
         known = chat.outputs.with_keys([new.key]).first() if new.key else None
-        if known and not _gives_way(known, new):
+        if known and not _answers(new, known):
             return known, False
-        if known:
-            known.delete()
-        output = _add(locked, chat, new, at=new.created_at)
-        if new.status in (Output.Status.OK, Output.Status.PENDING):
+        output = _write(locked, chat, new, known, at=new.created_at)
+        if new.status in (Output.Status.OK, Output.Status.PENDING) and not output.withheld:
             _hear(locked, output, now)
         return output, True
 
@@ -57,39 +58,39 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESEN
         taken = not_erased(locked, many)
         chats = _chats(locked, taken)
         known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in taken if new.key)
-        of_taken, replaced = _made(taken, chats, known)
+        of_taken = _made(locked, taken, chats, known)
         by_new = dict(zip(map(id, taken), of_taken, strict=True))  # by identity: equal ones may be told twice
         made = [by_new.get(id(new)) for new in many]
-        Output.objects.filter(pk__in=[output.pk for output in replaced if output.pk]).delete()
-        gone = {id(output) for output in replaced}  # not by equality: rows without an id have none
-        fresh = [output for output in made if output and id(output) not in gone]
-        Output.objects.bulk_create(fresh)
+        written = {id(output): output for output in made if output}  # not by equality: rows without an id have none
+        Output.objects.bulk_update([output for output in written.values() if output.pk], COMPLETED)
+        Output.objects.bulk_create([output for output in written.values() if not output.pk])
         for new, output in zip(many, made, strict=True):
             if output:
                 _count(locked, chats[new.chat_key], new, at=new.created_at)
-        grown = {output.chat_id for output in fresh}
+        grown = {output.chat_id for output in written.values()}
         Chat.objects.store((chat for chat in chats.values() if chat.pk in grown), COUNTED)
     return made
 
 
 def _made(
-    many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[Place, Output]
-) -> tuple[list[Output | None], list[Output]]:
-    """Of each a row, or None where it is known; and the rows, of the database or of ``many``, that give way to one."""
+    bank: Bank, many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[Place, Output]
+) -> list[Output | None]:
+    """Of each a row, not saved yet, or None where it is known; an answer shares the row of its message."""
     made: list[Output | None] = []
-    replaced = []
-    for new in many:
+    for new, sequence in zip(many, bank.draw(len(many)), strict=True):
         chat = chats[new.chat_key]
         before = known.get((chat.pk, new.key)) if new.key else None
-        if before and not _gives_way(before, new):
+        if before and not _answers(new, before):
             made.append(None)
             continue
+        output = _output(chat, new, sequence)
         if before:
-            replaced.append(before)
-        output = _output(chat, new)
+            for name in COMPLETED:
+                setattr(before, name, getattr(output, name))
+            output = before
         made.append(output)
         known[chat.pk, new.key] = output
-    return made, replaced
+    return made
 
 
 def _hear(bank: Bank, output: Output, now: datetime) -> None:
@@ -110,26 +111,25 @@ def ask_again(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output:
         if output is None:
             raise InvalidInput(_("message: it has been answered or erased meanwhile."))
         output.status, output.asked_at, output.error = Output.Status.PENDING, now, ""
-        output.key = output.key or _new_key()
-        output.save(update_fields=["status", "asked_at", "error", "key"])
+        output.save(update_fields=["status", "asked_at", "error"])
         chat = Chat.objects.select_for_update().get(pk=output.chat_id)
         _note(locked, chat, at=now)
         chat.save(update_fields=COUNTED)
     return output
 
 
-def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> Output:
+def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetime) -> Output:
     """What became of an attempt at ``output``: the output as it is now.
 
     The first answer wins, whichever attempt it comes from; a failure counts if it is that of the latest
-    attempt. An answered output is a new row, so that no watermark has passed it. Raises
+    attempt. An answered output stands after all others of its bank, so that no watermark has passed it. Raises
     :class:`InvalidInput` if it has been erased meanwhile, and writes nothing.
     """
     outcome.require_valid()
     with transaction.atomic():
         locked = _lock(bank)
         chat = Chat.objects.select_for_update().filter(pk=output.chat_id, bank=locked).first()
-        known = chat.outputs.with_keys([output.key]).first() if chat else None
+        known = chat.outputs.filter(pk=output.pk).first() if chat else None
         if chat is None or known is None:
             raise InvalidInput(_("message: it was erased before it was answered."))
         if known.status == Output.Status.OK:
@@ -142,7 +142,7 @@ def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> 
         return known
 
 
-def _gives_way(known: Output, new: NewOutput) -> bool:
+def _answers(new: NewOutput, known: Output) -> bool:
     """Whether a known output was never answered and now is."""
     return known.status != Output.Status.OK and new.status == Output.Status.OK
 
@@ -150,7 +150,7 @@ def _gives_way(known: Output, new: NewOutput) -> bool:
 def _lock(bank: Bank) -> Bank:
     """The bank, held until the transaction ends.
 
-    So ids grow in the order in which turns become memory's, and no watermark overtakes one; and nobody switches
+    So sequences grow in the order in which turns become ok, and no watermark overtakes one; and nobody switches
     the bank on without seeing that a turn waits.
     """
     locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
@@ -168,12 +168,7 @@ def _chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
     return found | {chat.key: chat for chat in Chat.objects.bulk_create(missing)}
 
 
-def _new_key() -> str:
-    """What an output that waits for its answer is known by, as its id will change."""
-    return uuid4().hex
-
-
-def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: datetime) -> Output:
+def _answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult, now: datetime) -> Output:
     from memorybank.erasure import requests
 
     said = f"\n\n{notice}" if (notice := requests.notice(known)) else ""
@@ -190,30 +185,29 @@ def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: dateti
         title=outcome.title,
     )
     answered.require_valid(now)
-    before = known.pk
-    known.delete()
-    output = _add(bank, chat, answered, at=now)
-    if known.withheld:
-        requests.follow(before, output)
-    return output
+    return _write(bank, chat, answered, known, at=now)
 
 
-def _add(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> Output:
-    """Insert it; ``at`` is when the chat was last busy with it."""
-    output = _output(chat, new)
-    output.save(force_insert=True)
+def _write(bank: Bank, chat: Chat, new: NewOutput, known: Output | None, *, at: datetime) -> Output:
+    """Insert it, or complete the ``known`` one; ``at`` is when the chat was last busy with it."""
+    [sequence] = bank.draw(1)
+    output = _output(chat, new, sequence)
+    if known:
+        output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
+    output.save(force_insert=not known, update_fields=COMPLETED if known else None)
     _count(bank, chat, new, at=at)
     chat.save(update_fields=COUNTED)
     return output
 
 
-def _output(chat: Chat, new: NewOutput) -> Output:
+def _output(chat: Chat, new: NewOutput, sequence: int) -> Output:
     """``new`` as a row that any database can hold, not saved yet."""
     awaited = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
     return Output(
         chat=chat,
-        key=new.key or (_new_key() if awaited else ""),
+        sequence=sequence,
+        key=new.key,
         author=storable(new.author),
         said_by=new.said_by,
         answered_by=new.answered_by,

@@ -7,7 +7,7 @@ from typing import Any
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Output
-from memorybank.new_output import NewOutput, Outcome
+from memorybank.new_output import AttemptResult, NewOutput
 from memorybank.writing import recording
 
 
@@ -30,7 +30,7 @@ def record(
     """Record one inference: one short transaction, no model, so an outage loses nothing.
 
     ``key`` is the caller's own id: the same key in the same chat is recorded once; what was recorded
-    without an answer (pending, error, …) is replaced by the same key with one. A caller who asks a model
+    without an answer (pending, error, …) is completed by the same key with one. A caller who asks a model
     records the message as pending first and then :func:`complete`s it. ``replaces`` are ids of outputs of the
     chat: they are erased in the transaction that records the answer, and stay if there is none. Raises
     :class:`InvalidInput`, naming the field and the limit.
@@ -57,7 +57,7 @@ def complete(
 ) -> Output:
     """What became of an attempt that :func:`record` (as pending) or :func:`ask_again` began.
 
-    Returns the output as it is now: one that becomes ok is a new row, after all the others of its chat, and
+    Returns the output as it is now: one that becomes ok stands after all the others of its chat, and
     waits to become memory. The first answer wins, whichever attempt it is from; a failure of any but the
     latest attempt changes nothing, and replaces nothing. ``title`` names an untitled chat; ``messages`` were said
     between question and answer, if that was not known when it was recorded. Raises :class:`InvalidInput` if the
@@ -65,7 +65,7 @@ def complete(
     """
 
     def done() -> Output:
-        return recording.complete(bank, output, Outcome(status, answer, error, title, messages), now=now)
+        return recording.complete(bank, output, AttemptResult(status, answer, error, title, messages), now=now)
 
     if status != Output.Status.OK or not output.replaces:
         return done()

@@ -17,12 +17,12 @@ from memorybank import conf
 from memorybank.core import extraction, rollup_policy, transcript
 from memorybank.core.packing.block import pack
 from memorybank.core.rollup_policy import Node, Step
-from memorybank.core.turns import Draft
-from memorybank.core.validation import Line
-from memorybank.exceptions import LLMError, Stale
+from memorybank.core.turns import DraftFact
+from memorybank.core.validation import ParsedLine
+from memorybank.exceptions import LLMError, OutdatedWork
 from memorybank.language import dates
 from memorybank.model_calls import budget_cap
-from memorybank.model_calls.session import Prompt, Purpose, Session, session
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, session
 from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, KeptFact, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_line
@@ -52,7 +52,7 @@ def compress(bank_id: int, *, now: datetime) -> int:
             _digest(bank, step, now)
             done += 1
             jobs.note(bank.jobs.all(), now)
-    except Stale as reason:
+    except OutdatedWork as reason:
         logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
         bank.release(attempts=0, last_error="", compress_at=now)
     except Exception as error:
@@ -87,7 +87,7 @@ def _waiting(bank: Bank, now: datetime) -> datetime | None:
 def _needs_rollup(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
     """Whether anything need be rolled up. At the monthly cap nothing is: it waits for a model, as while one is down."""
     pressure = conf.current().pressure
-    return rollup_policy.over_budget(frontier, bank.max_tokens, pressure) and not budget_cap.stops(bank, now)
+    return rollup_policy.over_budget(frontier, bank.max_tokens, pressure) and not budget_cap.is_stopped(bank, now)
 
 
 def _next_look(bank: Bank, now: datetime) -> Case | None:
@@ -115,7 +115,7 @@ class Derived:
 
     method: str
     kept: list[Fact]
-    written: list[Draft] = field(default_factory=list)
+    written: list[DraftFact] = field(default_factory=list)
 
 
 def _digest(bank: Bank, step: Step, now: datetime) -> None:
@@ -142,13 +142,13 @@ def _sources(bank: Bank, step: Step) -> Sources:
     return Sources(children, kept_facts(bank, children))
 
 
-def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> Derived:
+def _derive(opened: ModelSession | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> Derived:
     lines = _ask(opened, bank, step, facts, target) if opened else []
     if opened is None or not lines:
         return Derived(EXTRACTIVE, _best(facts, target))
     said = [_quoted(line, facts) or _draft(line, facts) for line in lines]
     kept = [fact for fact in said if isinstance(fact, Fact)]
-    return Derived(opened.method(), kept, [draft for draft in said if isinstance(draft, Draft)])
+    return Derived(opened.method(), kept, [draft for draft in said if isinstance(draft, DraftFact)])
 
 
 def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
@@ -159,7 +159,7 @@ def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
     return [fact for fact in facts if fact.pk in chosen]
 
 
-def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> list[Line]:
+def _ask(opened: ModelSession, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> list[ParsedLine]:
     """Ask for the digest; in parts of bounded size when there are too many facts for one call."""
     now = conf.current()
     shown = transcript.numbered(map(_as_shown, facts), encoding=now.encoding)
@@ -167,16 +167,16 @@ def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target:
     lines = max(4, target // TOKENS_PER_LINE // len(parts))
     words = max(60, int(target / TOKENS_PER_WORD) // len(parts))
     period = f"{step.granularity.label.lower()} {step.granularity.rung.key(step.period_start)}"
-    prompt = Prompt("digest", lines, words, {"focus": bank.focus, "period": period})
+    prompt = PromptSpec("digest", lines, words, {"focus": bank.focus, "period": period})
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 
 
 def _as_shown(fact: Fact) -> str:
     speaker = f"{fact.speaker}: " if fact.speaker else ""
-    return f"({dates.spell(fact.said_on)}) {speaker}{fact.text}"
+    return f"({dates.format_date(fact.said_on)}) {speaker}{fact.text}"
 
 
-def _quoted(line: Line, facts: Sequence[Fact]) -> Fact | None:
+def _quoted(line: ParsedLine, facts: Sequence[Fact]) -> Fact | None:
     """The fact that the line only repeats: it stands for itself, whole."""
     if line.quarantine:
         return None
@@ -184,13 +184,13 @@ def _quoted(line: Line, facts: Sequence[Fact]) -> Fact | None:
     return next((fact for fact in _cited(line, facts) if text.rstrip(".… ") in fact.text), None)
 
 
-def _draft(line: Line, facts: Sequence[Fact]) -> Draft:
+def _draft(line: ParsedLine, facts: Sequence[Fact]) -> DraftFact:
     cited = _cited(line, facts)
     speaker, text = _unlabelled(line, facts)
-    return Draft(
+    return DraftFact(
         kind=line.kind,
         text=text,
-        speaker=speaker or transcript.noted_from(fact.speaker for fact in cited),
+        speaker=speaker or transcript.notes_speaker(fact.speaker for fact in cited),
         said_on=max(fact.said_on for fact in cited),
         citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
         weight=extraction.weigh(text, encoding=conf.current().encoding),
@@ -198,22 +198,22 @@ def _draft(line: Line, facts: Sequence[Fact]) -> Draft:
     )
 
 
-def _cited(line: Line, facts: Sequence[Fact]) -> list[Fact]:
+def _cited(line: ParsedLine, facts: Sequence[Fact]) -> list[Fact]:
     return [facts[int(label) - 1] for label in line.labels]
 
 
-def _unlabelled(line: Line, facts: Sequence[Fact]) -> tuple[str, str]:
+def _unlabelled(line: ParsedLine, facts: Sequence[Fact]) -> tuple[str, str]:
     """Who says it, and what."""
     cited = _cited(line, facts)
-    return transcript.unlabelled(line.text, {fact.said_on for fact in cited}, {fact.speaker for fact in cited})
+    return transcript.split_speaker(line.text, {fact.said_on for fact in cited}, {fact.speaker for fact in cited})
 
 
 def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
-    """Compare and swap: every child is as it was read, nothing was erased; else :class:`Stale`."""
+    """Compare and swap: every child is as it was read, nothing was erased; else :class:`OutdatedWork`."""
     with transaction.atomic():
         held = Bank.objects.select_for_update().filter(pk=bank.pk, lease_token=bank.lease_token, epoch=bank.epoch)
         if not held.exists():
-            raise Stale("the lease was lost, or something was erased")
+            raise OutdatedWork("the lease was lost, or something was erased")
         _require_unmoved(bank, step, sources)
         kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # of each text the first
         digest = _digest_row(bank, step, sources)
@@ -237,14 +237,14 @@ def _require_unmoved(bank: Bank, step: Step, sources: Sources) -> None:
     now = {pk: rest for pk, *rest in rows}
     read = {child.pk: [child.parent_id, child.last_output, child.updates] for child in sources.children}
     if now != read or any(now[pk][0] is not None for pk in step.children):
-        raise Stale("an entry was extended or rolled up meanwhile")
+        raise OutdatedWork("an entry was extended or rolled up meanwhile")
 
 
 def _digest_row(bank: Bank, step: Step, sources: Sources) -> Entry:
     """The digest that stands over the period, or a new one, covering its sources; not yet saved."""
     digest = bank.entries.filter(Q(parent=None) | Q(stale=True), pk=step.digest or 0).first()
     if step.digest and digest is None:
-        raise Stale("the digest was rolled up meanwhile")
+        raise OutdatedWork("the digest was rolled up meanwhile")
     digest = digest or Entry(bank=bank, granularity=step.granularity, period_start=step.period_start)
     digest.output_count = sum(child.output_count for child in sources.children)
     digest.first_at = min(child.first_at for child in sources.children)

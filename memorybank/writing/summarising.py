@@ -17,7 +17,7 @@ from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
-from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale, blurred
+from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, OutdatedWork, public_message
 from memorybank.indexing import document_writer, remask
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import BackingOff, session
@@ -49,7 +49,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
         return None
     try:
         leaf, indexed = _summarise(chat, now)
-    except (Stale, NotRemembered) as reason:
+    except (OutdatedWork, NotRemembered) as reason:
         logger.info("chat %s: nothing written: %s", chat_id, reason)
         return None
     except LLMError as error:
@@ -57,7 +57,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
             _count_failure(chat, str(error), now, parks=isinstance(error, LLMRejected))
         raise
     except Exception as error:  # not to be met again at once, first of all, for ever
-        _count_failure(chat, blurred(error), now, parks=True)
+        _count_failure(chat, public_message(error), now, parks=True)
         raise
     finally:
         chat.release()  # of no effect where the commit or the failure has released it already
@@ -87,11 +87,11 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
 def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
     """What somebody wrote for memory, in a chat of one turn: her words as they are, masked, as one fact.
 
-    Raises :class:`Stale` if the bank was switched off.
+    Raises :class:`OutdatedWork` if the bank was switched off.
     """
     held = Chat.objects.select_related("bank").claim(chat.pk, now)
     if held is None:
-        raise Stale("somebody else is at it")
+        raise OutdatedWork("somebody else is at it")
     batch, masker = read(held), MaskedValue.objects.masker(held.bank)
     [turn] = transcript.read(batch.outputs, tz=held.bank.tz, masker=masker)
     draft = note_taking.as_written(turn, kind)
@@ -112,15 +112,15 @@ def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenN
 def _commit(
     chat: Chat, batch: Batch, notes: TakenNotes, documents: list[Document] | None, masker: Masker, now: datetime
 ) -> tuple[Entry | None, bool]:
-    """One short write, or :class:`Stale` if anything it rests on has moved."""
+    """One short write, or :class:`OutdatedWork` if anything it rests on has moved."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
         if bank is None or bank.epoch != chat.bank.epoch or not bank.enabled:
-            raise Stale("something was erased, or the bank was switched off")
+            raise OutdatedWork("something was erased, or the bank was switched off")
         held = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token, private=False)
         fresh = held.first()
         if fresh is None:
-            raise Stale("the lease was lost, or the chat was made private")
+            raise OutdatedWork("the lease was lost, or the chat was made private")
         notes, documents = _masked_since(bank, notes, documents, masker)
         remask.learn(bank, masker)
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
@@ -144,7 +144,7 @@ def _masked_since(
 def _advance(chat: Chat, bank: Bank, through: int) -> None:
     """Move the watermark, so that the turns before it can be recalled; count what arrived meanwhile; release."""
     chat.summarised_through, chat.index_due = through, True
-    chat.pending_outputs = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).count()
+    chat.pending_outputs = chat.outputs.filter(sequence__gt=through, status=Output.Status.OK).count()
     chat.stale = chat.entries.filter(stale=True).exists()
     chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
     chat.leased_until, chat.lease_token = None, ""
@@ -181,18 +181,18 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
         unmoved = {"pk": batch.leaf.pk, "parent": parent, "last_output": batch.leaf.last_output}
         leaf = Entry.objects.select_for_update().filter(**unmoved).first()
         if leaf is None:
-            raise Stale("the leaf was rolled up or extended meanwhile")
+            raise OutdatedWork("the leaf was rolled up or extended meanwhile")
     if leaf is None:
-        leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.pk)
+        leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.sequence)
         leaf.output_count, leaf.first_at, leaf.last_at = 0, first.created_at, first.created_at
     else:
         leaf.updates = 0 if batch.rebuilds and not batch.mends else leaf.updates + 1
     times = [output.created_at for output in batch.outputs]
-    new = sum(output.pk > chat.summarised_through for output in batch.outputs)
+    new = sum(output.sequence > chat.summarised_through for output in batch.outputs)
     leaf.first_at, leaf.last_at = min([leaf.first_at, *times]), max([leaf.last_at, *times])
     if leaf.parent_id is None:
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
-    leaf.last_output, leaf.output_count = max(last.pk, leaf.last_output or 0), leaf.output_count + new
+    leaf.last_output, leaf.output_count = max(last.sequence, leaf.last_output or 0), leaf.output_count + new
     leaf.method, leaf.provisional, leaf.stale = notes.method, notes.provisional, False
     leaf.save()
     return leaf

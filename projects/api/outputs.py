@@ -21,7 +21,7 @@ from .schemas import NUMBER, Body, ChatIn, ChatKeyText, Cursor, Limit, NumberOut
 router = Router(tags=["outputs"])
 
 MAX_OUTPUTS_PER_REQUEST = 500
-TurnText = Annotated[StorableText, Field(max_length=services.MAX_TEXT)]
+TurnText = Annotated[StorableText, Field(max_length=services.MAX_TEXT_CHARACTERS)]
 ShortText = Annotated[StorableText, Field(max_length=200)]
 IdempotencyKey = Annotated[
     str | None,
@@ -46,7 +46,7 @@ class NewOutput(Body):
     messages: list[Any] = Field([], description="Messages in between, in OpenAI's chat format: tools, images.")
     status: Output.Status = Field(
         Output.Status.OK,
-        description="Memory uses outputs that are ok. Others are replaced by an answered output with the same id.",
+        description="Memory uses outputs that are ok. Others are completed by an output with the same id.",
     )
     created_at: AwareDatetime | None = Field(None, description="When it was asked; default: now.")
     id: ShortText = Field("", description="Your id. The same id in the same chat is recorded once.", examples=["m-1"])
@@ -132,7 +132,7 @@ def record_many(
 def list_outputs(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
     """The turns of a chat that programs recorded. The last cursor, used again later, returns newer turns."""
     turns = services.turns_of(program_chat(bank_of(request), chat_key(chat)))
-    rows, after = page_of(turns, cursor, limit, newest_first=False)
+    rows, after = page_of(turns, cursor, limit, order="sequence")
     return Page(items=[OutputOut.of(row) for row in rows], next=after)
 
 

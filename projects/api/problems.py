@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, Unread
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from memorybank.exceptions import InvalidInput, NotCompacted, unexpected
+from memorybank.exceptions import InvalidInput, NotCompacted, log_message
 from projects.tenancy.api_keys import Refused
 
 logger = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ def _body_too_large(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _unexpected(request: HttpRequest, error: Any) -> HttpResponse:
-    logger.error("%s", unexpected(error))
+    logger.error("%s", log_message(error))
     return problem_response(500, "Internal error. The server log has details under the X-Request-ID of this response.")
 
 

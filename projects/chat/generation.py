@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import get_language, override
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput, unexpected
+from memorybank.exceptions import InvalidInput, log_message
 from memorybank.services import Output
 from projects.models import Draft
 from projects.web.db_connections import release_connection
@@ -143,7 +143,7 @@ def _generate(generation: Generation, language: str | None) -> None:
     except InvalidInput as why:  # erased meanwhile
         logger.info("output %s: no answer is kept: %s", generation.asked.output.pk, why)
     except Exception as error:
-        logger.error("output %s: %s", generation.asked.output.pk, unexpected(error))
+        logger.error("output %s: %s", generation.asked.output.pk, log_message(error))
     finally:
         with suppress(DatabaseError):
             _end(generation)
@@ -178,7 +178,7 @@ def _save_drafts() -> None:
         try:
             _save(generations, timezone.now())
         except Exception as error:  # the database is busy or away: the next attempt may succeed
-            logger.warning("drafts: %s", unexpected(error))
+            logger.warning("drafts: %s", log_message(error))
         release_connection()
 
 

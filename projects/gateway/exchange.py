@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.exceptions import unexpected
+from memorybank.exceptions import log_message
 from memorybank.services import LLMCall, Output
 from projects.web.polling import with_heartbeat
 
@@ -113,7 +113,7 @@ class Exchange:
         try:
             (self._reader.read_body if whole else self._reader.event)(data)
         except Exception as error:
-            logger.error("gateway: an answer could not be parsed: %s", unexpected(error))
+            logger.error("gateway: an answer could not be parsed: %s", log_message(error))
 
     async def _record_outcome(self, status: str, failed: str, error: str) -> None:
         try:
@@ -122,7 +122,7 @@ class Exchange:
             answer.error = error
             await run_in_thread(_record, self._request, output, answer, status, failed)
         except Exception as unexpected_error:
-            logger.error("gateway: not recorded: %s", unexpected(unexpected_error))
+            logger.error("gateway: not recorded: %s", log_message(unexpected_error))
             await run_in_thread(turn_recording.count_failure, self._request.key.project.bank)
 
 

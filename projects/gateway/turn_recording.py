@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from memorybank import services
-from memorybank.exceptions import InvalidInput, unexpected
+from memorybank.exceptions import InvalidInput, log_message
 from memorybank.services import Bank, LLMCall, Output, PromptCount, PromptMemory
 from projects.chat.titles import title_of
 
@@ -69,7 +69,7 @@ def inject_memory(key: APIKey, protocol: Protocol, body: dict[str, Any], headers
             return _skip_auxiliary(bank, body)
         return _with_memory(key, protocol, body, request, headers)
     except Exception as error:
-        logger.error("gateway: memory failed for bank %s: %s", bank.pk, unexpected(error))
+        logger.error("gateway: memory failed for bank %s: %s", bank.pk, log_message(error))
         count_failure(bank)
         return MemoryInjection(body, skipped=SkipReason.FAILED)
 
@@ -88,7 +88,7 @@ def _count(bank: Bank, reason: SkipReason) -> None:
     try:
         services.count_prompt(bank, reason)
     except Exception as error:  # the database is what fails
-        logger.error("gateway: not counted for bank %s: %s", bank.pk, unexpected(error))
+        logger.error("gateway: not counted for bank %s: %s", bank.pk, log_message(error))
 
 
 def _with_memory(
@@ -141,6 +141,8 @@ def record_answer(turn: GatewayTurn, output: Output, answer: Answer, status: str
         _store_step(turn, output, answer)
         return
     with transaction.atomic():
+        if status == Output.Status.OK:  # the answer's step replaces those of its tool calls
+            GatewayStep.objects.filter(output=output, output__status=Output.Status.PENDING).delete()
         completed = _complete(turn, output, answer, status)
         if completed.status != Output.Status.OK:
             return

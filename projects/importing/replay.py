@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.utils.timezone import now as real_now
 
 from memorybank import services
-from memorybank.services import Bank, Report
+from memorybank.services import Bank, RunReport
 
 from .jsonl import ImportLine
 from .service import ProjectCache, record_lines
@@ -22,13 +22,13 @@ def replay(
     step: timedelta,
     prepare: Callable[[Bank], None],
     progress: Callable[[datetime, int], None] = lambda clock, fed: None,
-) -> Report:
+) -> RunReport:
     """Record ``lines`` in the order of their times; at each ``step`` do the work of beat and worker.
 
     ``prepare`` is called once for each bank, before its first output. Times stop at the present.
     """
     waiting = sorted(lines, key=lambda line: (line.output.created_at, line.number))
-    projects, report, fed = ProjectCache(), Report(), 0
+    projects, report, fed = ProjectCache(), RunReport(), 0
     if not waiting:
         return report
     clock, last = waiting[0].output.created_at, waiting[-1].output.created_at + max(step, TIME_AFTER_LAST_OUTPUT)

@@ -13,12 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Hit, Job, prompt_text
+from memorybank.services import Hit, Job, PublicId, prompt_text
 from projects.models import APIKey, Scope
-from projects.web.public_ids import TurnNumber
 
 MAX_TOOL_HITS = 50
-MAX_QUESTION_CHARACTERS, MAX_TEXT_CHARACTERS = 2_000, 8_000
+MAX_QUESTION_CHARACTERS, MAX_REMEMBERED_CHARACTERS = 2_000, 8_000
 CHAT_TITLE = "Remembered by a program"
 MEMORY_OFF_TEXT = prompt_text("mcp.off")
 
@@ -50,7 +49,7 @@ class Remembered(Arguments):
 
     model_config = _described("remembered")
 
-    text: Annotated[Text, Field(max_length=MAX_TEXT_CHARACTERS, description=prompt_text("mcp.remembered_text"))]
+    text: Annotated[Text, Field(max_length=MAX_REMEMBERED_CHARACTERS, description=prompt_text("mcp.remembered_text"))]
 
 
 class Found(BaseModel):
@@ -134,7 +133,7 @@ def remember(key: APIKey, arguments: Remembered) -> Noted:
         bank, chat_key=uuid4().hex, author=key.actor, question=arguments.text, title=CHAT_TITLE, now=now
     )
     services.ask(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
-    return Noted(chat=output.chat.key, turn=TurnNumber().to_url(output.pk), note=prompt_text("mcp.recorded"))
+    return Noted(chat=output.chat.key, turn=PublicId().to_url(output.pk), note=prompt_text("mcp.recorded"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ TOOLS = {
 
 
 def _hit(hit: Hit) -> Found:
-    turns = [TurnNumber().to_url(pk) for pk in hit.citations]
+    turns = [PublicId().to_url(pk) for pk in hit.citations]
     return Found(kind=hit.kind, text=hit.text, said_at=hit.created_at, chat=hit.chat, turns=turns)
 
 

@@ -90,7 +90,7 @@ def test_the_options_of_worker_and_beat_exist() -> None:
 
 
 def test_every_setting_named_is_read() -> None:
-    known = {*environment(), *(name.upper() for name, _ in conf.numbers()), *OTHERS}
+    known = {*environment(), *(name.upper() for name, _ in conf.numeric_settings()), *OTHERS}
     named = {re.split(r"[=/ ]", span)[0] for span in SPANS if re.match(r"[A-Z]{2}[A-Z_]+(?:[=/ ]|$)", span)}
     assert len(named) > 12
     assert named <= known

@@ -11,7 +11,7 @@ from memorybank import services, tasks
 from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Granularity, StoredBlock
-from memorybank.services import Report
+from memorybank.services import RunReport
 from memorybank.worker import Shift
 from memorybank.writing import work_queue
 from tests.support.factories import (
@@ -53,7 +53,7 @@ def first_of(bank: Bank) -> int:
     return bank.chats.order_by("pk").values_list("pk", flat=True)[0]
 
 
-def work_at(now: datetime) -> Report:
+def work_at(now: datetime) -> RunReport:
     """What one worker does until it finds nothing more to do."""
     shift = Shift()
     while piece := shift.next(now):
@@ -357,7 +357,7 @@ def test_reports_read_no_chat_but_parked_ones_to_count_those() -> None:
 
 
 def test_reports_add_up() -> None:
-    both = Report(summarised=1, failed=2, due=5) + Report(summarised=2, parked=1, due=3)
+    both = RunReport(summarised=1, failed=2, due=5) + RunReport(summarised=2, parked=1, due=3)
     assert (both.summarised, both.failed, both.parked, both.due) == (3, 2, 1, 3)
 
 

@@ -1,7 +1,7 @@
 """A turn → its document: the sentences that memory may show, and the words it is found by. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
 from memorybank.language.masks import NO_MASK
 from memorybank.language.sentences import names_in, sentences, tidy
-from memorybank.language.terms import length
+from memorybank.language.terms import word_count
 from memorybank.reading.recall.index_terms import MOST_WORDS, date_words, searched, spoken_by
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
@@ -43,16 +43,16 @@ class Document:
     speakers: tuple[str, ...]
 
 
-def documents(turns: Sequence[Turn], *, after: int, encoding: str) -> list[Document]:
-    """The documents of the turns with an id above ``after``.
+def documents(turns: Sequence[Turn], *, of: Container[int], encoding: str) -> list[Document]:
+    """The documents of those turns whose ids are in ``of``.
 
-    ``turns`` are of one chat, masked; the earlier ones are there to be neighbours.
+    ``turns`` are of one chat, masked; the others are there to be neighbours.
     """
     prior = Prior(encoding)
     names = names_in({utterance.speaker for turn in turns for utterance in turn.utterances})
     before = [None, *(turn.id for turn in turns)]
     pairs = zip(turns, before, strict=False)
-    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id > after]
+    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id in of]
 
 
 def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Prior) -> Document:
@@ -74,10 +74,10 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
 
 def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[Said]:
     """Its sentences, tidied, dated, escaped; none that tells a model what to do, and no other of that message."""
-    if not utterance.by_machine() and quarantine.commands(utterance.text, utterance.speaker):
+    if not utterance.by_machine() and quarantine.reason_in_message(utterance.text, utterance.speaker):
         return
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
-        if length(shown) > 1 and not quarantine.reason(shown):
+        if word_count(shown) > 1 and not quarantine.reason(shown):
             yield Said(utterance.speaker, shown, prior.weigh(shown, assistant=utterance.by_machine()))

@@ -1,9 +1,10 @@
 """Ranked hits for people and programs: turns as memory would show them, and the facts made of them."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument, Standing
@@ -41,13 +42,13 @@ def recall(bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", 
     found = search(bank, parsed(bank, question, now), without=without, most=top)
     scores = dict(found.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
-    turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
-    facts = _facts(turns)
+    turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
+    facts = _facts([row[4:] for row in turns])
     every = visible_lines({row[0]: row[2] for row in turns}, facts)
     lines = {turn: [line for line in own if not line.ends] for turn, own in every.items()}
     hits = {
         pk: Hit("output", pk, key, shown(lines[pk]), round(scores[pk], 4), said_at, (pk,))
-        for pk, key, _, said_at, _ in turns
+        for pk, key, _, said_at, *_ in turns
         if lines[pk]
     }
     found_facts = [hit for fact in facts if fact.is_visible and (hit := _fact(fact, hits, found))]
@@ -58,20 +59,26 @@ def about(bank: Bank, question: str, *, most: int, now: datetime) -> list[int]:
     """Ids of the leaf facts that speak of what a question asks about, best first, whatever became of them."""
     found = search(bank, parsed(bank, question, now), without=None, most=most)
     scores = dict(found.ranked)
-    chats = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("pk", "chat_id")
+    turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("chat_id", "sequence")
     values: dict[int, float] = {}
-    for fact in _facts([(pk, None, None, None, chat) for pk, chat in chats]):
+    for fact in _facts(list(turns)):
         share = _share(f"{fact.text} {fact.said_first} {fact.speaker}", found)
         if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
             values[fact.pk] = max(cited) * (FACT_SHARE + (1 - FACT_SHARE) * share)
     return sorted(values, key=lambda pk: (-values[pk], -pk))[:most]
 
 
-def _facts(turns: Collection[tuple[Any, ...]]) -> list[Standing]:
-    """The leaf facts that may cite these turns."""
-    ids, chats = [row[0] for row in turns], {row[4] for row in turns}
-    ranges = Entry.objects.leaves().filter(chat__in=chats).values_list("pk", "first_output", "last_output")
-    covering = [pk for pk, first, last in ranges if any((first or 0) <= turn <= (last or 0) for turn in ids)]
+def _facts(turns: Collection[tuple[int, int]]) -> list[Standing]:
+    """The leaf facts that may cite these turns, given as chat and sequence."""
+    places = defaultdict(list)
+    for chat, sequence in turns:
+        places[chat].append(sequence)
+    ranges = Entry.objects.leaves().filter(chat__in=places).values_list("pk", "chat", "first_output", "last_output")
+    covering = [
+        pk
+        for pk, chat, first, last in ranges
+        if any((first or 0) <= place <= (last or 0) for place in places[chat or 0])
+    ]
     return Fact.objects.filter(entry__in=covering).standing() if covering else []
 
 

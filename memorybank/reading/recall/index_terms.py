@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import chain, pairwise
 
-from memorybank.language import either, every, pack
+from memorybank.language import alternation, collect, pack
 from memorybank.language.dates.date_spans import MONTHS
-from memorybank.language.terms import FUNCTION, LONGEST_WORD, PRAISE, stem, words
+from memorybank.language.terms import FUNCTION_WORDS, MAX_WORD_CHARACTERS, PRAISE_WORDS, stem, words
 
 #: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MOST_WORDS = 8_000
@@ -24,16 +24,16 @@ MOST_ASKED = 32
 #: What stands behind an index word for the speaker of a turn, and for a whole name of theirs: no word ends so.
 SPEAKER, NAME = ":", "="
 
-SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
+SMALL_TALK = PRAISE_WORDS.union(*map(words, collect(lambda pack: pack.talk.openers)))
 #: What is left of words that greet, thank, agree or halt: a sentence of nothing else tells nothing.
-FILLING = frozenset(map(stem, SMALL_TALK.union(*map(words, every(lambda pack: pack.talk.hesitations)))))
+FILLING = frozenset(map(stem, SMALL_TALK.union(*map(words, collect(lambda pack: pack.talk.hesitations)))))
 #: "Summarise the discussion about …": these are about the answer; what is looked for has nothing of them. As they are
 #: spelt, because six letters of "concerning" are those of "concert".
-ASKING = frozenset(chain.from_iterable(map(words, every(lambda pack: pack.talk.asking))))
+ASKING = frozenset(chain.from_iterable(map(words, collect(lambda pack: pack.talk.asking))))
 
 _APOSTROPHE, _OWN = re.compile("['’]"), re.compile("['’]s$")
 _MONTH = "|".join(MONTHS)
-_TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
+_TH, _OF = (alternation(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
 _SPELT = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}})(?:{_TH})?(?: {_OF})? )?(?P<month>{_MONTH})"
     rf"(?: (?P<after>\d{{1,2}})(?:{_TH})?\b)?(?:,? (?P<year>(?:19|20)\d\d)\b)?"
@@ -94,7 +94,7 @@ def date_words(said_on: date, text: str) -> list[str]:
 
 def is_small_talk(text: str) -> bool:
     """Whether it only greets, thanks or agrees: nobody looks anything up for that."""
-    return all(word in SMALL_TALK or word in FUNCTION for word in words(text))
+    return all(word in SMALL_TALK or word in FUNCTION_WORDS for word in words(text))
 
 
 def parts(text: str) -> Iterator[str]:
@@ -106,14 +106,14 @@ def parts(text: str) -> Iterator[str]:
 
 def searched(text: str) -> list[str]:
     """The content words that a text is found by, in order, without their endings."""
-    return [stem(word) for word in parts(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
+    return [stem(word) for word in parts(text) if word not in FUNCTION_WORDS and len(word) <= MAX_WORD_CHARACTERS]
 
 
 def names(text: str) -> list[str]:
     """All that may be the name of somebody in a text: every word, and each two that stand together; bounded."""
     said = [_OWN.sub("", word) for word in parts(text)]
-    alone = [word for word in said if word not in FUNCTION]
-    together = [f"{one} {other}" for one, other in pairwise(said) if not FUNCTION.issuperset((one, other))]
+    alone = [word for word in said if word not in FUNCTION_WORDS]
+    together = [f"{one} {other}" for one, other in pairwise(said) if not FUNCTION_WORDS.issuperset((one, other))]
     return _ends(list(dict.fromkeys([*alone, *together])), 2 * MOST_ASKED)
 
 
@@ -130,7 +130,7 @@ def spoken_by(speaker: str) -> list[str]:
 
 def contracted(word: str) -> bool:
     """Whether it is made of words that tell nothing: "what's"."""
-    return not word.isalnum() and FUNCTION.issuperset(_APOSTROPHE.split(word))
+    return not word.isalnum() and FUNCTION_WORDS.issuperset(_APOSTROPHE.split(word))
 
 
 def asked(question: str) -> list[str]:

@@ -239,7 +239,7 @@ def _passage(sentence: FoundSentence, row: SearchDocument, rank: int) -> Passage
         at=row.said_at,
         chat=row.chat_id,
         chat_key=row.chat.key,
-        label=dates.spell(row.said_at.date()),
+        label=dates.format_date(row.said_at.date()),
         speaker=sentence.speaker,
         asked=sentence.asked,
         named=sentence.named,

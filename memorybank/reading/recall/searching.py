@@ -97,7 +97,7 @@ def around(bank: Bank, found: Found) -> dict[int, float]:
     """How much of the question is spoken of around the turns of the best turns' chats, 0…1. One query."""
     best = SearchDocument.objects.of(bank).filter(pk__in=[pk for pk, _ in found.ranked[:BEST]])
     # Newest first, so that what is left out of an endless chat is its beginning.
-    known = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-pk")
+    known = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-sequence")
     chats: dict[int, list[int]] = {}
     for chat, pk in known.values_list("chat", "pk")[:MOST_AROUND]:
         chats.setdefault(chat, []).append(pk)

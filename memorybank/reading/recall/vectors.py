@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memorybank import conf, llm
 from memorybank.exceptions import LLMError, LLMRejected
-from memorybank.llm.embeddings import Embedded, OpenAICompatibleEmbedder
+from memorybank.llm.embeddings import Embeddings, OpenAICompatibleEmbedder
 from memorybank.models import Bank, Chat, Embedding, LLMCall, LLMEndpoint, MaskedValue, ledgered
 
 #: Characters of a text that are embedded: models read some 8,000 tokens, and the meaning is told early.
@@ -46,7 +46,7 @@ def cosines(bank: Bank, question: str, *, without: Chat | None) -> dict[int, flo
     return dict(zip((pk for pk, _ in stored), near.tolist(), strict=True))
 
 
-def of_question(bank: Bank, question: str) -> Embedded | None:
+def of_question(bank: Bank, question: str) -> Embeddings | None:
     """The vector of a question, or None: no model, an outage, or nothing of this bank to compare it with."""
     model = embedder()
     if model is None or not Embedding.objects.filter(bank=bank, model=model_name(model)).exists():
@@ -66,7 +66,7 @@ def of_question(bank: Bank, question: str) -> Embedded | None:
     return made
 
 
-def ask(model: OpenAICompatibleEmbedder, bank_id: int, texts: Sequence[str], now: datetime) -> Embedded:
+def ask(model: OpenAICompatibleEmbedder, bank_id: int, texts: Sequence[str], now: datetime) -> Embeddings:
     """One call, entered in the cost ledger whatever comes of it."""
     with ledgered(bank_id, LLMCall.Purpose.EMBEDDING, model.model, now, keep=_enter) as call:
         made = model.embed(texts)

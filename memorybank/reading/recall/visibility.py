@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memorybank.core.turns import STEERS
-from memorybank.language.dates import spell
-from memorybank.language.sentences import ended
+from memorybank.core.turns import STEERS_ASSISTANT
+from memorybank.language.dates import format_date
+from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.models import Standing
 from memorybank.models.fact import End
@@ -52,7 +52,7 @@ def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]
     steering: set[int] = set()
     released: dict[int, list[Line]] = defaultdict(list)
     for fact in facts:
-        if fact.quarantine == STEERS:
+        if fact.quarantine == STEERS_ASSISTANT:
             steering.update(fact.citations)
         if fact.correction or not fact.is_visible:
             for turn in fact.citations:
@@ -89,8 +89,8 @@ def _corrected(lines: list[VisibleSentence], fates: Iterable[Fate]) -> list[Visi
 
 def _marked(line: VisibleSentence) -> VisibleSentence:
     """The line as one of which parts were replaced, on these days."""
-    days = dict.fromkeys(spell(day) for day in sorted(end.day for end in line.ends))
-    return line._replace(text=" ".join([ended(line.text), *(f"(In part replaced on {day}.)" for day in days)]))
+    days = dict.fromkeys(format_date(day) for day in sorted(end.day for end in line.ends))
+    return line._replace(text=" ".join([with_full_stop(line.text), *(f"(In part replaced on {day}.)" for day in days)]))
 
 
 def says(sentence: frozenset[str], fact: frozenset[str]) -> bool:
@@ -117,7 +117,7 @@ def shown(lines: Sequence[Sequence[object]]) -> str:
     last: object = None
     for speaker, text, *_ in lines:
         if paragraphs and speaker == last:
-            paragraphs[-1] = f"{ended(paragraphs[-1])} {text}"
+            paragraphs[-1] = f"{with_full_stop(paragraphs[-1])} {text}"
         else:
             paragraphs.append(f"{speaker}: {text}")
         last = speaker

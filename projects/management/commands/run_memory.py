@@ -8,7 +8,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from memorybank import services
-from memorybank.services import Bank, Chat, Job, LLMEndpoint, Report
+from memorybank.services import Bank, Chat, Job, LLMEndpoint, RunReport
 
 from ..base import (
     COMMAND_ACTOR,
@@ -71,7 +71,7 @@ class Command(MemoryCommand):
     def _run_all(self, bank: Bank | None, *, until_idle: bool, now: datetime | None, json: bool) -> None:
         with tqdm(unit=" entries", disable=None, leave=False) as bar:
 
-            def progress(report: Report) -> None:
+            def progress(report: RunReport) -> None:
                 bar.update(report.summarised + report.rolled_up - bar.n)
 
             report = services.run(bank=bank, until_idle=until_idle, now=now, progress=progress)
@@ -123,7 +123,7 @@ def _due_text(chat: Chat, now: datetime) -> str:
     return f"due, and waiting for the model: {outage.last_error}" if outage else "due; the next sweep summarises it."
 
 
-def _fail_if_unfinished(report: Report, waiting: int, outage: LLMEndpoint | None) -> None:
+def _fail_if_unfinished(report: RunReport, waiting: int, outage: LLMEndpoint | None) -> None:
     """Exit with 1 if something failed, or waits for a model that is down."""
     if report.failed:
         why = f": {outage.last_error}" if outage else " (see the log)."

@@ -12,7 +12,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.indexing import document_writer
 from memorybank.indexing.document_writer import BATCH
 from memorybank.language import tokens
-from memorybank.language.terms import LONGEST_WORD, stem
+from memorybank.language.terms import MAX_WORD_CHARACTERS, stem
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, index_terms, ranking
@@ -562,7 +562,7 @@ def test_a_very_long_turn_stays_within_what_an_index_holds() -> None:
     say(bank, "a", " ".join(f"word{number}" for number in range(index_terms.MOST_WORDS + 1_000)))
     cover(bank)
     assert index_terms.MOST_WORDS <= len(SearchDocument.objects.get().words.split()) < index_terms.MOST_WORDS + 100
-    assert (index_terms.MOST_WORDS + 100) * (LONGEST_WORD + 1) < 1_000_000
+    assert (index_terms.MOST_WORDS + 100) * (MAX_WORD_CHARACTERS + 1) < 1_000_000
 
 
 def test_where_the_words_of_a_question_meet_is_the_best_passage() -> None:

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank.core.validation import Line
+from memorybank.core.validation import ParsedLine
 from memorybank.writing.note_merging import united
 
 
-def line(text: str, *labels: int, kind: str = "fact") -> Line:
-    return Line(kind, text, tuple(map(str, labels)))
+def line(text: str, *labels: int, kind: str = "fact") -> ParsedLine:
+    return ParsedLine(kind, text, tuple(map(str, labels)))
 
 
-def told(*lines: Line) -> list[tuple[str, tuple[str, ...]]]:
+def told(*lines: ParsedLine) -> list[tuple[str, tuple[str, ...]]]:
     return [(each.text, each.labels) for each in united(lines)]
 
 
@@ -73,7 +73,7 @@ lines = st.lists(st.builds(line, words, st.integers(1, 9)), max_size=12)
 
 
 @given(lines)
-def test_uniting_loses_no_turn_and_invents_no_text(given_lines: list[Line]) -> None:
+def test_uniting_loses_no_turn_and_invents_no_text(given_lines: list[ParsedLine]) -> None:
     kept = united(given_lines)
     assert {label for each in kept for label in each.labels} == {label for each in given_lines for label in each.labels}
     assert {each.text for each in kept} <= {each.text for each in given_lines}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from memorybank.core.turns import STEERS, Turn, Utterance
+from memorybank.core.turns import STEERS_ASSISTANT, Turn, Utterance
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.model_calls.session import Session
+from memorybank.model_calls.session import ModelSession
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
 from memorybank.writing import note_taking
 from memorybank.writing.note_taking import Strategy, TakenNotes
@@ -46,7 +46,7 @@ def take(
     model: ScriptedLLM, of: list[Turn], *, known: Sequence[Fact] = (), focus: str = ""
 ) -> tuple[TakenNotes, list[LLMCall]]:
     bank = Bank(focus=focus)
-    session = Session(bank, model, MONDAY)
+    session = ModelSession(bank, model, MONDAY)
     return note_taking.take(session, bank, of, known), session.calls
 
 
@@ -360,7 +360,7 @@ def test_what_a_model_calls_an_instruction_is_held_back_with_all_of_its_turn(mod
     held = {citation for draft in notes.drafts if draft.quarantine for citation in draft.citations}
     shown = {citation for draft in notes.drafts if not draft.quarantine for citation in draft.citations}
     assert (held, shown) == ({1001}, {1002})
-    assert next(draft for draft in notes.drafts if not draft.detail).quarantine == STEERS
+    assert next(draft for draft in notes.drafts if not draft.detail).quarantine == STEERS_ASSISTANT
 
 
 def test_a_line_in_a_models_own_words_says_whose_words_it_notes(model: ScriptedLLM) -> None:

@@ -7,7 +7,7 @@ from django.test import TestCase
 
 from memorybank import llm, services
 from memorybank.models import Chat, Granularity, Output
-from memorybank.services import Report
+from memorybank.services import RunReport
 from projects.importing.demo import SAMPLE_FILE
 from projects.models import Project
 from tests.projects.importing.test_import_chats import GOOD, ImportCase
@@ -60,7 +60,7 @@ class TestReplaying(ImportCase):
 
     def test_it_reports_in_the_agreed_shape(self) -> None:
         report = run("replay_chats", self.file(GOOD), "--json").json
-        self.assertEqual(list(report), list(Report().as_dict()))
+        self.assertEqual(list(report), list(RunReport().as_dict()))
         self.assertEqual(report["summarised"], 1)
 
     def test_it_sets_the_budget_and_enables_memory(self) -> None:

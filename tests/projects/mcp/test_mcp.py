@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Output
-from projects.mcp.tools import MAX_QUESTION_CHARACTERS, MAX_TEXT_CHARACTERS, MAX_TOOL_HITS, MEMORY_OFF_TEXT
+from projects.mcp.tools import MAX_QUESTION_CHARACTERS, MAX_REMEMBERED_CHARACTERS, MAX_TOOL_HITS, MEMORY_OFF_TEXT
 from projects.models import Project
 from projects.tenancy import api_keys
 from tests.support.cast import NOON, Cast, without_models
@@ -151,7 +151,7 @@ class RefusalTest(MCPCase):
             ("recall", {"question": "x", "top": MAX_TOOL_HITS + 1}, ("top", str(MAX_TOOL_HITS))),
             ("recall", {"question": "x", "project": "globex/zeus"}, ("project", "not permitted")),
             ("project_memory", {"tenant": "globex"}, ("tenant", "not permitted")),
-            ("remember", {"text": "x" * (MAX_TEXT_CHARACTERS + 1)}, ("text", str(MAX_TEXT_CHARACTERS))),
+            ("remember", {"text": "x" * (MAX_REMEMBERED_CHARACTERS + 1)}, ("text", str(MAX_REMEMBERED_CHARACTERS))),
         ):
             with self.subTest(tool=tool, words=words):
                 line = self.refused(key, tool, **arguments)
