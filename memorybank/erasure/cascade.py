@@ -14,14 +14,13 @@ from django.db.models import F
 
 from memorybank.core import transcript
 from memorybank.core.granularity import Granularity
+from memorybank.data_inventory import TABLES, Touched
 from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
     EXTRACTIVE,
     Bank,
-    BlockLineVersion,
     Chat,
-    Checkpoint,
     Entry,
     Fact,
     FactOutput,
@@ -33,6 +32,9 @@ from memorybank.models import (
 )
 from memorybank.models.output import sequences_by_chat
 from memorybank.safety.redaction import Masker
+
+#: Facts deleted at once; databases bound the parameters of a query.
+AT_ONCE = 10_000
 
 
 @dataclass(slots=True)
@@ -90,6 +92,9 @@ def unlearn(bank: Bank, touched: Mapping[int, Mapping[int, int]], shown: Shown, 
     gone: set[int] = set()
     for leaf in leaves:
         gone |= _strip_leaf(bank, leaf, set(touched[leaf.chat_id or 0]), shown, counts)
+    ordered = sorted(gone)
+    for start in range(0, len(ordered), AT_ONCE):
+        Fact.objects.filter(pk__in=ordered[start : start + AT_ONCE]).delete()
     for chat in chats:
         _settle(bank, chat, counts)
     return gone | strip_digests(above, counts)
@@ -102,16 +107,17 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: 
     """
     hers = sequences_by_chat(Output.objects.filter(chat__bank=bank).of_person(author).only("chat", "sequence"))
     gone = unlearn(bank, hers, shown, counts)
-    Checkpoint.objects.forget(hers)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
     StoredBlock.objects.invalidate(bank, facts=gone, now=now)
-    counts["past_lines"] += drop_past(bank, hers)
+    drop(bank, hers, counts)
 
 
-def drop_past(bank: Bank, touched: Iterable[int]) -> int:
-    """Take what rests on these chats out of what blocks said, once the newest is withdrawn; how many lines."""
-    keys = bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True)
-    return BlockLineVersion.objects.drop(bank, chats=list(keys))
+def drop(bank: Bank, touched: Touched, counts: Counter[str]) -> None:
+    """Take what rests on these outputs out of every other table, once the newest block is withdrawn."""
+    for table in TABLES:
+        if table.drop:
+            [name] = table.counts
+            counts[name] += table.drop(bank, touched)
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
@@ -143,7 +149,7 @@ def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
 
 
 def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts: Counter[str]) -> set[int]:
-    """Its facts without those that cannot stand on what is left; a leaf of which nothing is left goes."""
+    """Those of its facts that cannot stand on what is left, to be deleted; a leaf of which nothing is left goes."""
     left = list(leaf.covered())
     told = {output.pk: output for output in OptOut.objects.tellable(bank, left)}
     facts = list(leaf.facts.prefetch_related("output_links"))
@@ -153,7 +159,6 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
         counts["summaries"] += 1
         leaf.delete()
         return {fact.pk for fact in going}
-    Fact.objects.filter(pk__in=[fact.pk for fact in going]).delete()
     leaf.facts.exclude(original="").update(original="", original_speaker="")  # what a model wrote there, once
     leaf.stale = leaf.stale or any(not told.keys().isdisjoint(fact.citations) for fact in going)
     leaf.tokens -= sum(fact.tokens for fact in going)

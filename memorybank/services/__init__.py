@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from memorybank.core.granularity import Granularity
 from memorybank.core.packing.memory_line import MemoryLine, Text
-from memorybank.core.reports import ErasureReceipt, ExplainedLine, RunReport
+from memorybank.core.reports import ExplainedLine, RunReport
+from memorybank.data_inventory import Erasing, PrivacyRow, StoredTable
+from memorybank.data_inventory import register as register_tables
+from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
 from memorybank.i18n import translate_models
 from memorybank.models import (
     BY_HAND,
@@ -129,6 +132,7 @@ __all__ = [
     "MAX_TEXT_CHARACTERS",
     "MAX_TOKENS",
     "MIN_TOKENS",
+    "REBUILT_COUNTS",
     "Bank",
     "Block",
     "BlockLineVersion",
@@ -138,6 +142,7 @@ __all__ = [
     "Compaction",
     "Curve",
     "Entry",
+    "Erasing",
     "Erasure",
     "ErasureReceipt",
     "ErasureRequest",
@@ -157,6 +162,7 @@ __all__ = [
     "NewOutput",
     "Origin",
     "Output",
+    "PrivacyRow",
     "PromptCount",
     "PromptMemory",
     "PublicId",
@@ -164,6 +170,7 @@ __all__ = [
     "RunReport",
     "Sealed",
     "Statistics",
+    "StoredTable",
     "Text",
     "Violation",
     "VisibleSentence",
@@ -199,6 +206,7 @@ __all__ = [
     "enable",
     "enter_call",
     "entries_of",
+    "erased_counts",
     "erased_since",
     "erasure_requests_of",
     "erasures_of",
@@ -234,6 +242,7 @@ __all__ = [
     "record",
     "record_many",
     "recorded",
+    "register_tables",
     "reindex",
     "release",
     "rename_chat",
