@@ -29,7 +29,7 @@ from schemathesis.specs.openapi import checks
 from memorybank import services
 from memorybank.models import Bank, Entry, Fact, Job, Output
 from memorybank.services import PublicId
-from projects.api.openapi import described
+from projects.api.openapi import openapi_document
 from projects.api.urls import api
 from projects.models import Project, Scope, Tenant
 from projects.tenancy import api_keys
@@ -128,7 +128,7 @@ def main() -> None:
     with database(), override_settings(API_REQUESTS_PER_MINUTE=0):
         key, real = something_of_everything()
         began = time.monotonic()
-        fuzzed = fuzz(described(api), key, real=real, requests=asked.requests, number=asked.seed)
+        fuzzed = fuzz(openapi_document(api), key, real=real, requests=asked.requests, number=asked.seed)
     counted = ", ".join(f"{count:,} × {status}" for status, count in sorted(fuzzed.statuses.items()))
     print(f"{fuzzed.statuses.total():,} requests in {time.monotonic() - began:.0f} s: {counted}")
     print(f"{len(fuzzed.faults)} faults", *fuzzed.faults, sep="\n")

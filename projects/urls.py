@@ -15,11 +15,11 @@ from .tenancy import invitations
 from .tenancy import views as tenancy_views
 from .tenancy.login_throttle import LoginForm
 from .web.converters import ChatKey
-from .web.js_catalog import Language, Words
+from .web.js_catalog import JavaScriptTranslations, LanguageConverter
 from .web.lazy_urls import LazyInclude
 
 register_converter(ChatKey, "key")
-register_converter(Language, "language")
+register_converter(LanguageConverter, "language")
 register_converter(PublicId, "id")
 
 PEOPLE = "t/<slug:tenant>/people/"
@@ -39,7 +39,7 @@ urlpatterns = [
         name="login",
     ),
     path("language/", set_language, name="language"),
-    path("words/<language:language>.js", Words.as_view(), name="words"),
+    path("words/<language:language>.js", JavaScriptTranslations.as_view(), name="words"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("invitations/<str:token>/", invitations.invitation_page, name="invitation"),
     path(PEOPLE, tenancy_views.people_page, name="people"),

@@ -19,7 +19,7 @@ from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, log_message
 from memorybank.services import Output
 from projects.models import Draft
-from projects.web.db_connections import give_back
+from projects.web.db_connections import release_connection
 
 from . import service
 from .model_call import Stopped
@@ -133,7 +133,7 @@ def shut_down(seconds: float) -> None:
                 bank, output = generation.asked.project.bank, generation.asked.output
                 services.complete(bank, output, status=Output.Status.STOPPED)
             _end(generation)
-    give_back()
+    release_connection()
 
 
 def _generate(generation: Generation, language: str | None) -> None:
@@ -147,7 +147,7 @@ def _generate(generation: Generation, language: str | None) -> None:
     finally:
         with suppress(DatabaseError):
             _end(generation)
-        give_back()
+        release_connection()
 
 
 def _end(generation: Generation) -> None:
@@ -179,7 +179,7 @@ def _save_drafts() -> None:
             _save(generations, timezone.now())
         except Exception as error:  # the database is busy or away: the next attempt may succeed
             logger.warning("drafts: %s", log_message(error))
-        give_back()
+        release_connection()
 
 
 def _save(generations: list[Generation], now: datetime) -> None:

@@ -17,7 +17,7 @@ from memorybank import services
 from memorybank.services import Chat, Output
 from projects.models import Draft, Project
 from projects.tenancy import permissions
-from projects.web.db_connections import give_back
+from projects.web.db_connections import release_connection
 from projects.web.polling import changes, with_heartbeat
 
 from . import generation, page_context
@@ -73,7 +73,7 @@ def _result(request: HttpRequest, project: Project, chat: Chat, turn: int) -> di
     except Chat.DoesNotExist:
         return {"turn": "", "title": ""}
     finally:
-        give_back()
+        release_connection()
 
 
 async def _events(output: Output, shown: int, result: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
@@ -122,4 +122,4 @@ def _draft(output: Output) -> str | None:
             return None
         return Draft.objects.filter(output=output).values_list("text", flat=True).first() or ""
     finally:
-        give_back()
+        release_connection()

@@ -110,7 +110,7 @@ def test_its_addresses_answer_and_name_what_may_be_missing() -> None:
     for name in ("database", "broker", "sweep"):
         assert f"`{name}`" in PAGE
     assert "five times `SWEEP_SECONDS`" in WORDS and health.MISSED_SWEEPS == 5
-    assert f"up to {health.BROKER_SECONDS} seconds" in WORDS
+    assert f"up to {health.BROKER_TIMEOUT_SECONDS} seconds" in WORDS
 
 
 def minutes(seconds: float) -> str:
@@ -130,9 +130,9 @@ def test_its_numbers_are_those_of_the_code(name: str) -> None:
             f"{minutes(now.backoff_seconds)} minute, 2, 4 … {now.backoff_max_seconds // 3600} hour",
         ],
         "server": [
-            f"--timeout-graceful-shutdown {supervisor.GRACE_SECONDS}`",
-            f"go on for {supervisor.GRACE_SECONDS} seconds",
-            f"waits for up to {supervisor.PATIENCE_SECONDS} seconds",
+            f"--timeout-graceful-shutdown {supervisor.WEB_GRACE_SECONDS}`",
+            f"go on for {supervisor.WEB_GRACE_SECONDS} seconds",
+            f"waits for up to {supervisor.KILL_AFTER_SECONDS} seconds",
         ],
     }
     for words in told[name]:

@@ -1,4 +1,4 @@
-"""The API, as a program uses it: it records, reads back, is told what memory holds, and decides."""
+"""The API as a program uses it: record, read back, get memory, correct facts."""
 
 import json
 from datetime import timedelta
@@ -83,7 +83,7 @@ class RepeatingTest(ProgramCase):
 
         def meanwhile(execute: Any, sql: str, *more: Any) -> Any:
             if not others and "projects_answered" in sql and not sql.startswith("SELECT"):
-                others.append(None)  # the first has seen that its name is new, and begins
+                others.append(None)  # the first request has seen that its key is new
                 others[0] = self.post(self.output())
             return execute(sql, *more)
 
@@ -181,7 +181,7 @@ class PagingTest(ProgramCase):
         self.assertEqual(said, [f"Turn {at}." for at in range(4)])
 
     def test_a_cursor_that_is_none_is_refused_by_its_name(self) -> None:
-        for cursor in ("1", "aaaaaaaaaaaab", "x" * 200):  # the second has a bit too many, whatever the site's key
+        for cursor in ("1", "aaaaaaaaaaaab", "x" * 200):  # the second has one bit too many, with any site key
             refused = self.ask("GET", f"chats?cursor={cursor}", status=422)
             self.assertEqual(refused["errors"][0]["parameter"], "cursor")
 

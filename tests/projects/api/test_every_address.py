@@ -1,4 +1,4 @@
-"""Every address of the API and every method: which key opens it, and that none opens another project's."""
+"""Every address and method of the API: the required scope, and no access to other projects."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ from tests.support.cast import NOON
 NUMBER = PublicId()
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 ADDRESSES = {str(each.name): each for each in of_programs() if each.name in permissions.SCOPES}
-#: A body for each; nothing is done by them that would take another's place away.
+#: A valid body for each; none of them affects another test case.
 BODIES: dict[str, Any] = {
     "api-outputs": {"chat": "c-1", "author": "ann", "question": "?"},
     "api-batch": {"outputs": [{"chat": "c-1", "author": "ann", "question": "?"}]},
@@ -30,7 +30,7 @@ BODIES: dict[str, Any] = {
 
 
 def deeds() -> Iterator[tuple[str, str, Scope]]:
-    """Every address of the API with every method that it has."""
+    """Every address of the API with each of its methods."""
     for name in ADDRESSES:
         for method, scope in permissions.SCOPES[name].items():
             yield name, method, scope
@@ -49,7 +49,7 @@ class APIWalkTest(ProgramCase):
         self.values = {"chat": "told", **{name: NUMBER.to_url(row.pk) for name, row in rows.items()}}
 
     def address(self, pattern: URLPattern) -> str:
-        """Of what is really there, in Acme."""
+        """Path values of existing rows in Acme."""
         assert isinstance(pattern.pattern, RoutePattern)
         route = pattern.pattern._route
         for name in pattern.pattern.converters:

@@ -1,4 +1,4 @@
-"""Every command: what it prints, the JSON it promises, and one clear line with an honest exit code when it cannot."""
+"""Every command: its output, its JSON, and a one-line error with the right exit code."""
 
 import json
 import socket
@@ -34,12 +34,12 @@ def model_at(url: str, **more: Any) -> dict[str, Any]:
 @without_models
 class CommandCase(Cast):
     def tell(self, text: str = "We chose Postgres 16 for billing.", chat: str = "c1", **more: Any) -> Output:
-        """A turn that waits."""
+        """Record a pending turn."""
         given = {"author": "bob", "question": text, "answer": "Noted.", "created_at": NOON, "now": NOON, **more}
         return services.record(self.apollo.bank, chat_key=chat, **given)
 
     def assert_refused(self, ran: Ran, words: str, code: int = 2) -> None:
-        """One line, with these words, and this exit code."""
+        """The error is one line with this text, and the exit code is this one."""
         self.assertEqual(ran.code, code, ran.err)
         self.assertIn(words, ran.err)
         self.assertEqual(len(ran.err.strip().splitlines()), 1, ran.err)
@@ -129,7 +129,7 @@ class TestRunMemory(CommandCase):
 
 
 class TestRunMemoryWithABrokenModel(CommandCase):
-    """Each failure gives a line that names what and where, exit code 1, and everything still waits."""
+    """Each failure prints a line that names what and where, exits with 1, and leaves the work pending."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -268,7 +268,7 @@ class TestRecallMemory(CommandCase):
 
     def test_it_says_when_the_bank_is_off(self) -> None:
         services.disable(self.apollo.bank, actor="alice")
-        self.assertIn("The bank is off", run("recall_memory", "acme/apollo", "billing").err)
+        self.assertIn("Memory is off", run("recall_memory", "acme/apollo", "billing").err)
 
     def test_no_question_and_impossible_numbers_are_usage_errors(self) -> None:
         for question in ("", "  "):
@@ -430,7 +430,7 @@ class TestExportMemory(CommandCase):
 
 
 class TestInTheShell:
-    """What only a process of its own can show: exit codes, usage, a broken installation."""
+    """Tests that need a separate process: exit codes, usage, a broken installation."""
 
     def test_every_command_documents_itself_in_its_help(self) -> None:
         from django.core.management import load_command_class

@@ -1,4 +1,4 @@
-"""Pages and lists ask as many questions of the database however much there is: measured at two sizes."""
+"""Pages and lists need the same number of queries for any amount of data: measured at two sizes."""
 
 from datetime import timedelta
 from typing import Any
@@ -28,7 +28,7 @@ class ConstantTest(AdminCase):
         self.size = 0
 
     def grow(self, to: int) -> None:
-        """So many chats of three turns and five facts each, in as many projects as fit a page."""
+        """Create chats of three turns and five facts each, in as many projects as fit on a page."""
         bank, numbers = self.apollo.bank, range(self.size, to)
         self.size = to
         day = NOON.date()
