@@ -7,12 +7,12 @@ same whichever process answers. What is left of it would be these few lines.
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from memorybank.services import Vitals
+from memorybank.services import HealthMetrics
 
 Sample = tuple[dict[str, str], float | Decimal]
 
 
-def exposition(vitals: Vitals) -> str:
+def exposition(vitals: HealthMetrics) -> str:
     """The page. Labels come from closed lists; no tenant, project, chat or person is among them.
 
     Counters begin anew at midnight (UTC), as if a process had started again: ``rate`` and ``increase`` know that.
@@ -20,7 +20,7 @@ def exposition(vitals: Vitals) -> str:
     return "".join(f"{line}\n" for line in (*_gauges(vitals), *_counters(vitals)))
 
 
-def _gauges(vitals: Vitals) -> Iterator[str]:
+def _gauges(vitals: HealthMetrics) -> Iterator[str]:
     yield from _family("chats_due", "gauge", "Chats that wait to be summarised.", [({}, vitals.due)])
     yield from _family("chats_failing", "gauge", "Chats that failed and will be tried again.", [({}, vitals.failing)])
     yield from _family("chats_parked", "gauge", "Chats that wait for a person.", [({}, vitals.parked)])
@@ -34,7 +34,7 @@ def _gauges(vitals: Vitals) -> Iterator[str]:
         yield from _family("last_sweep_timestamp_seconds", "gauge", "When the last sweep was.", [({}, swept)])
 
 
-def _counters(vitals: Vitals) -> Iterator[str]:
+def _counters(vitals: HealthMetrics) -> Iterator[str]:
     calls = [({"purpose": each.purpose, "outcome": each.outcome}, each) for each in vitals.calls]
     failed = [({**labels}, each.calls) for labels, each in calls if each.outcome != "ok"]
     yield from _family("calls_total", "counter", "Calls of models.", [(labels, each.calls) for labels, each in calls])

@@ -5,14 +5,14 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
-from memorybank.admin.lookups import Discreet, LookedAt
+from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
 from projects.models import Project, Tenant
 from projects.tenancy import permissions
 
-__all__ = ["LookedAt", "TenantScoped", "deletion"]
+__all__ = ["ReadOnlyAdmin", "TenantScoped", "deletion"]
 
 
-class TenantScoped(Discreet):
+class TenantScoped(RestrictedLookupsAdmin):
     """Rights follow roles in tenants, not Django's permissions: being staff opens the page, the queryset decides.
 
     Every page, filter, choice and history of the admin reaches its objects through ``get_queryset``.

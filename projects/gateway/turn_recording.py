@@ -123,7 +123,7 @@ def begin(turn: Turn) -> Output | None:
             key=turn.place.output_key,
         )
         if output.status not in (Output.Status.PENDING, Output.Status.OK):
-            output = services.ask_again(bank, output.pk)
+            output = services.retry_output(bank, output.pk)
         services.keep_prompt(bank, chat_key=turn.place.chat_key, memory=turn.memory)
     except InvalidInput as error:  # too long, or erased: the answer is the client's all the same
         logger.info("gateway: not recorded for bank %s: %s", bank.pk, error)
@@ -189,7 +189,7 @@ def _leave_behind(turn: Turn, done: Output) -> None:
 
 def enter(bank: Bank, purpose: LLMCall.Purpose, answer: Answer, asked_at: datetime, now: datetime, failed: str) -> None:
     """Write a call into the ledger. ``failed`` is how, as the ledger calls it, or ""."""
-    services.enter_call(
+    services.record_call(
         bank,
         purpose=purpose,
         model=answer.model,

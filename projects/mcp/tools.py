@@ -132,7 +132,7 @@ def remember(key: APIKey, told: Remembered) -> Noted:
     if not bank.enabled:
         raise InvalidInput(prompt_text("mcp.off_remember"))
     output = services.record(bank, chat_key=uuid4().hex, author=key.actor, question=told.text, title=TITLE, now=now)
-    services.ask(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
+    services.request_job(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
     return Noted(chat=output.chat.key, turn=TurnNumber().to_url(output.pk), note=prompt_text("mcp.recorded"))
 
 

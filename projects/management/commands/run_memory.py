@@ -51,7 +51,7 @@ class Command(MemoryCommand):
             self._of_one(_find_chat(bank, chat), force=force, now=now or timezone.now(), json=options["json"])
             return
         for kind in wanted:
-            services.ask(find_project(str(where)).bank, kind, actor=ACTOR, now=now or timezone.now())
+            services.request_job(find_project(str(where)).bank, kind, actor=ACTOR, now=now or timezone.now())
         self._of_all(bank, until_idle=options["until_idle"] or bool(wanted), now=now, json=options["json"])
 
     def _of_all(self, bank: Bank | None, *, until_idle: bool, now: datetime | None, json: bool) -> None:

@@ -87,7 +87,7 @@ def test_a_failure_loses_nothing_and_the_next_attempt_takes_its_place(outcome: s
     services.complete(bank, instead, status=outcome, error="HTTP 503", now=LATER)
     assert services.prompt_memory(bank).block.text == told
     assert secret().answer
-    again = services.ask_again(bank, instead.pk, now=LATER + MINUTE)
+    again = services.retry_output(bank, instead.pk, now=LATER + MINUTE)
     made = services.complete(bank, again, answer="Annexes.", now=LATER + MINUTE)
     assert gone(bank)
     late = services.complete(bank, instead, answer="Something else.", now=LATER + MINUTE)
