@@ -190,7 +190,7 @@ def _masked(bank: Bank, doomed: Doomed) -> dict[str, str]:
     """The values that these outputs tell and that were masked there, with their kinds."""
     masker = Masker()
     before = Output.objects.filter(pk__in=[each.pk for each in doomed.halves])
-    for outputs in (doomed.outputs.order_by("pk"), before):
+    for outputs in (doomed.outputs.order_by("sequence"), before):
         for output in outputs.iterator(chunk_size=200):
             transcript.read([output], tz=bank.tz, masker=masker)
     return masker.learnt

@@ -63,7 +63,9 @@ def _expire_turns(bank: Bank, limit: datetime, counts: Counter[str]) -> None:
 
 def _expire_checkpoints(bank: Bank, limit: datetime, counts: Counter[str], since: datetime | None = None) -> None:
     """Those made of a turn that is too old now; one from before ``since`` was in none. The chat is shortened again."""
-    own = Output.objects.filter(chat=OuterRef("chat"), pk__lte=OuterRef("through"), created_at__lt=limit).with_words()
+    own = Output.objects.filter(
+        chat=OuterRef("chat"), sequence__lte=OuterRef("through"), created_at__lt=limit
+    ).with_words()
     told = own.filter(created_at__gte=since) if since else own
     old = Checkpoint.objects.filter(Exists(told), chat__bank=bank)
     counts["checkpoints"] += old.count()

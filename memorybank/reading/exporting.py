@@ -30,7 +30,7 @@ def _rows(bank: Bank) -> Iterator[dict[str, Any]]:
     for chat in bank.chats.order_by("pk").iterator():
         yield {"type": "chat", "chat": chat.key, "title": chat.title, "private": chat.private}
     numbers = Numbers.of(bank)
-    for output in Output.objects.filter(chat__bank=bank).select_related("chat").order_by("pk").iterator():
+    for output in Output.objects.filter(chat__bank=bank).select_related("chat").order_by("sequence").iterator():
         yield _output(output, numbers)
     for entry in bank.entries.select_related("chat").prefetch_related("kept_links").in_order().iterator(AT_ONCE):
         yield _entry(entry, numbers)
@@ -40,7 +40,7 @@ def _rows(bank: Bank) -> Iterator[dict[str, Any]]:
 
 
 class Numbers(NamedTuple):
-    """What rows are called in a copy: 1, 2, 3, … in the order of their ids, which count the rows of all banks."""
+    """What rows are called in a copy: 1, 2, 3, … in their order, because ids count the rows of all banks."""
 
     outputs: dict[int, int]
     entries: dict[int, int]
@@ -50,13 +50,13 @@ class Numbers(NamedTuple):
     def of(cls, bank: Bank) -> Self:
         """Those of a bank."""
         # A tenant must not learn from ids how much others have written.
-        outputs = Output.objects.filter(chat__bank=bank).values_list("pk", flat=True)
+        outputs = Output.objects.filter(chat__bank=bank).order_by("sequence").values_list("pk", flat=True)
         entries = bank.entries.values_list("pk", flat=True)
-        return cls(_numbered(outputs), _numbered(entries), _numbered(_told(bank)))
+        return cls(_numbered(outputs), _numbered(sorted(entries)), _numbered(sorted(_told(bank))))
 
 
 def _numbered(ids: Iterable[int]) -> dict[int, int]:
-    return {pk: at for at, pk in enumerate(sorted(ids), 1)}
+    return {pk: at for at, pk in enumerate(ids, 1)}
 
 
 def _told(bank: Bank) -> Iterable[int]:

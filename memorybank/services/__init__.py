@@ -30,7 +30,9 @@ from memorybank.models import (
     LLMEndpoint,
     Output,
     PromptCount,
+    PublicId,
     Sealed,
+    public_id,
 )
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 from memorybank.monitoring.dashboard import Dashboard, load_dashboard
@@ -157,6 +159,7 @@ __all__ = [
     "Output",
     "PromptCount",
     "PromptMemory",
+    "PublicId",
     "Recorded",
     "RunReport",
     "Sealed",
@@ -226,6 +229,7 @@ __all__ = [
     "pin",
     "prompt_memory",
     "prompt_text",
+    "public_id",
     "recall",
     "record",
     "record_call",

@@ -15,8 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Bank
-from projects.web.public_ids import TurnNumber
+from memorybank.services import Bank, PublicId
 from projects.web.requests import MemberRequest
 
 from .actions import back, named, page_before
@@ -107,14 +106,14 @@ def _lines(facts: list[int], bank: Bank) -> Meant | None:
     if not facts:
         return None
     quoted = list(services.facts_of(bank).filter(pk__in=facts).order_by("pk").values_list("text", flat=True))
-    fields = [("what", "line"), *(("fact", TurnNumber().to_url(fact)) for fact in facts)]
+    fields = [("what", "line"), *(("fact", PublicId().to_url(fact)) for fact in facts)]
     title = ngettext("A line, with the turns that it rests on", "%(number)d facts, with their turns", len(facts))
     return Meant({"facts": facts}, title % {"number": len(facts)}, quoted, fields)
 
 
 def _chat(number: str, bank: Bank) -> Meant:
     with suppress(ValueError):
-        chat = services.chats_of(bank).filter(pk=TurnNumber().to_python(number), private=False).first()
+        chat = services.chats_of(bank).filter(pk=PublicId().to_python(number), private=False).first()
         if chat:
             authors = services.turns_of(chat).order_by("author").values_list("author", flat=True)
             people = authors.distinct()[:MOST_NAMED]

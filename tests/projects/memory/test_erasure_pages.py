@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from memorybank import services
 from memorybank.core.reports import RECEIPT_COUNTS
 from memorybank.models import Erasure, Fact, Output
+from memorybank.services import PublicId
 from projects.memory.erasure_views import ANEW, GONE
-from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON
 from tests.support.word_search import places
 
@@ -17,7 +17,7 @@ from .test_memory_pages import CRANE, FERRY, MemoryPageCase
 
 
 def number(pk: int) -> str:
-    return TurnNumber().to_url(pk)
+    return PublicId().to_url(pk)
 
 
 class ForgettingTest(MemoryPageCase):
