@@ -1,4 +1,4 @@
-"""Whatever fails or happens meanwhile leaves the chat as it was, and says why."""
+"""A failed compaction leaves the chat as it was, and says why."""
 
 from typing import Any
 

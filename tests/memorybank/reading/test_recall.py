@@ -1,4 +1,4 @@
-"""Recall: what a question finds, in whose bank, and that nothing erased is left in any index."""
+"""Recall: what a question finds, in which bank, and that no index keeps anything erased."""
 
 from datetime import timedelta
 from typing import Any

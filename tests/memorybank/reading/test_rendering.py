@@ -1,4 +1,4 @@
-"""The block: within its budget to the token, the same bytes for the same memory, and one read on the chat path."""
+"""The block: within its budget to the token, deterministic, and one read on the chat path."""
 
 from typing import Any
 

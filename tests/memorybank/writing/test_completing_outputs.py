@@ -1,4 +1,4 @@
-"""A message is recorded before it is answered: nothing said is lost or doubled, and no watermark overtakes it."""
+"""A message is recorded before it is answered: nothing is lost or doubled, and no watermark overtakes it."""
 
 from datetime import datetime, timedelta
 
