@@ -109,7 +109,7 @@ def something_of_everything() -> tuple[str, dict[str, str]]:
         said = {"question": "Billing runs on Postgres 16 from 17 May 2026.", "answer": "Noted.", "created_at": NOW}
         services.record(bank, chat_key=chat, author="ann", key="m-1", now=NOW, **said)
     services.run(bank=bank, until_idle=True)
-    job = services.ask(bank, Job.Kind.SUMMARISE, actor="ann")
+    job = services.request_job(bank, Job.Kind.SUMMARISE, actor="ann")
     services.run(bank=bank, until_idle=True)
     receipt = services.forget(bank, chat="c-2", actor="ann")
     output, fact, entry = Output.objects.get(), Fact.objects.latest("pk"), Entry.objects.latest("pk")

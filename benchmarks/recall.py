@@ -19,7 +19,7 @@ from memorybank import services
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, SearchDocument
 from memorybank.reading import recall
-from memorybank.reading.recall.index_terms import date_words, indexed
+from memorybank.reading.recall.index_terms import date_words, index_text
 
 from . import scratch, seeding
 from .measuring import Measurement, queries, seconds, show
@@ -55,7 +55,9 @@ def _timed(what: str, banks: Sequence[Bank], target: str) -> list[Measurement]:
     for bank, question in asked[:20]:
         services.recall(bank, question)
     hits = sorted(seconds(partial(services.recall, bank, question)) * 1000 for bank, question in asked)
-    tails = [seconds(partial(recall.answering, bank, question, room=1800)) * 1000 for bank, question in asked[:50]]
+    tails = [
+        seconds(partial(recall.find_passages, bank, question, max_tokens=1800)) * 1000 for bank, question in asked[:50]
+    ]
     return [
         Measurement(f"{what}, ms", f"{statistics.median(hits):.1f}", target),
         Measurement(f"{what}, 95 % of questions, ms", f"{hits[int(len(hits) * 0.95)]:.1f}"),
@@ -148,7 +150,7 @@ def _document(
     bank: int, pk: int, sequence: int, chat: int, author: str, asked: str, said: str, _: str, at: datetime
 ) -> tuple[Any, ...]:
     found = terms(f"{author} {asked} {said}")
-    words = indexed(bank, chat, found, date_words(at.date(), ""))
+    words = index_text(bank, chat, found, date_words(at.date(), ""))
     return (pk, sequence, bank, chat, words, len(found), [[author, asked, 0.5], ["assistant", said, 0.2]], at, pk - 1)
 
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Output, SearchDocument
-from memorybank.reading.recall.index_terms import date_words, indexed
+from memorybank.reading.recall.index_terms import date_words, index_text
 from memorybank.writing.fact_replacement import supersede
 
 from . import scratch, seeding
@@ -69,7 +69,7 @@ def _bank(facts: int) -> Bank:
 
 def _document(bank: Bank, output: Output) -> SearchDocument:
     found = terms(output.question)
-    words = indexed(bank.pk, output.chat_id, found, date_words(output.created_at.date(), output.question))
+    words = index_text(bank.pk, output.chat_id, found, date_words(output.created_at.date(), output.question))
     of = {
         "output": output,
         "bank": bank,

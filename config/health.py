@@ -42,7 +42,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not _may_read(request):
         raise Http404
     try:
-        return HttpResponse(exposition(services.vitals()), content_type="text/plain; version=0.0.4; charset=utf-8")
+        return HttpResponse(
+            exposition(services.health_metrics()), content_type="text/plain; version=0.0.4; charset=utf-8"
+        )
     except DatabaseError:
         return HttpResponse("database\n", status=503, content_type="text/plain")
 

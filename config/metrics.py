@@ -7,12 +7,12 @@ in every process. Only the formatting is left.
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from memorybank.services import Vitals
+from memorybank.services import HealthMetrics
 
 Sample = tuple[dict[str, str], float | Decimal]
 
 
-def exposition(vitals: Vitals) -> str:
+def exposition(vitals: HealthMetrics) -> str:
     """The metrics page. Labels come from closed lists and never name a tenant, project, chat or person.
 
     Counters restart at midnight (UTC), as after a process restart: ``rate`` and ``increase`` handle that.
@@ -20,7 +20,7 @@ def exposition(vitals: Vitals) -> str:
     return "".join(f"{line}\n" for line in (*_gauges(vitals), *_counters(vitals)))
 
 
-def _gauges(vitals: Vitals) -> Iterator[str]:
+def _gauges(vitals: HealthMetrics) -> Iterator[str]:
     yield from _family("chats_due", "gauge", "Chats that wait to be summarised.", [({}, vitals.due)])
     yield from _family("chats_failing", "gauge", "Chats that failed and will be tried again.", [({}, vitals.failing)])
     yield from _family("chats_parked", "gauge", "Chats that wait for a person.", [({}, vitals.parked)])
@@ -34,7 +34,7 @@ def _gauges(vitals: Vitals) -> Iterator[str]:
         yield from _family("last_sweep_timestamp_seconds", "gauge", "When the last sweep was.", [({}, swept)])
 
 
-def _counters(vitals: Vitals) -> Iterator[str]:
+def _counters(vitals: HealthMetrics) -> Iterator[str]:
     calls = [({"purpose": call.purpose, "outcome": call.outcome}, call) for call in vitals.calls]
     failed = [({**labels}, call.calls) for labels, call in calls if call.outcome != "ok"]
     yield from _family("calls_total", "counter", "Model calls.", [(labels, call.calls) for labels, call in calls])

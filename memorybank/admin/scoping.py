@@ -1,4 +1,4 @@
-"""Whose banks a staff member may see, and the admin class that shows nothing else."""
+"""Restrict the admin to the banks that a staff member may see."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import conf
-from memorybank.admin.lookups import Discreet, LookedAt
+from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
 from memorybank.models import Bank, PublicId, public_id
 
 
 def banks_for(request: HttpRequest) -> QuerySet[Bank]:
-    """The banks this staff member may see, each with a ``label``: what ``BANKS_FOR_USER`` says, else all."""
+    """The banks this staff member may see, each with a ``label``: what ``BANKS_FOR_USER`` returns, else all."""
     path = conf.current().banks_for_user
     banks: QuerySet[Bank] = import_string(path)(request.user) if path else Bank.objects.all()
     return banks if "label" in banks.query.annotations else banks.annotate(label=Value("", TextField()))
@@ -27,7 +27,7 @@ def label(bank: Bank) -> str:
 
 
 class BankFilter(admin.SimpleListFilter):
-    """By bank. Only those the person may see are offered."""
+    """By bank. Offers only banks that the user may see."""
 
     title = _("bank")
     parameter_name = "bank"
@@ -50,11 +50,11 @@ class SetFilter(admin.SimpleListFilter):
         return [("yes", gettext("Yes")), ("no", gettext("No"))]
 
 
-class BankScoped(LookedAt, Discreet):
-    """Looking only, and only at one's own banks; every page reaches its objects through ``get_queryset``.
+class BankScoped(ReadOnlyAdmin, RestrictedLookupsAdmin):
+    """Read-only, and only the user's banks; every page gets its objects from ``get_queryset``.
 
-    With ``BANKS_FOR_USER`` set, being staff is enough and that function decides; without it, Django's
-    own view permissions do.
+    With ``BANKS_FOR_USER`` set, staff status suffices and that function decides; otherwise Django's view permissions
+    do.
     """
 
     bank_lookup = "bank"
@@ -79,7 +79,7 @@ class BankScoped(LookedAt, Discreet):
         return super().has_view_permission(request, obj)
 
     def may_decide(self, request: HttpRequest) -> bool:
-        """Whether the person may decide about the memory of the banks she sees."""
+        """Whether the user may decide about the memory of the banks they see."""
         if conf.current().banks_for_user:
             return bool(request.user.is_staff)
         return super().has_change_permission(request)

@@ -60,7 +60,7 @@ def _meant(bank: Bank, output: Output, about: str) -> list[Output]:
     """Her own turns that speak of it; if none does, or it is not said, the one before."""
     hers = Output.objects.filter(chat__bank=bank, author=output.author, sequence__lt=output.sequence, withheld=False)
     if about:
-        chats = {output.chat_id, *recall.mentioning(bank, [about], most=MOST)}
+        chats = {output.chat_id, *recall.chats_mentioning(bank, [about], most=MOST)}
         words = set(terms(about))
         if found := [each for each in hers.filter(chat__in=chats) if words and words <= set(terms(each.question))]:
             return found

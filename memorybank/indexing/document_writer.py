@@ -18,7 +18,7 @@ from memorybank.exceptions import log_message
 from memorybank.indexing import remask
 from memorybank.models import Bank, Chat, MaskedValue, OptOut, Output, SearchDocument
 from memorybank.reading.recall.documents import Document, documents
-from memorybank.reading.recall.index_terms import indexed
+from memorybank.reading.recall.index_terms import index_text
 from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ def _rows(chat: Chat, made: Iterable[Document], alive: Mapping[int, int]) -> lis
             bank_id=chat.bank_id,
             chat_id=chat.pk,
             sequence=alive[document.id],
-            words=indexed(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers)),
+            words=index_text(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers)),
             length=len(document.content),
             lines=[[said.speaker, said.text, said.worth] for said in document.lines],
             said_at=document.said_at,

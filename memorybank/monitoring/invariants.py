@@ -1,4 +1,4 @@
-"""I1 coverage, I2 tree, I3 budget, and the audit trail, checked on live data. Reads only."""
+"""Check the invariants on live data: I1 coverage, I2 tree, I3 budget, and the audit log. Reads only."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from memorybank.reading import rendering
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken invariant, and where; never chat text."""
+    """A broken invariant and its location; never chat text."""
 
     invariant: str
     where: str
@@ -35,8 +35,8 @@ class Violation:
 
 
 def check(bank: Bank) -> list[Violation]:
-    """Every violation found in a bank; [] is the proof that there is none now."""
-    return [*_coverage(bank), *_tree(bank), *_places(bank), *_citations(bank), *_budget(bank), *_trail(bank)]
+    """Every violation in a bank; [] proves that there is none now."""
+    return [*_coverage(bank), *_tree(bank), *_tiers(bank), *_citations(bank), *_budget(bank), *_trail(bank)]
 
 
 def _coverage(bank: Bank) -> Iterator[Violation]:
@@ -66,17 +66,17 @@ def _chat_coverage(chat: Chat, places: list[int], leaves: list[tuple[int, int, i
     for place in places:
         if covered[place] != (place <= chat.summarised_through):
             yield f"turn {place} is covered by {covered[place]} leaves"
-    if _is_forgotten_by_the_sweep(chat):
+    if _is_never_due(chat):
         yield "its turns wait, but no sweep will ever look at it"
 
 
-def _is_forgotten_by_the_sweep(chat: Chat) -> bool:
+def _is_never_due(chat: Chat) -> bool:
     waits = (chat.pending_outputs > 0 or chat.stale) and chat.bank.enabled
     return waits and not chat.private and chat.due_at is None and chat.parked_at is None
 
 
 def _tree(bank: Bank) -> Iterator[Violation]:
-    """I2: one coarser parent of the same bank at most, counts add up, no cycle."""
+    """I2: at most one parent, coarser and of the same bank; counts add up; no cycle."""
     entries = {entry.pk: entry for entry in Entry.objects.filter(bank=bank)}
     sums: Counter[int] = Counter()
     for entry in entries.values():
@@ -94,10 +94,10 @@ def _tree(bank: Bank) -> Iterator[Violation]:
             yield Violation("I2", f"entry {public_id(entry.pk)}", what)
 
 
-def _places(bank: Bank) -> Iterator[Violation]:
-    """A fact is of its entry's bank, and in the tier of the live entry above.
+def _tiers(bank: Bank) -> Iterator[Violation]:
+    """A fact is in its entry's bank, and has the tier of the live entry above.
 
-    The lines of absorbed digests are in none, unless a person settled them.
+    Lines of absorbed digests have no tier, unless a person pinned or edited them.
     """
     entries = {pk: rest for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity")}
     facts = Fact.objects.filter(Q(bank=bank) | Q(entry__bank=bank)).order_by("pk")
@@ -113,16 +113,16 @@ def _tier(entries: dict[int, list[Any]], pk: int, settled: bool) -> int | None:
     parent, rung = entries[pk]
     if parent and rung != Granularity.CONVERSATION and not settled:
         return None
-    for _ in Granularity:  # no chain is longer, and a cycle is somebody else's finding
+    for _ in Granularity:  # no chain is longer, and another check reports cycles
         if parent in entries:
             parent, rung = entries[parent]
     return Granularity(rung).tier
 
 
 def _citations(bank: Bank) -> Iterator[Violation]:
-    """A fact of a leaf cites turns of its chat; a digest and its facts rest on leaf facts of this bank.
+    """A leaf's fact cites turns of its chat; a digest and its facts rest on leaf facts of this bank.
 
-    That what is cited is there, the database sees to itself.
+    Foreign keys guarantee that what is cited exists.
     """
     turns = FactOutput.objects.filter(fact__bank=bank).exclude(output__chat=F("fact__entry__chat"))
     for fact, output in turns.values_list("fact_id", "output_id"):
@@ -143,7 +143,7 @@ def _citations(bank: Bank) -> Iterator[Violation]:
 
 
 def _budget(bank: Bank) -> Iterator[Violation]:
-    """I3: the block, counted with the real tokenizer, fits: a fresh one, and the stored one as it is given."""
+    """I3: the block, counted with the real tokenizer, fits: a fresh one, and the stored one as prompts get it."""
     stored = StoredBlock.objects.current(bank.pk)
     blocks = {"fresh": rendering.render(bank).text}
     if stored:
@@ -157,7 +157,7 @@ def _budget(bank: Bank) -> Iterator[Violation]:
 
 
 def _trail(bank: Bank) -> Iterator[Violation]:
-    """Every event that was written is there, and says what it said."""
+    """Every event that was written still exists, unchanged."""
     head = Trail.objects.filter(bank=bank).first()
     for where, what in bank.events.flaws(head):
         yield Violation("trail", where, what)

@@ -1,1 +1,1 @@
-"""All that reads a bank: its block, recall, prompts, exports, counts, proofs and explanations."""
+"""Read a bank: its block, recall, prompts, exports and explanations."""

@@ -7,11 +7,11 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from memorybank.admin.lookups import Discreet, LookedAt
+from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
 from projects.models import Project, Tenant
 from projects.tenancy import permissions
 
-__all__ = ["LookedAt", "ProjectFilter", "TenantFilter", "TenantScoped", "deletion"]
+__all__ = ["ProjectFilter", "ReadOnlyAdmin", "TenantFilter", "TenantScoped", "deletion"]
 
 
 class TenantFilter(admin.SimpleListFilter):
@@ -50,7 +50,7 @@ class ProjectFilter(admin.SimpleListFilter):
         return queryset.filter(project__tenant__slug=tenant, project__slug=slug) if slug else queryset
 
 
-class TenantScoped(Discreet):
+class TenantScoped(RestrictedLookupsAdmin):
     """Rights follow roles in tenants, not Django's permissions: being staff opens the page, the queryset decides.
 
     Every page, filter, choice and history of the admin reaches its objects through ``get_queryset``.

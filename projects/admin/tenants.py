@@ -15,7 +15,7 @@ from projects.tenancy import audit, permissions
 
 from ..models import Membership, Project, Role, Tenant, TenantEvent
 from .forms import MembershipForm
-from .scoping import LookedAt, TenantFilter, TenantScoped, deletion
+from .scoping import ReadOnlyAdmin, TenantFilter, TenantScoped, deletion
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
@@ -163,7 +163,7 @@ class MembershipAdmin(TenantScoped):
 
 
 @admin.register(TenantEvent)
-class TenantEventAdmin(LookedAt, TenantScoped):
+class TenantEventAdmin(ReadOnlyAdmin, TenantScoped):
     """Who let whom into which tenant, as what; which projects were deleted. To look at only."""
 
     list_display = ["at", "action", "actor", "tenant", "detail"]

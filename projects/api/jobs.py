@@ -69,7 +69,7 @@ def summarise(request: HttpRequest, response: HttpResponse, body: SummariseReque
     bank = bank_of(request)
     chats = None if body.chat is None else [program_chat(bank, body.chat).pk]
     try:
-        job = services.ask(bank, Job.Kind.SUMMARISE, chats=chats, actor=key_of(request).actor)
+        job = services.request_job(bank, Job.Kind.SUMMARISE, chats=chats, actor=key_of(request).actor)
     except InvalidInput as error:
         raise Problem(409, str(error)) from None
     response.headers["Location"] = api_url("jobs", NUMBER.to_url(job.pk))

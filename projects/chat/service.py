@@ -93,7 +93,7 @@ def ask_again(project: Project, chat: Chat, output: Output) -> AnswerRequest:
     Its prompt is that of a new message: the answer will stand at the end of the chat.
     """
     prompt = prompt_for(project, chat, output.question, keep=True, without=output.replaces)
-    output = services.ask_again(project.bank, output.pk)
+    output = services.retry_output(project.bank, output.pk)
     return AnswerRequest(project, chat, prompt, output if llm.get("chat") else _complete(project.bank, prompt, output))
 
 
@@ -175,7 +175,7 @@ def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[
         outputs = outputs.filter(sequence__lt=before.sequence)
     answered = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")
     for output in answered.iterator(chunk_size=50):
-        yield EarlierTurn(output.question, output.answer, services.tools_said(output.messages))
+        yield EarlierTurn(output.question, output.answer, services.render_tool_messages(output.messages))
 
 
 def _call_model(asked: AnswerRequest, model: llm.LLM, on_chunk: OnChunk) -> tuple[Prompt, llm.Completion]:

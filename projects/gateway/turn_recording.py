@@ -127,7 +127,7 @@ def record_question(turn: GatewayTurn) -> Output | None:
             key=turn.location.output_key,
         )
         if output.status not in (Output.Status.PENDING, Output.Status.OK):
-            output = services.ask_again(bank, output.pk)
+            output = services.retry_output(bank, output.pk)
         services.keep_prompt(bank, chat_key=turn.location.chat_key, memory=turn.memory)
     except InvalidInput as error:  # too long, or erased: the client still gets its answer
         logger.info("gateway: not recorded for bank %s: %s", bank.pk, error)
@@ -199,7 +199,7 @@ def record_call(
     bank: Bank, purpose: LLMCall.Purpose, answer: Answer, asked_at: datetime, now: datetime, failed: str
 ) -> None:
     """Record a call in the ledger. ``failed`` is the ledger's outcome of a failure, or ""."""
-    services.enter_call(
+    services.record_call(
         bank,
         purpose=purpose,
         model=answer.model,

@@ -132,7 +132,7 @@ def remember(key: APIKey, arguments: Remembered) -> Noted:
     output = services.record(
         bank, chat_key=uuid4().hex, author=key.actor, question=arguments.text, title=CHAT_TITLE, now=now
     )
-    services.ask(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
+    services.request_job(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
     return Noted(chat=output.chat.key, turn=PublicId().to_url(output.pk), note=prompt_text("mcp.recorded"))
 
 

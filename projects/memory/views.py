@@ -84,7 +84,7 @@ def facts_page(request: MemberRequest, tenant: str, project: str) -> HttpRespons
     form = FactFilter(request.GET, facts=opened.readable().with_places(), told=told, may_act=opened.may_act)
     chosen = form.chosen(opened.bank)
     page = numbered_page(request, chosen, FACTS_ON_A_PAGE)
-    said = services.restated_by(opened.bank, told)
+    said = services.restated_facts(opened.bank, told)
     rows = memory_rows.fact_rows(page.object_list, told, said)
     return opened.shown("facts", {"form": form, "page": page, "rows": rows, "query": form.query()})
 
@@ -159,4 +159,4 @@ def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
 
 def _change_of(event: Event, changes: Mapping[datetime, block_history.Change]) -> block_history.Change | None:
     """What it changed in the block; of an erasure nothing is told."""
-    return None if event.action in services.ERASING else changes.get(event.at)
+    return None if event.action in services.ERASING_ACTIONS else changes.get(event.at)

@@ -16,7 +16,7 @@ from config import health
 from config.metrics import exposition
 from memorybank import conf, services
 from memorybank.models import Job
-from memorybank.monitoring.health import Calls, Vitals
+from memorybank.monitoring.health import CallTotals, HealthMetrics
 from projects.templatetags.project_tabs import UNDER
 from projects.web import supervisor
 from tests.docs.test_docs import OURS, environment, parser_of, rows
@@ -97,8 +97,8 @@ def test_every_setting_named_is_read() -> None:
 
 
 def test_its_figures_are_those_that_are_told() -> None:
-    moment, call = datetime.now(UTC), Calls("summary", "rejected", 1, 1, 1, Decimal())
-    everything = Vitals(1, 1, 1, 1.0, 1.0, 1, moment, {"given": 1, "off": 1, "nothing": 1}, (call,))
+    moment, call = datetime.now(UTC), CallTotals("summary", "rejected", 1, 1, 1, Decimal())
+    everything = HealthMetrics(1, 1, 1, 1.0, 1.0, 1, moment, {"given": 1, "off": 1, "nothing": 1}, (call,))
     told = set(re.findall(r"^# TYPE (\w+)", exposition(everything), re.M))
     assert {name for cells in rows(PAGE) for name in re.findall(r"`(memorybank_\w+)`", cells[0])} == told
 

@@ -65,7 +65,9 @@ class Command(MemoryCommand):
             self._run_chat(_find_chat(bank, chat), force=force, now=now or timezone.now(), json=options["json"])
             return
         for kind in wanted:
-            services.ask(find_project(str(project_path)).bank, kind, actor=COMMAND_ACTOR, now=now or timezone.now())
+            services.request_job(
+                find_project(str(project_path)).bank, kind, actor=COMMAND_ACTOR, now=now or timezone.now()
+            )
         self._run_all(bank, until_idle=options["until_idle"] or bool(wanted), now=now, json=options["json"])
 
     def _run_all(self, bank: Bank | None, *, until_idle: bool, now: datetime | None, json: bool) -> None:

@@ -1,4 +1,4 @@
-"""What takes the place of a chat's turns, and what is kept."""
+"""Checkpoints: what replaces a chat's turns, and what is kept."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Erasure, Event, Fact, MaskedValue, Output, SearchDocument
 from memorybank.services import ErasureReceipt
-from memorybank.writing.rollup import compress
+from memorybank.writing.rollup import roll_up
 from memorybank.writing.summarising import summarise_chat
 from tests.support.factories import (
     DAY,
@@ -228,7 +228,7 @@ def test_a_roll_up_that_had_started_writes_nothing(model: ScriptedLLM, way: str)
     run(MONDAY + HOUR)
     day_of_leaves(bank, 0)
     model.enqueue(meanwhile(lambda: WAYS[way](bank)))
-    assert compress(bank.pk, now=MONDAY + 2 * DAY) == 0
+    assert roll_up(bank.pk, now=MONDAY + 2 * DAY) == 0
     assert gone(bank)
 
 

@@ -1,4 +1,4 @@
-"""The command's eyes: every way of breaking I1 to I3 is seen, and named without chat text."""
+"""Checking invariants: every violation of I1 to I3 is reported, without chat text."""
 
 from collections.abc import Callable
 

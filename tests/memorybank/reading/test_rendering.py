@@ -1,4 +1,4 @@
-"""The block: within its budget to the token, the same bytes for the same memory, and one read on the chat path."""
+"""The block: within its budget to the token, deterministic, and one read on the chat path."""
 
 from typing import Any
 
@@ -237,7 +237,7 @@ def test_the_best_facts_of_a_tier_are_read_from_an_index_in_order() -> None:
         connection.cursor().execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
     plan = bank.facts.shareable().best(3, 10).explain()
     assert "fact_worth" in plan and "sort" not in plan.lower() and "temp b-tree" not in plan.lower()
-    growth = candidates.growth(bank).explain()
+    growth = candidates.tokens_by_day(bank).explain()
     assert "entry_growth" in growth
 
 

@@ -1,4 +1,4 @@
-"""A message is recorded before it is answered: nothing said is lost or doubled, and no watermark overtakes it."""
+"""A message is recorded before it is answered: nothing is lost or doubled, and no watermark overtakes it."""
 
 from datetime import datetime, timedelta
 
@@ -78,7 +78,7 @@ def test_a_failure_keeps_the_message_and_says_why() -> None:
 
 def test_asking_again_replaces_the_attempt_and_says_since_when_it_waits() -> None:
     bank = make_bank()
-    again = services.ask_again(bank, fail(bank, ask(bank, 1)).pk, now=MONDAY + DAY)
+    again = services.retry_output(bank, fail(bank, ask(bank, 1)).pk, now=MONDAY + DAY)
     assert Output.objects.get() == again
     assert (again.status, again.error, again.created_at, again.asked_at) == ("pending", "", MONDAY, MONDAY + DAY)
     patience = timedelta(minutes=2)
@@ -90,7 +90,7 @@ def test_asking_again_replaces_the_attempt_and_says_since_when_it_waits() -> Non
 def test_the_first_answer_wins_and_the_other_attempt_s_is_not_recorded_twice() -> None:
     bank = make_bank()
     first = ask(bank, 1)
-    second = services.ask_again(bank, first.pk, now=MONDAY + MINUTE)
+    second = services.retry_output(bank, first.pk, now=MONDAY + MINUTE)
     answer(bank, first, at=MONDAY + 2 * MINUTE, answer="From the first attempt.")
     late = answer(bank, second, at=MONDAY + 3 * MINUTE, answer="From the second.")
     assert (Output.objects.get(), late.answer) == (late, "From the first attempt.")
@@ -100,7 +100,7 @@ def test_the_first_answer_wins_and_the_other_attempt_s_is_not_recorded_twice() -
 def test_the_failure_of_an_attempt_that_was_given_up_does_not_end_the_one_that_runs() -> None:
     bank = make_bank()
     first = ask(bank, 1)
-    second = services.ask_again(bank, first.pk, now=MONDAY + MINUTE)
+    second = services.retry_output(bank, first.pk, now=MONDAY + MINUTE)
     fail(bank, first)
     assert statuses() == ["pending"]
     fail(bank, second)
@@ -112,7 +112,7 @@ def test_the_failure_of_an_attempt_that_was_given_up_does_not_end_the_one_that_r
 def test_a_failure_after_the_answer_changes_nothing() -> None:
     bank = make_bank()
     first = ask(bank, 1)
-    answer(bank, services.ask_again(bank, first.pk, now=MONDAY + MINUTE))
+    answer(bank, services.retry_output(bank, first.pk, now=MONDAY + MINUTE))
     assert fail(bank, first).status == "ok"
 
 
@@ -120,12 +120,12 @@ def test_what_is_answered_or_erased_cannot_be_asked_again_or_come_back() -> None
     bank, other = make_bank(), make_bank()
     asked, gone = ask(bank, 1), ask(bank, 2, chat="gone")
     with pytest.raises(InvalidInput, match="answered or erased"):
-        services.ask_again(other, asked.pk, now=MONDAY)
+        services.retry_output(other, asked.pk, now=MONDAY)
     answered = answer(bank, asked)
     chat_of(bank, "gone").delete()
     for pk in (asked.pk, answered.pk, gone.pk):
         with pytest.raises(InvalidInput, match="answered or erased"):
-            services.ask_again(bank, pk, now=MONDAY)
+            services.retry_output(bank, pk, now=MONDAY)
     with pytest.raises(InvalidInput, match="erased"):
         answer(bank, gone)
     assert (Output.objects.get(), Chat.objects.count()) == (answered, 1)
@@ -262,7 +262,7 @@ def _go_on(bank: Bank, model: ScriptedLLM, step: str, chosen: Output, attempts: 
     elif step == "fail":
         fail(bank, chosen, at=now)
     elif step == "again" and (asked := Output.objects.unanswered().filter(key=chosen.key).first()):
-        attempts.append(services.ask_again(bank, asked.pk, now=now))
+        attempts.append(services.retry_output(bank, asked.pk, now=now))
     elif step == "answer while it is summarised":
         model.answer = meanwhile(lambda: answer(bank, chosen, at=now))
         services.run(bank=bank, now=now + HOUR)

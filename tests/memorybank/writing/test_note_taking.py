@@ -1,4 +1,4 @@
-"""Turns → notes: by size one call, or chunks in parallel and a merge. No table is read, so none is here."""
+"""Note taking by size: one call, or parallel chunks and a merge. It reads no table, so these tests need none."""
 
 import re
 import threading
@@ -47,7 +47,7 @@ def take(
 ) -> tuple[TakenNotes, list[LLMCall]]:
     bank = Bank(focus=focus)
     session = ModelSession(bank, model, MONDAY)
-    return note_taking.take(session, bank, of, known), session.calls
+    return note_taking.take_notes(session, bank, of, known), session.calls
 
 
 def written(notes: TakenNotes) -> list[str]:
@@ -82,7 +82,7 @@ def unless_merging(instead: Any) -> Any:
     ],
 )
 def test_size_decides_how_a_chat_is_read(size: int, expected: Strategy) -> None:
-    assert note_taking.strategy(size) is expected
+    assert note_taking.choose_strategy(size) is expected
 
 
 def test_a_short_chat_is_read_in_one_call(model: ScriptedLLM) -> None:
@@ -120,7 +120,7 @@ def test_a_line_that_only_quotes_gives_way_to_the_whole_sentence_with_its_date(m
 
 
 def test_without_a_model_the_notes_are_extracted_and_say_so() -> None:
-    notes = note_taking.take(None, Bank(), turns([1, 2]), [])
+    notes = note_taking.take_notes(None, Bank(), turns([1, 2]), [])
     assert notes.method == EXTRACTIVE
     assert all(draft.detail for draft in notes.drafts) and notes.drafts
 

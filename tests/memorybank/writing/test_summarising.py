@@ -1,4 +1,4 @@
-"""A chat's new turns → a leaf: each turn once, the lease held, and nothing written that is no longer true."""
+"""Summarising a chat: each turn once, under a lease, and nothing outdated is written."""
 
 import re
 from datetime import UTC, date, datetime

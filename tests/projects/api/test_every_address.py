@@ -44,7 +44,7 @@ class APIWalkTest(ProgramCase):
         bank = self.apollo.bank
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         receipt = Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
-        job = services.ask(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
+        job = services.request_job(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
         rows = {"fact": Fact.objects.latest("pk"), "entry": Entry.objects.latest("pk"), "job": job, "receipt": receipt}
         self.values = {"chat": "told", **{name: NUMBER.to_url(row.pk) for name, row in rows.items()}}
 

@@ -82,7 +82,7 @@ class Everything(AdminCase):
         asked = {"author": "bob", "outputs": [self.turn.pk], "asked_at": NOON, "asked_in": self.turn.pk}
         ErasureRequest.objects.create(bank=bank, chat=self.chat, **asked)
         LLMCall.objects.create(bank=bank, purpose="summary", model="apollo", outcome="ok", at=NOON)
-        services.ask(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
+        services.request_job(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
 
     def ours(self, model: type[Model]) -> Any:
         """A row of Acme; whoever registers a new model says here which."""
