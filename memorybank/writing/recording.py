@@ -58,32 +58,33 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESEN
         taken = not_erased(locked, many)
         chats = _chats(locked, taken)
         known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in taken if new.key)
-        of_taken = _made(locked, taken, chats, known)
+        of_taken = _made(taken, chats, known)
         by_new = dict(zip(map(id, taken), of_taken, strict=True))  # by identity: equal ones may be told twice
         made = [by_new.get(id(new)) for new in many]
-        written = {id(output): output for output in made if output}  # not by equality: rows without an id have none
-        Output.objects.bulk_update([output for output in written.values() if output.pk], COMPLETED)
-        Output.objects.bulk_create([output for output in written.values() if not output.pk])
+        # By identity: rows without an id have no equality. In the order in which each was told last.
+        written = list({id(output): output for output in reversed(made) if output}.values())[::-1]
+        for row, sequence in zip(written, locked.draw(len(written)), strict=True):
+            row.sequence = sequence
+        Output.objects.bulk_update([output for output in written if output.pk], COMPLETED)
+        Output.objects.bulk_create([output for output in written if not output.pk])
         for new, output in zip(many, made, strict=True):
             if output:
                 _count(locked, chats[new.chat_key], new, at=new.created_at)
-        grown = {output.chat_id for output in written.values()}
+        grown = {output.chat_id for output in written}
         Chat.objects.store((chat for chat in chats.values() if chat.pk in grown), COUNTED)
     return made
 
 
-def _made(
-    bank: Bank, many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[Place, Output]
-) -> list[Output | None]:
-    """Of each a row, not saved yet, or None where it is known; an answer shares the row of its message."""
+def _made(many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[Place, Output]) -> list[Output | None]:
+    """Of each a row, without a place and not saved yet, or None where it is known; an answer has its message's row."""
     made: list[Output | None] = []
-    for new, sequence in zip(many, bank.draw(len(many)), strict=True):
+    for new in many:
         chat = chats[new.chat_key]
         before = known.get((chat.pk, new.key)) if new.key else None
         if before and not _answers(new, before):
             made.append(None)
             continue
-        output = _output(chat, new, sequence)
+        output = _output(chat, new)
         if before:
             for name in COMPLETED:
                 setattr(before, name, getattr(output, name))
@@ -190,8 +191,8 @@ def _answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult, now: 
 
 def _write(bank: Bank, chat: Chat, new: NewOutput, known: Output | None, *, at: datetime) -> Output:
     """Insert it, or complete the ``known`` one; ``at`` is when the chat was last busy with it."""
-    [sequence] = bank.draw(1)
-    output = _output(chat, new, sequence)
+    output = _output(chat, new)
+    [output.sequence] = bank.draw(1)
     if known:
         output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
     output.save(force_insert=not known, update_fields=COMPLETED if known else None)
@@ -200,13 +201,12 @@ def _write(bank: Bank, chat: Chat, new: NewOutput, known: Output | None, *, at: 
     return output
 
 
-def _output(chat: Chat, new: NewOutput, sequence: int) -> Output:
-    """``new`` as a row that any database can hold, not saved yet."""
+def _output(chat: Chat, new: NewOutput) -> Output:
+    """``new`` as a row that any database can hold, without a place and not saved yet."""
     awaited = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
     return Output(
         chat=chat,
-        sequence=sequence,
         key=new.key,
         author=storable(new.author),
         said_by=new.said_by,
