@@ -83,7 +83,9 @@ def _document(bank: Bank, output: Output) -> SearchDocument:
 def _new_fact(bank: Bank) -> Fact:
     """What a chat says that has just been summarised."""
     chat = Chat.objects.create(bank=bank, key="news", last_output_at=seeding.NOW)
-    turn = Output.objects.create(chat=chat, author="priya", question=NEW, created_at=seeding.NOW)
+    turn = Output.objects.create(
+        chat=chat, sequence=bank.draw(1)[0], author="priya", question=NEW, created_at=seeding.NOW
+    )
     leaf = Entry(
         bank=bank, chat=chat, granularity="conversation", first_output=turn.sequence, last_output=turn.sequence
     )

@@ -197,5 +197,6 @@ class Bank(Leased):
         """The next ``count`` places in the order of its turns; none is given twice. The caller holds this row."""
         first = self.last_sequence + 1
         self.last_sequence += count
-        Bank.objects.filter(pk=self.pk).update(last_sequence=self.last_sequence)
+        if count:
+            Bank.objects.filter(pk=self.pk).update(last_sequence=self.last_sequence)
         return range(first, first + count)

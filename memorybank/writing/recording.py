@@ -59,32 +59,37 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESEN
         taken = not_erased(locked, many)
         chats = _locked_chats(locked, taken)
         known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in taken if new.key)
-        rows = _new_rows(locked, taken, chats, known)
+        rows = _new_rows(taken, chats, known)
         by_new = dict(zip(map(id, taken), rows, strict=True))  # by identity: equal outputs may occur twice
         outputs = [by_new.get(id(new)) for new in many]
-        written = {id(output): output for output in outputs if output}  # by identity: unsaved rows are never equal
-        Output.objects.bulk_update([output for output in written.values() if output.pk], ANSWER_FIELDS)
-        Output.objects.bulk_create([output for output in written.values() if not output.pk])
+        # By identity: unsaved rows are never equal. In the order in which each occurs last.
+        written = list({id(output): output for output in reversed(outputs) if output}.values())[::-1]
+        for row, sequence in zip(written, locked.draw(len(written)), strict=True):
+            row.sequence = sequence
+        Output.objects.bulk_update([output for output in written if output.pk], ANSWER_FIELDS)
+        Output.objects.bulk_create([output for output in written if not output.pk])
         for new, output in zip(many, outputs, strict=True):
             if output:
                 _count_output(locked, chats[new.chat_key], new, at=new.created_at)
-        changed = {output.chat_id for output in written.values()}
+        changed = {output.chat_id for output in written}
         Chat.objects.store((chat for chat in chats.values() if chat.pk in changed), CHAT_COUNT_FIELDS)
     return outputs
 
 
 def _new_rows(
-    bank: Bank, many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[ChatOutputKey, Output]
+    many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[ChatOutputKey, Output]
 ) -> list[Output | None]:
-    """A row for each output, or None where it is known already; an unanswered known row takes the answer."""
+    """An unsaved row without a sequence for each output, or None where it is known already; an unanswered known row
+    takes the answer.
+    """
     rows: list[Output | None] = []
-    for new, sequence in zip(many, bank.draw(len(many)), strict=True):
+    for new in many:
         chat = chats[new.chat_key]
         before = known.get((chat.pk, new.key)) if new.key else None
         if before and not _is_answer_to(new, before):
             rows.append(None)
             continue
-        output = _to_row(chat, new, sequence)
+        output = _to_row(chat, new)
         if before:
             for name in ANSWER_FIELDS:
                 setattr(before, name, getattr(output, name))
@@ -191,8 +196,8 @@ def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult
 
 def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | None, *, at: datetime) -> Output:
     """Insert the output, or complete the ``known`` one; ``at`` is when the chat was last active with it."""
-    [sequence] = bank.draw(1)
-    output = _to_row(chat, new, sequence)
+    output = _to_row(chat, new)
+    [output.sequence] = bank.draw(1)
     if known:
         output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
     output.save(force_insert=not known, update_fields=ANSWER_FIELDS if known else None)
@@ -201,13 +206,12 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
     return output
 
 
-def _to_row(chat: Chat, new: NewOutput, sequence: int) -> Output:
-    """``new`` as an unsaved row that any database can store."""
+def _to_row(chat: Chat, new: NewOutput) -> Output:
+    """``new`` as an unsaved row without a sequence, in a form that any database can store."""
     pending = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
     return Output(
         chat=chat,
-        sequence=sequence,
         key=new.key,
         author=storable(new.author),
         said_by=new.said_by,

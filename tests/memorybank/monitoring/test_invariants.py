@@ -123,7 +123,7 @@ BREAKS: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "a digest that cites a turn": (
         "I2",
-        lambda: FactOutput.objects.create(fact=line_of_digest(), output_id=leaf().first_output),
+        lambda: FactOutput.objects.create(fact=line_of_digest(), output=leaf().covered()[0]),
     ),
     "a digest that rests on its own line": (
         "I2",
@@ -169,7 +169,7 @@ def test_what_a_constraint_can_refuse_is_refused(bank: Bank) -> None:
         lambda: FactOutput.objects.create(fact=fact, output_id=10**9),
         lambda: FactSource.objects.create(fact=line, source_id=10**9),
         lambda: KeptFact.objects.create(entry=digest(), fact_id=10**9),
-        lambda: Output.objects.filter(pk=row.first_output).delete(),
+        lambda: row.covered()[:1].get().delete(),
         lambda: fact.delete(),
     ):
         with pytest.raises(IntegrityError), transaction.atomic():
