@@ -340,7 +340,7 @@ class TimelineTest(MemoryPageCase):
         self.assertEqual(sorted(leaves), sorted(self.apollo.bank.entries.values_list("pk", flat=True)))
         self.assertContains(newest, 'href="?page=2">Earlier chats')
         self.assertContains(earlier, 'href="?">The newest')
-        self.assertContains(earlier, f'href="?page=2&amp;open={services.PublicId().to_url(leaves[1])}#under"')
+        self.assertContains(earlier, f'href="?page=2&amp;open={PublicId().to_url(leaves[1])}#under"')
         self.assertNotContains(earlier, "Earlier chats")
 
     def test_decisions_and_replaced_values_are_marked_and_listed(self) -> None:
