@@ -28,11 +28,11 @@ from schemathesis.specs.openapi import checks
 
 from memorybank import services
 from memorybank.models import Bank, Entry, Fact, Job, Output
+from memorybank.services import PublicId
 from projects.api.openapi import described
 from projects.api.urls import api
 from projects.models import Project, Scope, Tenant
 from projects.tenancy import api_keys
-from projects.web.public_ids import TurnNumber
 
 from .scratch import database
 from .seeding import NOW
@@ -115,7 +115,7 @@ def something_of_everything() -> tuple[str, dict[str, str]]:
     output, fact, entry = Output.objects.get(), Fact.objects.latest("pk"), Entry.objects.latest("pk")
     key = api_keys.issue(project, "fuzzing", Scope.values, actor="ann", now=timezone.now())[1]
     rows = {"output": output.pk, "fact": fact.pk, "entry": entry.pk, "job": job.pk, "receipt": receipt.id or 0}
-    return key, {"chat": "c-1", "author": "ann", **{name: TurnNumber().to_url(pk) for name, pk in rows.items()}}
+    return key, {"chat": "c-1", "author": "ann", **{name: PublicId().to_url(pk) for name, pk in rows.items()}}
 
 
 def main() -> None:

@@ -91,7 +91,9 @@ def main() -> None:
     weights, bias = fitted([rows(text, AUTHORS) for text in attacks], np.concatenate([known, heard]), count)
     told = {"": bias, **dict(zip(NAMES, weights.tolist(), strict=True))}
     table = "\n".join(f'"{name}" = {round(100 * weight)}' for name, weight in told.items() if round(100 * weight))
-    WEIGHTS_FILE.write_text(f"# Hundredths, by topics; written by benchmarks/weighing.py.\n[weights]\n{table}\n")
+    WEIGHTS_FILE.write_text(
+        f"# Weights in hundredths, by topics; written by benchmarks/weighing.py.\n[weights]\n{table}\n"
+    )
 
 
 if __name__ == "__main__":

@@ -61,7 +61,6 @@ ROOT_URLCONF = "config.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],  # each app also has them by a link, for sites of others
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

@@ -27,7 +27,7 @@ class JobButtonsMixin(BankScoped):
     """A request only marks the work as due; the next sweep finds it, even after a restart."""
 
     def get_urls(self) -> list[URLPattern]:
-        ask = path("<int:bank>/ask/", self.admin_site.admin_view(self.ask), name="memorybank_bank_ask")
+        ask = path("<row:bank>/ask/", self.admin_site.admin_view(self.ask), name="memorybank_bank_ask")
         return [ask, *super().get_urls()]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -38,9 +38,9 @@ class JobButtonsMixin(BankScoped):
             response.headers["Refresh"] = REFRESH_SECONDS
         return response
 
-    def ask(self, request: HttpRequest, bank: int) -> HttpResponse:
+    def ask(self, request: HttpRequest, bank: str) -> HttpResponse:
         """Start a job of one kind."""
-        row: Bank | None = self.get_object(request, str(bank))
+        row: Bank | None = self.get_object(request, bank)
         kind = request.POST.get("job", "")
         if row is None or kind not in Job.Kind.values:
             raise Http404

@@ -6,8 +6,10 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from memorybank.admin.addresses import PubliclyAddressed
 
-class RestrictedLookupsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+
+class RestrictedLookupsAdmin(PubliclyAddressed):
     """Accepts only the lookups of its filters' links. Any other, such as ``?title__startswith=``, gets a 400.
 
     A free lookup would reveal hidden text letter by letter.
@@ -21,13 +23,13 @@ class RestrictedLookupsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not
         return lookup in self._of_filters() and "\x00" not in text
 
     def _of_filters(self) -> Iterator[str]:
-        for entry in self.list_filter:
-            if isinstance(entry, str):
-                yield from (entry, f"{entry}__exact", f"{entry}__isnull")
-            elif isinstance(entry, type) and issubclass(entry, admin.SimpleListFilter):
-                yield str(entry.parameter_name)
-            elif isinstance(entry, tuple):  # by a related row
-                yield from (f"{entry[0]}__id__exact", f"{entry[0]}__isnull")
+        for each in self.list_filter:
+            if isinstance(each, str):
+                yield from (each, f"{each}__exact", f"{each}__isnull")
+            elif isinstance(each, type) and issubclass(each, admin.SimpleListFilter):
+                yield str(each.parameter_name)
+            elif isinstance(each, tuple):  # by a related row
+                yield from (f"{each[0]}__id__exact", f"{each[0]}__isnull")
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time

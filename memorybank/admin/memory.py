@@ -18,7 +18,7 @@ from memorybank.models import Bank, Entry, Fact, StoredBlock
 from .explanations import WITHHELD, explanation_html, link, links, mark_withheld, render_part
 from .job_buttons import JobButtonsMixin
 from .records import author_records
-from .scoping import BankFilter, BankScoped, SetFilter, banks_for
+from .scoping import BankFilter, BankScoped, SetFilter, banks_for, label
 
 
 @admin.register(Bank)
@@ -37,11 +37,11 @@ class BankAdmin(JobButtonsMixin, BankScoped):
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """With the bank's label as heading, which says more than its number."""
-        return super().render_change_form(request, {**context, "subtitle": context["original"].label}, *args, **kwargs)
+        return super().render_change_form(request, {**context, "subtitle": label(context["original"])}, *args, **kwargs)
 
     @admin.display(description=_("bank"), ordering="label")
     def of_bank(self, obj: Any) -> str:
-        return str(obj.label)
+        return label(obj)
 
     @admin.display(description=_("Tokens of budget"))
     def size(self, bank: Any) -> str:
@@ -153,12 +153,12 @@ class FactAdmin(BankScoped):
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
         """Only visible lines are found: a withheld one cannot be found by its words."""
-        matches, may_repeat = super().get_search_results(request, queryset, search_term)
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
         if not search_term:
-            return matches, may_repeat
+            return found, may_repeat
         private = Entry.objects.filter(chat__private=True, bank__in=banks_for(request).values("pk"))
-        resting: list[Any] = mark_withheld(matches.filter(entry__in=private.above()))
-        return matches.exclude(pk__in=[fact.pk for fact in resting if fact.withheld]), may_repeat
+        resting: list[Any] = mark_withheld(found.filter(entry__in=private.above()))
+        return found.exclude(pk__in=[fact.pk for fact in resting if fact.withheld]), may_repeat
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
@@ -218,7 +218,7 @@ class FactAdmin(BankScoped):
 
     @admin.display(description=_("bank"))
     def of_bank(self, obj: Any) -> str:
-        return str(obj.entry.bank.label)
+        return label(obj.entry.bank)
 
     @admin.display(description=_("In the summary"))
     def entry_link(self, fact: Fact) -> SafeString:

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Prefetch, QuerySet, TextField, Value
-from django.db.models.functions import Cast, Concat
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
@@ -12,16 +11,19 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import conf
 from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
-from memorybank.models import Bank
+from memorybank.models import Bank, PublicId, public_id
 
 
 def banks_for(request: HttpRequest) -> QuerySet[Bank]:
     """The banks this staff member may see, each with a ``label``: what ``BANKS_FOR_USER`` returns, else all."""
     path = conf.current().banks_for_user
     banks: QuerySet[Bank] = import_string(path)(request.user) if path else Bank.objects.all()
-    if "label" in banks.query.annotations:
-        return banks
-    return banks.annotate(label=Concat(Value("bank "), Cast("pk", TextField()), output_field=TextField()))
+    return banks if "label" in banks.query.annotations else banks.annotate(label=Value("", TextField()))
+
+
+def label(bank: Bank) -> str:
+    """What a bank is called: as ``BANKS_FOR_USER`` annotates it, else by its public id."""
+    return getattr(bank, "label", "") or str(bank)
 
 
 class BankFilter(admin.SimpleListFilter):
@@ -32,12 +34,13 @@ class BankFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         self.lookup = model_admin.bank_lookup
-        banks: Any = banks_for(request).order_by("label")  # type: ignore[misc]  # an annotation
-        return [(str(bank.pk), bank.label) for bank in banks]
+        return [(public_id(bank.pk), label(bank)) for bank in sorted(banks_for(request), key=label)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        known = {pk for pk, _label in self.lookup_choices}
-        return queryset.filter(**{self.lookup: self.value()}) if self.value() in known else queryset
+        value = self.value()
+        if value not in {name for name, _label in self.lookup_choices}:
+            return queryset
+        return queryset.filter(**{self.lookup: PublicId().to_python(value)})
 
 
 class SetFilter(admin.SimpleListFilter):
@@ -65,7 +68,7 @@ class BankScoped(ReadOnlyAdmin, RestrictedLookupsAdmin):
 
     @admin.display(description=_("bank"))
     def of_bank(self, obj: Any) -> str:
-        return str(obj.bank.label)
+        return label(obj.bank)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

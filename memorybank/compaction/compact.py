@@ -122,7 +122,7 @@ def _compact(chat: Chat, budget: CompactionBudget, focus: str, report: ProgressR
         raise NotCompacted(why % {"before": intcomma(work.size), "after": intcomma(after)})
     checkpoint = Checkpoint(
         chat=chat,
-        through=work.old[-1].pk,
+        through=work.old[-1].sequence,
         notes=[[note.section, note.text] for note in notes],
         text=text,
         tokens_before=work.size,
@@ -148,8 +148,8 @@ def _failure_message(error: LLMError) -> str:
 def _load(chat: Chat, budget: CompactionBudget) -> CompactionInput:
     """The turns after the last checkpoint, split in two; :class:`NothingToCompact` if all of them are kept."""
     previous = Checkpoint.objects.newest(chat.pk)
-    outputs = chat.outputs.remembered().with_words().filter(pk__gt=previous.through if previous else 0)
-    turns = list(outputs.order_by("pk"))
+    outputs = chat.outputs.remembered().with_words().filter(sequence__gt=previous.through if previous else 0)
+    turns = list(outputs.order_by("sequence"))
     sizes = [_turn_tokens(output) for output in turns]
     kept = count_kept_turns(sizes, budget)
     start = len(turns) - kept
@@ -188,8 +188,8 @@ def _masked_turns(bank: Bank, outputs: Sequence[Output]) -> list[Turn]:
 def _older_turns(work: CompactionInput) -> Iterator[Turn]:
     """The turns before the previous checkpoint, newest first, read in pieces: some of their messages may still fit."""
     if work.previous:
-        before = work.chat.outputs.remembered().with_words().filter(pk__lte=work.previous.through)
-        outputs = islice(before.order_by("-pk").iterator(chunk_size=50), MAX_OLDER_TURNS)
+        before = work.chat.outputs.remembered().with_words().filter(sequence__lte=work.previous.through)
+        outputs = islice(before.order_by("-sequence").iterator(chunk_size=50), MAX_OLDER_TURNS)
         yield from (turn for output in outputs for turn in _masked_turns(work.bank, [output]))
 
 

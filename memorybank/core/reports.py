@@ -1,17 +1,8 @@
-"""Reports as plain values: of a worker's run, of an erasure, and of a line's weight. Pure."""
+"""Reports as plain values: of a worker's run, and of a line's weight. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
-from typing import Any
-
-#: The counts of a receipt, in the order of the work: first what is deleted, then what is rebuilt.
-RECEIPT_COUNTS = (
-    *("chats", "turns", "halves_of_turns", "summaries", "facts", "digests", "digest_lines", "documents", "vectors"),
-    *("masked_values", "blocks", "past_lines", "checkpoints", "summaries_to_mend", "digests_to_mend", "calls"),
-)
 
 
 @dataclass(slots=True)
@@ -62,21 +53,3 @@ class ExplainedLine:
     features: tuple[FeatureValue, ...]
     discounts: tuple[tuple[str, float], ...]
     worth: float
-
-
-@dataclass(frozen=True, slots=True)
-class ErasureReceipt:
-    """The counts of an erasure or its dry run. About ``calls`` model calls will follow; ``epoch`` is the new one."""
-
-    id: int | None
-    kind: str
-    asked_by: str
-    at: datetime
-    epoch: int
-    dry_run: bool
-    counts: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For ``--json`` and for pages."""
-        named = {name: getattr(self, name) for name in ("id", "kind", "asked_by", "at", "epoch", "dry_run")}
-        return {**named, **{name: self.counts.get(name, 0) for name in RECEIPT_COUNTS}}

@@ -15,20 +15,6 @@ from memorybank.language.patterns import alternation, fill_in, literals, whole_w
 from memorybank.language.sections import Words
 
 __all__ = [
-    "Pack",
-    "PartialPack",
-    "Words",
-    "alternation",
-    "collect",
-    "collect_for_masking",
-    "detect_language",
-    "fill_in",
-    "is_cjk",
-    "literals",
-    "meanings",
-    "pack",
-    "packs",
-    "partial_packs",
-    "plain",
-    "whole_words",
+    "Pack", "PartialPack", "Words", "alternation", "collect", "collect_for_masking", "detect_language", "fill_in",
+    "is_cjk", "literals", "meanings", "pack", "packs", "partial_packs", "plain", "whole_words",
 ]  # fmt: skip

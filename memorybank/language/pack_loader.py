@@ -14,7 +14,7 @@ AnyPack = TypeVar("AnyPack", bound=Pack | PartialPack)
 
 SECTION_TYPES = get_type_hints(Pack)
 PACKS_FOLDER = Path(__file__).parent / "packs"
-PARTIAL_PACKS_FILE = Path(__file__).parent / "beyond.toml"
+PARTIAL_PACKS_FILE = Path(__file__).parent / "partial_packs.toml"
 
 
 @cache

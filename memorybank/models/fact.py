@@ -17,6 +17,7 @@ from .bank import Bank
 from .citation import FactOutput, FactSource
 from .entry import ABOVE, Entry
 from .output import Output
+from .public_id import public_id
 
 
 def _stands() -> Q:
@@ -225,7 +226,7 @@ class Fact(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"fact {self.pk}"
+        return f"fact {public_id(self.pk)}"
 
     @classmethod
     def of(cls, entry: Entry, *, citations: Sequence[int], **values: Any) -> Fact:

@@ -20,6 +20,7 @@ class Origin:
     """A turn that a fact rests on, without its text: its author, time and chat."""
 
     output: int
+    sequence: int
     chat: int
     chat_key: str
     author: str
@@ -43,8 +44,8 @@ def find(bank: Bank, question: str, *, now: datetime = PRESENT) -> list[int]:
 def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     """For each of these facts, the turns that it rests on, oldest first; none of private chats. Two queries."""
     ids = [fact.pk for fact in facts]
-    turns = Output.objects.filter(chat__bank=bank, chat__private=False).order_by("pk").distinct()
-    columns = ("pk", "chat_id", "chat__key", "author", "created_at")
+    turns = Output.objects.filter(chat__bank=bank, chat__private=False).order_by("sequence").distinct()
+    columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at")
     origins_by_fact: dict[int, list[Origin]] = defaultdict(list)
     for relation in ("facts", "facts__restated_by"):  # a leaf's facts, lines of digests
         for fact, *turn in turns.filter(**{f"{relation}__in": ids}).values_list(relation, *columns):

@@ -30,7 +30,7 @@ def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime = PRESENT) ->
     fact = Fact.objects.select_related("entry").get(pk=fact_id, entry__bank=bank)
     leaf_facts = list(fact.sources.filter(bank=bank).select_related("entry"))
     cited = FactOutput.objects.filter(fact__in=[source.pk for source in leaf_facts or [fact]]).values("output")
-    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("pk")
+    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("sequence")
     detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs if not output.chat.private]}
     log(bank, actor, Event.Action.READ, now, **detail)
     return Explanation(fact, leaf_facts, _masked(list(outputs), MaskedValue.objects.masker(bank)))

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from memorybank.core.granularity import Granularity
 from memorybank.core.packing.memory_line import MemoryLine, Text
-from memorybank.core.reports import ErasureReceipt, ExplainedLine, RunReport
+from memorybank.core.reports import ExplainedLine, RunReport
+from memorybank.data_inventory import Erasing, PrivacyRow, StoredTable
+from memorybank.data_inventory import register as register_tables
+from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
 from memorybank.i18n import translate_models
 from memorybank.models import (
     BY_HAND,
@@ -30,7 +33,9 @@ from memorybank.models import (
     LLMEndpoint,
     Output,
     PromptCount,
+    PublicId,
     Sealed,
+    public_id,
 )
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 from memorybank.monitoring.dashboard import Dashboard, load_dashboard
@@ -127,6 +132,7 @@ __all__ = [
     "MAX_TEXT_CHARACTERS",
     "MAX_TOKENS",
     "MIN_TOKENS",
+    "REBUILT_COUNTS",
     "Bank",
     "Block",
     "BlockLineVersion",
@@ -135,6 +141,7 @@ __all__ = [
     "Compaction",
     "Dashboard",
     "Entry",
+    "Erasing",
     "Erasure",
     "ErasureReceipt",
     "ErasureRequest",
@@ -155,12 +162,15 @@ __all__ = [
     "NewOutput",
     "Origin",
     "Output",
+    "PrivacyRow",
     "PromptCount",
     "PromptMemory",
+    "PublicId",
     "Recorded",
     "RunReport",
     "Sealed",
     "Statistics",
+    "StoredTable",
     "Text",
     "TimeSeries",
     "Violation",
@@ -194,6 +204,7 @@ __all__ = [
     "edit",
     "enable",
     "entries_of",
+    "erased_counts",
     "erased_since",
     "erasure_requests_of",
     "erasures_of",
@@ -226,11 +237,13 @@ __all__ = [
     "pin",
     "prompt_memory",
     "prompt_text",
+    "public_id",
     "recall",
     "record",
     "record_call",
     "record_many",
     "recorded",
+    "register_tables",
     "reindex",
     "release",
     "rename_chat",

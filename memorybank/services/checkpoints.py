@@ -14,12 +14,13 @@ def newest_checkpoint(chat: Chat, *, before: int | None = None) -> Checkpoint | 
     return Checkpoint.objects.newest(chat.pk, before)
 
 
-def checkpoints_after(chat: Chat, outputs: Collection[int]) -> dict[int, Checkpoint]:
+def checkpoints_after(chat: Chat, sequences: Collection[int]) -> dict[int, Checkpoint]:
     """The checkpoints that end with one of these turns, by that turn; ``is_over`` if a later one has replaced it."""
     own = chat.checkpoints.all()
     later = own.filter(through__gt=OuterRef("through"))
     return {
-        checkpoint.through: checkpoint for checkpoint in own.filter(through__in=outputs).annotate(is_over=Exists(later))
+        checkpoint.through: checkpoint
+        for checkpoint in own.filter(through__in=sequences).annotate(is_over=Exists(later))
     }
 
 

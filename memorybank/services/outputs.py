@@ -16,4 +16,4 @@ def turns_of(chat: Chat) -> OutputQuerySet:
 
 def turns_from(output: Output) -> OutputQuerySet:
     """A turn and all later ones of its chat."""
-    return Output.objects.filter(chat=output.chat_id, pk__gte=output.pk)
+    return Output.objects.filter(chat=output.chat_id, sequence__gte=output.sequence)

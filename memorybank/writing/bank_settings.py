@@ -59,7 +59,7 @@ def enable(
 
 def _include_history(bank: Bank, before: OutputQuerySet) -> int:
     """Include the turns from before memory was on; return their number. Summaries that span them are rebuilt."""
-    count, covered = before.count(), before.filter(left_out=True, pk__lte=F("chat__summarised_through"))
+    count, covered = before.count(), before.filter(left_out=True, sequence__lte=F("chat__summarised_through"))
     chats = Chat.objects.filter(pk__in=set(covered.values_list("chat", flat=True)), private=False)
     bank.entries.leaves().filter(chat__in=chats).update(stale=True)
     chats.update(stale=True, indexed_through=0)
@@ -73,8 +73,7 @@ def disable(bank: Bank, *, actor: str, now: datetime = PRESENT) -> None:
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         if row.enabled:
-            last = Output.objects.filter(chat__bank=row).order_by("-pk").values_list("pk", flat=True).first()
-            row.enabled, row.off_after = False, last or 0
+            row.enabled, row.off_after = False, row.last_sequence
             row.save(update_fields=["enabled", "off_after"])
             log(row, actor, Event.Action.DISABLE, now)
         Chat.objects.schedule(row)

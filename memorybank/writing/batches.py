@@ -25,15 +25,15 @@ class Batch:
 def next_batch(chat: Chat) -> Batch:
     """The pending turns, with the facts of the newest leaf if it is live. A stale leaf comes first."""
     if chat.stale and (stale := chat.entries.filter(stale=True).order_by("first_output").first()):
-        return Batch(list(stale.covered().order_by("pk")), chat.summarised_through, stale, rebuilds=True, mends=True)
+        return Batch(list(stale.covered()), chat.summarised_through, stale, rebuilds=True, mends=True)
     leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
     if leaf and leaf.parent_id:
         leaf = None
     rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
     outputs = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []
-    if not (outputs and outputs[-1].pk > chat.summarised_through):  # a leaf too long for one batch is not rebuilt
+    if not (outputs and outputs[-1].sequence > chat.summarised_through):  # a leaf too long for one batch is not rebuilt
         rebuilds, outputs = False, _outputs(chat, chat.summarised_through)
-    through = outputs[-1].pk if outputs else chat.summarised_through
+    through = outputs[-1].sequence if outputs else chat.summarised_through
     facts: Iterable[Fact] = () if rebuilds or not leaf else leaf.facts.visible().with_citations()
     known = [fact for fact in facts if _is_replaceable(fact)]
     remembered = [output for output in outputs if output.status == Output.Status.OK]
@@ -41,7 +41,7 @@ def next_batch(chat: Chat) -> Batch:
 
 
 def _outputs(chat: Chat, after: int) -> list[Output]:
-    pending = chat.outputs.filter(pk__gt=after).order_by("pk")
+    pending = chat.outputs.filter(sequence__gt=after).order_by("sequence")
     return list(_bounded(pending[: conf.current().turns_per_summary].iterator()))
 
 

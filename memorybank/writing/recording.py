@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from uuid import uuid4
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -16,6 +15,10 @@ from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
 
 #: Fields of a chat that a new output may change.
 CHAT_COUNT_FIELDS = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
+#: Fields of a pending output that its answer sets.
+ANSWER_FIELDS = (
+    "sequence author said_by answered_by question answer messages status error replaces created_at asked_at".split()
+)
 #: A chat's id and an output's key in it.
 ChatOutputKey = tuple[int, str]
 
@@ -23,7 +26,7 @@ ChatOutputKey = tuple[int, str]
 def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     """The output and whether it is new; the same key in the same chat is recorded once.
 
-    A known output without an answer is replaced by ``new`` if that is ok. Raises :class:`InvalidInput` if it was
+    A known output without an answer is completed by ``new`` if that is ok. Raises :class:`InvalidInput` if it was
     erased.
     """
     new.require_valid(now)
@@ -35,12 +38,10 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
         chat, _new = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
         chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may have locked its row, but not the bank's
         known = chat.outputs.with_keys([new.key]).first() if new.key else None
-        if known and not _is_answered_by(known, new):
+        if known and not _is_answer_to(new, known):
             return known, False
-        if known:
-            known.delete()
-        output = _insert(locked, chat, new, at=new.created_at)
-        if new.status in (Output.Status.OK, Output.Status.PENDING):
+        output = _insert_or_complete(locked, chat, new, known, at=new.created_at)
+        if new.status in (Output.Status.OK, Output.Status.PENDING) and not output.withheld:
             _detect_erasure_request(locked, output, now)
         return output, True
 
@@ -58,39 +59,39 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESEN
         taken = not_erased(locked, many)
         chats = _locked_chats(locked, taken)
         known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in taken if new.key)
-        rows, replaced = _new_rows(taken, chats, known)
+        rows = _new_rows(locked, taken, chats, known)
         by_new = dict(zip(map(id, taken), rows, strict=True))  # by identity: equal outputs may occur twice
         outputs = [by_new.get(id(new)) for new in many]
-        Output.objects.filter(pk__in=[output.pk for output in replaced if output.pk]).delete()
-        replaced_ids = {id(output) for output in replaced}  # by identity: unsaved rows are never equal
-        fresh = [output for output in outputs if output and id(output) not in replaced_ids]
-        Output.objects.bulk_create(fresh)
+        written = {id(output): output for output in outputs if output}  # by identity: unsaved rows are never equal
+        Output.objects.bulk_update([output for output in written.values() if output.pk], ANSWER_FIELDS)
+        Output.objects.bulk_create([output for output in written.values() if not output.pk])
         for new, output in zip(many, outputs, strict=True):
             if output:
                 _count_output(locked, chats[new.chat_key], new, at=new.created_at)
-        changed = {output.chat_id for output in fresh}
+        changed = {output.chat_id for output in written.values()}
         Chat.objects.store((chat for chat in chats.values() if chat.pk in changed), CHAT_COUNT_FIELDS)
     return outputs
 
 
 def _new_rows(
-    many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[ChatOutputKey, Output]
-) -> tuple[list[Output | None], list[Output]]:
-    """A row for each output, or None where it is known; and the rows, stored or of ``many``, that these replace."""
+    bank: Bank, many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[ChatOutputKey, Output]
+) -> list[Output | None]:
+    """A row for each output, or None where it is known already; an unanswered known row takes the answer."""
     rows: list[Output | None] = []
-    replaced = []
-    for new in many:
+    for new, sequence in zip(many, bank.draw(len(many)), strict=True):
         chat = chats[new.chat_key]
         before = known.get((chat.pk, new.key)) if new.key else None
-        if before and not _is_answered_by(before, new):
+        if before and not _is_answer_to(new, before):
             rows.append(None)
             continue
+        output = _to_row(chat, new, sequence)
         if before:
-            replaced.append(before)
-        output = _to_row(chat, new)
+            for name in ANSWER_FIELDS:
+                setattr(before, name, getattr(output, name))
+            output = before
         rows.append(output)
         known[chat.pk, new.key] = output
-    return rows, replaced
+    return rows
 
 
 def _detect_erasure_request(bank: Bank, output: Output, now: datetime) -> None:
@@ -111,8 +112,7 @@ def retry_output(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Outp
         if output is None:
             raise InvalidInput(_("message: it has been answered or erased meanwhile."))
         output.status, output.asked_at, output.error = Output.Status.PENDING, now, ""
-        output.key = output.key or _new_key()
-        output.save(update_fields=["status", "asked_at", "error", "key"])
+        output.save(update_fields=["status", "asked_at", "error"])
         chat = Chat.objects.select_for_update().get(pk=output.chat_id)
         _touch_chat(locked, chat, at=now)
         chat.save(update_fields=CHAT_COUNT_FIELDS)
@@ -123,14 +123,14 @@ def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetim
     """Record the outcome of an attempt at ``output``; return the output as it is now.
 
     The first answer wins, whichever attempt it comes from; a failure counts only if it is that of the latest attempt.
-    An answered output is a new row, so that no watermark has passed it. Raises :class:`InvalidInput` if it has been
-    erased meanwhile, and writes nothing.
+    An answered output comes after all others of its bank, so that no watermark has passed it. Raises
+    :class:`InvalidInput` if it has been erased meanwhile, and writes nothing.
     """
     outcome.require_valid()
     with transaction.atomic():
         locked = _locked_bank(bank)
         chat = Chat.objects.select_for_update().filter(pk=output.chat_id, bank=locked).first()
-        known = chat.outputs.with_keys([output.key]).first() if chat else None
+        known = chat.outputs.filter(pk=output.pk).first() if chat else None
         if chat is None or known is None:
             raise InvalidInput(_("message: it was erased before it was answered."))
         if known.status == Output.Status.OK:
@@ -143,7 +143,7 @@ def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetim
         return known
 
 
-def _is_answered_by(known: Output, new: NewOutput) -> bool:
+def _is_answer_to(new: NewOutput, known: Output) -> bool:
     """Whether a known output has no answer and the new one has."""
     return known.status != Output.Status.OK and new.status == Output.Status.OK
 
@@ -151,8 +151,8 @@ def _is_answered_by(known: Output, new: NewOutput) -> bool:
 def _locked_bank(bank: Bank) -> Bank:
     """The bank, locked until the transaction ends.
 
-    So ids grow in the order in which turns enter memory, and no watermark overtakes one; and nobody switches the bank
-    on without seeing a pending turn.
+    So sequences grow in the order in which turns become ok, and no watermark overtakes one; and nobody switches the
+    bank on without seeing a pending turn.
     """
     locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
     if locked is None:
@@ -167,11 +167,6 @@ def _locked_chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
     chats = {chat.key: chat for chat in rows}
     missing = [Chat(bank=bank, key=key) for key in keys if key not in chats]
     return chats | {chat.key: chat for chat in Chat.objects.bulk_create(missing)}
-
-
-def _new_key() -> str:
-    """The key of a pending output, as its id will change."""
-    return uuid4().hex
 
 
 def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult, now: datetime) -> Output:
@@ -191,30 +186,29 @@ def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult
         title=outcome.title,
     )
     answered.require_valid(now)
-    before = known.pk
-    known.delete()
-    output = _insert(bank, chat, answered, at=now)
-    if known.withheld:
-        requests.follow(before, output)
-    return output
+    return _insert_or_complete(bank, chat, answered, known, at=now)
 
 
-def _insert(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> Output:
-    """Insert the output; ``at`` is when the chat was last active with it."""
-    output = _to_row(chat, new)
-    output.save(force_insert=True)
+def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | None, *, at: datetime) -> Output:
+    """Insert the output, or complete the ``known`` one; ``at`` is when the chat was last active with it."""
+    [sequence] = bank.draw(1)
+    output = _to_row(chat, new, sequence)
+    if known:
+        output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
+    output.save(force_insert=not known, update_fields=ANSWER_FIELDS if known else None)
     _count_output(bank, chat, new, at=at)
     chat.save(update_fields=CHAT_COUNT_FIELDS)
     return output
 
 
-def _to_row(chat: Chat, new: NewOutput) -> Output:
+def _to_row(chat: Chat, new: NewOutput, sequence: int) -> Output:
     """``new`` as an unsaved row that any database can store."""
     pending = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
     return Output(
         chat=chat,
-        key=new.key or (_new_key() if pending else ""),
+        sequence=sequence,
+        key=new.key,
         author=storable(new.author),
         said_by=new.said_by,
         answered_by=new.answered_by,

@@ -56,7 +56,7 @@ def complete(
 ) -> Output:
     """Record the outcome of an attempt that :func:`record` (as pending) or :func:`retry_output` began.
 
-    Returns the output as it is now: one that becomes ok is a new row after all the others of its chat, pending for
+    Returns the output as it is now: one that becomes ok comes after all the others of its chat and is pending for
     memory. The first answer wins, whichever attempt it is from; a failure of any attempt but the latest changes and
     replaces nothing. ``title`` names an untitled chat; ``messages`` were exchanged between question and answer, if they
     were not known when it was recorded. Raises :class:`InvalidInput` if the output has been erased.

@@ -143,7 +143,7 @@ def _mask_new_secrets(
 def _advance_watermark(chat: Chat, bank: Bank, through: int) -> None:
     """Advance the watermark, so that the turns before it can be recalled; count new arrivals; release the lease."""
     chat.summarised_through, chat.index_due = through, True
-    chat.pending_outputs = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).count()
+    chat.pending_outputs = chat.outputs.filter(sequence__gt=through, status=Output.Status.OK).count()
     chat.stale = chat.entries.filter(stale=True).exists()
     chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
     chat.leased_until, chat.lease_token = None, ""
@@ -183,16 +183,16 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
         if leaf is None:
             raise OutdatedWork("the leaf was rolled up or extended meanwhile")
     if leaf is None:
-        leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.pk)
+        leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.sequence)
         leaf.output_count, leaf.first_at, leaf.last_at = 0, first.created_at, first.created_at
     else:
         leaf.updates = 0 if batch.rebuilds and not batch.mends else leaf.updates + 1
     times = [output.created_at for output in batch.outputs]
-    new = sum(output.pk > chat.summarised_through for output in batch.outputs)
+    new = sum(output.sequence > chat.summarised_through for output in batch.outputs)
     leaf.first_at, leaf.last_at = min([leaf.first_at, *times]), max([leaf.last_at, *times])
     if leaf.parent_id is None:
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
-    leaf.last_output, leaf.output_count = max(last.pk, leaf.last_output or 0), leaf.output_count + new
+    leaf.last_output, leaf.output_count = max(last.sequence, leaf.last_output or 0), leaf.output_count + new
     leaf.method, leaf.provisional, leaf.stale = notes.method, notes.provisional, False
     leaf.save()
     return leaf

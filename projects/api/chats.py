@@ -67,7 +67,7 @@ class CheckpointOut(BaseModel):
     def of(cls, row: Checkpoint) -> "CheckpointOut":
         """From its row."""
         names = ("text", "tokens_before", "tokens_after", "method", "made_at")
-        return cls(through=NUMBER.to_url(row.through), **{name: getattr(row, name) for name in names})
+        return cls(through=NUMBER.to_url(row.last_output), **{name: getattr(row, name) for name in names})
 
 
 class HowFar(BaseModel):

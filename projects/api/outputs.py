@@ -45,7 +45,7 @@ class NewOutput(Body):
     answer: Said = Field("", examples=["Decided: Postgres 16."])
     messages: list[Any] = Field([], description="What was said in between, in OpenAI's chat format: tools, images.")
     status: Output.Status = Field(
-        Output.Status.OK, description="Memory takes what is ok. What is not gives way to the same id with an answer."
+        Output.Status.OK, description="Memory takes what is ok. What is not is completed by the same id with an answer."
     )
     created_at: AwareDatetime | None = Field(None, description="When it was asked; now, if nothing is said.")
     id: Name = Field("", description="Your own id: the same one in the same chat is recorded once.", examples=["m-1"])
@@ -133,7 +133,7 @@ def record_many(
 def read(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
     """The turns of a chat that programs recorded. Whoever comes again with the last cursor gets what came since."""
     rows = services.turns_of(program_chat(bank_of(request), chat_key(chat)))
-    found, after = paged(rows, cursor, limit, newest_first=False)
+    found, after = paged(rows, cursor, limit, order="sequence")
     return Page(items=[OutputOut.of(row) for row in found], next=after)
 
 

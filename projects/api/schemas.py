@@ -9,16 +9,16 @@ from django.urls import get_script_prefix
 from ninja import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
+from memorybank.services import PublicId
 from projects.web.converters import ChatKey
 from projects.web.pagination import page_after
-from projects.web.public_ids import TurnNumber
 
 from .problems import Problem
 
 Row = TypeVar("Row", bound=Model)
 Item = TypeVar("Item")
 
-NUMBER = TurnNumber()
+NUMBER = PublicId()
 CHAT = ChatKey()
 #: What no database holds.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -94,10 +94,10 @@ def chat_key(name: str) -> str:
     raise Http404
 
 
-def paged(rows: QuerySet[Row], cursor: str, limit: int, *, newest_first: bool = True) -> tuple[list[Row], str | None]:
+def paged(rows: QuerySet[Row], cursor: str, limit: int, *, order: str = "-pk") -> tuple[list[Row], str | None]:
     """A page of ``rows``, and the cursor of the next one; :class:`Problem` for a cursor that no page has given."""
     try:
-        return page_after(rows, cursor, limit, newest_first=newest_first)
+        return page_after(rows, cursor, limit, order=order)
     except ValueError:
         raise Problem(422, "cursor: is no `next` of a page.", "cursor") from None
 

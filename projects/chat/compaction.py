@@ -16,10 +16,9 @@ from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.exceptions import NotCompacted, log_message
-from memorybank.services import Chat, Checkpoint, Compaction
+from memorybank.services import Chat, Checkpoint, Compaction, PublicId
 from projects.models import Project
 from projects.web.polling import wait_while
-from projects.web.public_ids import TurnNumber
 
 from .prompt import Prompt
 
@@ -141,5 +140,5 @@ def as_json(checkpoint: Checkpoint | None) -> dict[str, str] | None:
     """A checkpoint for the chat page; None for none."""
     if checkpoint is None:
         return None
-    number, after = TurnNumber().to_url(checkpoint.pk), TurnNumber().to_url(checkpoint.through)
+    number, after = PublicId().to_url(checkpoint.pk), PublicId().to_url(checkpoint.last_output)
     return {"number": number, "after": after, "label": label(checkpoint), "text": checkpoint.text}

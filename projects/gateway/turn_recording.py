@@ -137,6 +137,8 @@ def end(turn: Turn, output: Output, answer: Answer, status: str) -> None:
         _keep_step(turn, output, answer)
         return
     with transaction.atomic():
+        if status == Output.Status.OK:  # the answer's own step takes the place of those of its calls of tools
+            GatewayStep.objects.filter(output=output, output__status=Output.Status.PENDING).delete()
         done = _completed(turn, output, answer, status)
         if done.status != Output.Status.OK:
             return

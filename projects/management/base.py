@@ -19,6 +19,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
 
 from memorybank.exceptions import InvalidInput, MemoryBankError
+from memorybank.services import PublicId
 from projects.web.terminal import is_utf8, printable
 
 from ..models import Project, Tenant
@@ -56,7 +57,8 @@ class MemoryCommand(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         if not all(map(is_utf8, argv)):
-            self.create_parser(argv[0], argv[1]).error("an argument is not valid UTF-8")
+            self.stderr.write(f"manage.py {argv[1]}: an argument is not valid UTF-8. See --help.")
+            sys.exit(USAGE)
         super().run_from_argv(argv)
 
     def execute(self, *args: Any, **options: Any) -> Any:
@@ -124,6 +126,14 @@ def duration(text: str) -> timedelta:
     if len(number) > 6:
         raise ArgumentTypeError(f"“{text[:40]}” is too long")
     return timedelta(**{units[unit]: int(number)})
+
+
+def row_number(text: str) -> int:
+    """The row that a public id stands for, for argparse."""
+    try:
+        return PublicId().to_python(text)
+    except ValueError:
+        raise ArgumentTypeError(f"“{text[:40]}” is not a public id, such as p3zkqv5q7h2fy") from None
 
 
 def between(low: int, high: int, what: str) -> Callable[[str], int]:

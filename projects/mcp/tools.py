@@ -13,9 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Hit, Job, prompt_text
+from memorybank.services import Hit, Job, PublicId, prompt_text
 from projects.models import APIKey, Scope
-from projects.web.public_ids import TurnNumber
 
 MOST_HITS = 50
 #: Characters of one question, and of one thing to remember.
@@ -133,7 +132,7 @@ def remember(key: APIKey, told: Remembered) -> Noted:
         raise InvalidInput(prompt_text("mcp.off_remember"))
     output = services.record(bank, chat_key=uuid4().hex, author=key.actor, question=told.text, title=TITLE, now=now)
     services.request_job(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
-    return Noted(chat=output.chat.key, turn=TurnNumber().to_url(output.pk), note=prompt_text("mcp.recorded"))
+    return Noted(chat=output.chat.key, turn=PublicId().to_url(output.pk), note=prompt_text("mcp.recorded"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ TOOLS = {
 
 
 def _found(hit: Hit) -> Found:
-    turns = [TurnNumber().to_url(pk) for pk in hit.citations]
+    turns = [PublicId().to_url(pk) for pk in hit.citations]
     return Found(kind=hit.kind, text=hit.text, said_at=hit.created_at, chat=hit.chat, turns=turns)
 
 

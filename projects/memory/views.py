@@ -13,11 +13,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.services import Bank, Event, Fact, FactQuerySet
+from memorybank.services import Bank, Event, Fact, FactQuerySet, PublicId
 from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.web.pagination import numbered_page
-from projects.web.public_ids import TurnNumber
 from projects.web.requests import MemberRequest
 
 from . import block_history, timeline
@@ -110,7 +109,7 @@ def _told(bank: Bank) -> set[int]:
 def _under(opened: Opened, number: str, told: Collection[int]) -> dict[str, Any]:
     """What lies under the entry that was clicked on: its own lines, and those it stands for as they are."""
     with suppress(ValueError):
-        entry = services.entries_of(opened.bank).filter(pk=TurnNumber().to_python(number)).first()
+        entry = services.entries_of(opened.bank).filter(pk=PublicId().to_python(number)).first()
         if entry:
             facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept.values("pk"))).with_places()
             rows = memory_rows.fact_rows(facts.order_by("said_on", "pk")[:FACTS_ON_A_PAGE], told, ())

@@ -37,7 +37,7 @@ class Upstream(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.protocol} of project {self.project_id}"
+        return f"{self.protocol} of project {self.project}"
 
     @property
     def api_key(self) -> str:

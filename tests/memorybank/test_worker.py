@@ -1,4 +1,4 @@
-"""What is due, for whom, how much of it, and how little when nothing is."""
+"""The worker: what is due, for which bank, how much of it, and how little work when nothing is."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -7,8 +7,9 @@ from memorybank.language import Pack, alternation, collect, is_cjk, packs, whole
 from memorybank.language.sentences.negation import denies
 from memorybank.language.terms import informative_words, terms, word_count
 
-# An independent clause has at least this many content words; only longer sentences are cut; and limits of a fact.
-MIN_CLAUSE_TERMS, MIN_WORDS_TO_CUT, MAX_FACT_WORDS, MAX_FACT_CHARACTERS = 4, 20, 45, 400
+#: A clause is cut off if it has at least this many content words, and the sentence at least this many words.
+MIN_CLAUSE_TERMS, MIN_WORDS_TO_CUT = 4, 20
+MAX_FACT_WORDS, MAX_FACT_CHARACTERS = 45, 400
 
 SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)")
 ABBREVIATIONS = frozenset(collect(lambda pack: pack.words.abbreviations))

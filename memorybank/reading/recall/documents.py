@@ -1,7 +1,7 @@
 """Turn a chat turn into its search document: the sentences that memory may show, and the words it is found by. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,7 +43,7 @@ class Document:
     speakers: tuple[str, ...]
 
 
-def documents(turns: Sequence[Turn], *, after: int, encoding: str) -> list[Document]:
+def documents(turns: Sequence[Turn], *, of: Container[int], encoding: str) -> list[Document]:
     """The documents of the turns with an id above ``after``.
 
     ``turns`` are of one chat, masked; the earlier ones serve as neighbours.
@@ -52,7 +52,7 @@ def documents(turns: Sequence[Turn], *, after: int, encoding: str) -> list[Docum
     names = names_in({utterance.speaker for turn in turns for utterance in turn.utterances})
     before = [None, *(turn.id for turn in turns)]
     pairs = zip(turns, before, strict=False)
-    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id > after]
+    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id in of]
 
 
 def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Prior) -> Document:

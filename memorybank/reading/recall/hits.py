@@ -1,9 +1,10 @@
 """Search results for people and programs: turns as memory shows them, and the facts that cite them."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument, Standing
@@ -41,13 +42,13 @@ def recall(bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", 
     result = search(bank, parse_question(bank, question, now), without=without, most=top)
     scores = dict(result.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
-    turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
-    facts = _facts_of_turns(turns)
+    turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
+    facts = _facts_of_turns([row[4:] for row in turns])
     visible = visible_lines({row[0]: row[2] for row in turns}, facts)
     lines = {turn: [line for line in own if not line.ends] for turn, own in visible.items()}
     hits = {
         pk: Hit("output", pk, key, as_paragraphs(lines[pk]), round(scores[pk], 4), said_at, (pk,))
-        for pk, key, _, said_at, _ in turns
+        for pk, key, _, said_at, *_ in turns
         if lines[pk]
     }
     fact_hits = [hit for fact in facts if fact.is_visible and (hit := _fact_hit(fact, hits, result))]
@@ -58,20 +59,26 @@ def facts_about(bank: Bank, question: str, *, most: int, now: datetime) -> list[
     """Ids of the leaf facts about the subject of a question, best first, whatever their state."""
     result = search(bank, parse_question(bank, question, now), without=None, most=most)
     scores = dict(result.ranked)
-    chats = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("pk", "chat_id")
+    turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("chat_id", "sequence")
     values: dict[int, float] = {}
-    for fact in _facts_of_turns([(pk, None, None, None, chat) for pk, chat in chats]):
+    for fact in _facts_of_turns(list(turns)):
         share = _question_share(f"{fact.text} {fact.said_first} {fact.speaker}", result)
         if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
             values[fact.pk] = max(cited) * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * share)
     return sorted(values, key=lambda pk: (-values[pk], -pk))[:most]
 
 
-def _facts_of_turns(turns: Collection[tuple[Any, ...]]) -> list[Standing]:
+def _facts_of_turns(turns: Collection[tuple[int, int]]) -> list[Standing]:
     """The leaf facts that may cite these turns."""
-    ids, chats = [row[0] for row in turns], {row[4] for row in turns}
-    ranges = Entry.objects.leaves().filter(chat__in=chats).values_list("pk", "first_output", "last_output")
-    covering = [pk for pk, first, last in ranges if any((first or 0) <= turn <= (last or 0) for turn in ids)]
+    places = defaultdict(list)
+    for chat, sequence in turns:
+        places[chat].append(sequence)
+    ranges = Entry.objects.leaves().filter(chat__in=places).values_list("pk", "chat", "first_output", "last_output")
+    covering = [
+        pk
+        for pk, chat, first, last in ranges
+        if any((first or 0) <= place <= (last or 0) for place in places[chat or 0])
+    ]
     return Fact.objects.filter(entry__in=covering).standing() if covering else []
 
 

@@ -104,7 +104,7 @@ def score_passages(bank: Bank, result: SearchResult) -> dict[int, float]:
     """How much of the question is mentioned around the turns of the best turns' chats, 0…1. One query."""
     best = SearchDocument.objects.of(bank).filter(pk__in=[pk for pk, _ in result.ranked[:MAX_PASSAGE_SEEDS]])
     # Newest first, so that the beginning of an endless chat is what is left out.
-    documents = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-pk")
+    documents = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-sequence")
     chats: dict[int, list[int]] = {}
     for chat, pk in documents.values_list("chat", "pk")[:MAX_PASSAGE_TURNS]:
         chats.setdefault(chat, []).append(pk)

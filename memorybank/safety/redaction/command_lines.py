@@ -13,11 +13,10 @@ _IN_ADDRESS = re.compile(
 )
 # Oracle's form: "jdbc:oracle:thin:user/password@//host".
 _BY_SLASH = re.compile(r"(?<=:)[\w.-]{1,40}/(?P<value>[^\s/@]{3,64})@(?://)?(?=\w)")
-# What programs pass on in an address, and how those are called who log in everywhere.
+# Parameters of URLs, and common names of administrators.
 _KEYS, _KEY_PARTS = (
     alternation(collect_for_masking(of)) for of in (lambda pack: pack.secrets.keys, lambda pack: pack.secrets.key_words)
 )
-#: Parameters of URLs, and common names of administrators.
 _PASSWORDS = literals(collect_for_masking(lambda pack: pack.secrets.passwords))
 _QUERY = re.compile(
     rf"[?&][\w-]{{0,16}}(?:{_KEY_PARTS}|{_KEYS}|{_PASSWORDS})=?(?<==)"

@@ -6,9 +6,7 @@ from django.core.management.base import CommandParser
 
 from memorybank import services
 
-from ..base import ACTOR, MemoryCommand, add_project_argument, between, find_project
-
-LARGEST_ID = 10**9 - 1
+from ..base import ACTOR, MemoryCommand, add_project_argument, find_project, row_number
 
 
 class Command(MemoryCommand):
@@ -25,7 +23,7 @@ class Command(MemoryCommand):
         what.add_argument("--chat", metavar="KEY", help="the chat with this key")
         what.add_argument("--author", metavar="USER", help="all that this person said, in any chat of the project")
         what.add_argument(
-            "--output", metavar="N", type=between(1, LARGEST_ID, "turns"), help="one turn, as recall_memory numbers it"
+            "--output", metavar="ID", type=row_number, help="one turn, by its public id, as recall_memory prints it"
         )
         what.add_argument(
             "--everything", action="store_true", help="all chats; what was said until now is not taken in again"
@@ -40,10 +38,11 @@ class Command(MemoryCommand):
         else:
             named = {name: options[name] for name in ("chat", "author", "output")}
             receipt = services.forget(bank, actor=ACTOR, dry_run=dry_run, **named)
-        self.print_json(receipt.as_dict()) if json else self.print_counts(_readable(receipt))
+        told = receipt.as_dict() | {"id": services.public_id(receipt.id) or None}
+        self.print_json(told) if json else self.print_counts(_readable(receipt, told))
 
 
-def _readable(receipt: services.ErasureReceipt) -> dict[str, Any]:
+def _readable(receipt: services.ErasureReceipt, told: dict[str, Any]) -> dict[str, Any]:
     """Without what is none."""
-    shown = receipt.as_dict() | {"at": f"{receipt.at:%-d %B %Y, %H:%M} UTC", "id": receipt.id or "none: a dry run"}
+    shown = told | {"at": f"{receipt.at:%-d %B %Y, %H:%M} UTC", "id": told["id"] or "none: a dry run"}
     return {name: value for name, value in shown.items() if value or name == "dry_run"}

@@ -41,7 +41,8 @@ class Command(MemoryCommand):
             return
         for hit in hits:
             text = hit.text.replace("\n", "\n" + " " * 8)
-            self.stdout.write(f"{hit.score:6.2f}  {hit.kind} {hit.pk} of chat {hit.chat}, {hit.created_at:%d %b %Y}")
+            row = f"{hit.kind} {services.public_id(hit.pk)}"
+            self.stdout.write(f"{hit.score:6.2f}  {row} of chat {hit.chat}, {hit.created_at:%d %b %Y}")
             self.stdout.write(f"        {text}")
         why = "" if bank.enabled else " The bank is off: nothing is recalled."
         self.stderr.write(f"{len(hits)} hit{'' if len(hits) == 1 else 's'}.{why}")

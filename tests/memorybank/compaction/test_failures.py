@@ -1,4 +1,4 @@
-"""Whatever fails or happens meanwhile leaves the chat as it was, and says why."""
+"""A failed compaction leaves the chat as it was, and says why."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_after_a_failure_it_is_not_tried_again_unasked_for_a_while(bank: Bank, c
 def test_what_is_said_meanwhile_follows_the_checkpoint(bank: Bank, chat_model: ScriptedLLM) -> None:
     chat_model.answer = meanwhile(lambda: say(bank, CHAT, "And the zebra?", at=MONDAY + HOUR))
     made = compact(bank)
-    assert Output.objects.filter(pk__gt=made.through, question="And the zebra?").exists()
+    assert Output.objects.filter(sequence__gt=made.through, question="And the zebra?").exists()
     assert "zebra" not in made.text
 
 

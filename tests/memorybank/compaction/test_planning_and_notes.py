@@ -1,4 +1,4 @@
-"""What of a long chat is kept, thinned, noted and proved: pure functions, whatever they are given."""
+"""Planning a compaction, eliding tool results and verifying notes: pure functions, with any input."""
 
 from datetime import UTC, datetime
 

@@ -115,7 +115,7 @@ def test_it_stays_within_its_share_of_the_chat() -> None:
 
 def test_it_stays_within_its_absolute_bound() -> None:
     turns = chat(("The billing service number 7 moved to Postgres 16 on 3 May. " * 5000, ""))
-    assert sum(tokens.count(f.text) for f in extract(turns, most=100)) <= 100
+    assert sum(tokens.count(f.text) for f in extract(turns, max_tokens=100)) <= 100
 
 
 def test_it_lets_a_short_answer_carry_its_question() -> None:

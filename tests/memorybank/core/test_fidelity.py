@@ -54,7 +54,7 @@ def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fact", "texts", "kind"),
+    ("fact", "text", "kind"),
     [
         ("This is not a display.", "This is not just a display.", "left out"),
         ("This is not a display.", "This is not really a display.", "left out under negation"),
@@ -73,8 +73,8 @@ def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
         ("It is significant.", "It is very significant.", "left out"),
     ],
 )
-def test_the_judge_sees_what_nobody_said(fact: str, texts: str, kind: str) -> None:
-    assert kind in violations(fact, texts)
+def test_the_judge_sees_what_nobody_said(fact: str, text: str, kind: str) -> None:
+    assert kind in violations(fact, text)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_the_judge_sees_what_nobody_said(fact: str, texts: str, kind: str) -> No
     ],
 )
 def test_the_judge_reckons_what_a_date_may_be(phrase: str, right: str, wrong: str) -> None:
-    texts = f"They met {phrase}."
-    assert misdated(f"They met {right}.", texts, NOON.date()) == []
-    assert misdated(f"They met {wrong}.", texts, NOON.date()) == ["another date"]
+    text = f"They met {phrase}."
+    assert misdated(f"They met {right}.", text, NOON.date()) == []
+    assert misdated(f"They met {wrong}.", text, NOON.date()) == ["another date"]
 
 
 @pytest.mark.parametrize(
-    ("fact", "texts"),
+    ("fact", "text"),
     [
         ("I doubt it.", "I think it is high enough, and I really doubt it."),
         ("We want it to add up.", "What we want is one of these, and we want it to um add up."),
@@ -108,8 +108,8 @@ def test_the_judge_reckons_what_a_date_may_be(phrase: str, right: str, wrong: st
         ("There is stuff you can clap on.", "There is stuff, you know, you can clap on."),
     ],
 )
-def test_the_judge_finds_where_a_fact_was_said(fact: str, texts: str) -> None:
-    assert violations(fact, texts) == []
+def test_the_judge_finds_where_a_fact_was_said(fact: str, text: str) -> None:
+    assert violations(fact, text) == []
 
 
 WORDS = st.sampled_from(
@@ -119,5 +119,5 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, min_size=3, max_size=60).map(" ".join))
-def test_no_talk_makes_a_fact_that_nobody_said(texts: str) -> None:
-    assert unsaid([Turn(1, NOON, (Utterance("user", "priya", f"{texts}."),))]) == []
+def test_no_talk_makes_a_fact_that_nobody_said(text: str) -> None:
+    assert unsaid([Turn(1, NOON, (Utterance("user", "priya", f"{text}."),))]) == []

@@ -1,4 +1,4 @@
-"""A message is recorded before it is answered: nothing said is lost or doubled, and no watermark overtakes it."""
+"""A message is recorded before it is answered: nothing is lost or doubled, and no watermark overtakes it."""
 
 from datetime import datetime, timedelta
 
@@ -10,6 +10,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Output, SearchDocument
+from memorybank.new_output import NewOutput
 from tests.support.factories import (
     DAY,
     HOUR,
@@ -144,6 +145,30 @@ def test_the_same_key_with_an_answer_completes_what_was_recorded_without_one() -
         say(bank, "c", sentence(1), key="42", status=status, answer="Noted." if status == "ok" else "")
     assert [(output.status, output.answer) for output in Output.objects.all()] == [("ok", "Noted.")]
     assert chat_of(bank, "c").pending_outputs == 1
+
+
+def test_an_answered_message_keeps_its_id_and_takes_the_last_place_in_its_bank() -> None:
+    bank = make_bank()
+    asked, failed = ask(bank, 1), fail(bank, ask(bank, 2))
+    between = [say(bank, chat, sentence(3)) for chat in ("c", "d")]
+    answered = answer(bank, asked)
+    imported = say(bank, "c", "Crates?", status="error", key="k")
+    completed = services.record_many(bank, [NewOutput("c", "Priya", "Crates?", MONDAY, "Yes.", key="k")])[0]
+    assert completed is not None
+    assert (answered.pk, completed.pk) == (asked.pk, imported.pk)
+    places = list(Output.objects.values_list("pk", flat=True))
+    assert places == [failed.pk, *(output.pk for output in between), answered.pk, imported.pk]
+    assert Output.objects.get(pk=imported.pk).answer == "Yes."
+
+
+def test_no_place_is_given_twice_even_if_the_newest_turn_was_erased() -> None:
+    bank = make_bank()
+    say(bank, "c", sentence(1))
+    newest = say(bank, "c", sentence(2))
+    run(MONDAY + HOUR)
+    services.forget(bank, output=newest.pk, actor="alice", now=MONDAY + HOUR)
+    assert say(bank, "c", sentence(3), at=MONDAY + HOUR).sequence > newest.sequence
+    assert (chat_of(bank, "c").pending_outputs, sound(bank)) == (1, True)
 
 
 def test_an_answer_that_memory_has_passed_by_is_remembered_all_the_same(model: ScriptedLLM) -> None:

@@ -1,4 +1,4 @@
-"""What a person asks for now: done by whoever sweeps, measured by one percentage that never goes back."""
+"""Jobs that a person requests: any sweep does them, and their percentage never falls."""
 
 from typing import Any
 

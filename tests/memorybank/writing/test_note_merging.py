@@ -1,4 +1,4 @@
-"""The lines of many chunks become one list: each thing once, with every turn that said it."""
+"""Merging the lines of many chunks: duplicates are united, with the citations of every turn."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Turns → notes: by size one call, or chunks in parallel and a merge. No table is read, so none is here."""
+"""Note taking by size: one call, or parallel chunks and a merge. It reads no table, so these tests need none."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""The world moves while the model thinks: nothing stale is written, nothing is lost, nothing is done twice."""
+"""Changes during a model call: nothing outdated is written, nothing is lost, nothing is done twice."""
 
 from collections.abc import Callable
 from typing import Any

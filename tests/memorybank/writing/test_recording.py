@@ -1,4 +1,4 @@
-"""Recording: one short transaction, no model, and nothing that a database or a reader would choke on."""
+"""Recording an output: one short transaction, no model call, and only text that every database can store."""
 
 from datetime import datetime
 from typing import Any

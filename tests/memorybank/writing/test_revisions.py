@@ -1,4 +1,4 @@
-"""What is edited or answered anew is nowhere once its place is taken, and is all there until then."""
+"""Edited and regenerated turns: they stay complete until replaced, and no trace is left afterwards."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Carrying the ladder out: digests of closed periods from leaf facts; nothing lost, nothing counted twice."""
+"""Rolling up: digests of closed periods from leaf facts; nothing is lost or counted twice."""
 
 import re
 from datetime import timedelta

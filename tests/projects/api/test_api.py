@@ -10,15 +10,15 @@ from django.utils import timezone
 
 from memorybank import services
 from memorybank.models import Chat, Event, Fact, Job, Output
+from memorybank.services import PublicId
 from projects.api import jobs
 from projects.models import Answered
 from projects.models.idempotency import KEPT
-from projects.web.public_ids import TurnNumber
 from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON
 from tests.support.long_chats import turns
 
-NUMBER = TurnNumber()
+NUMBER = PublicId()
 LONG_AGO = "2026-03-02T12:00:00Z"
 
 
@@ -376,7 +376,7 @@ class NumberTest(ProgramCase):
     def test_no_number_of_a_row_leaves_the_site(self) -> None:
         chat = Chat.objects.create(pk=987_654_321, bank=self.apollo.bank, key="c-1")
         Output.objects.create(
-            pk=987_654_322, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
+            pk=987_654_322, sequence=0, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
         )
         for path in ("chats", "chats/c-1", "chats/c-1/outputs", "usage", "chats?limit=1"):
             self.assertNotIn("98765432", self.call("GET", path).content.decode())

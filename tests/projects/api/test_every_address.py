@@ -8,14 +8,14 @@ from django.urls.resolvers import RoutePattern
 
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, Event, Fact, Job, Output
+from memorybank.services import PublicId
 from projects.models import Scope
 from projects.tenancy import permissions
-from projects.web.public_ids import TurnNumber
 from tests.projects.tenancy.test_strangers import NAMES, of_programs
 from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON
 
-NUMBER = TurnNumber()
+NUMBER = PublicId()
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 ADDRESSES = {str(each.name): each for each in of_programs() if each.name in permissions.SCOPES}
 #: A body for each; nothing is done by them that would take another's place away.

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Checkpoint, Entry, Event, Output
-from memorybank.services import RunReport
+from memorybank.services import RunReport, public_id
 from tests.support import prepared
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.commands import PATIENCE, Ran, run, shell
@@ -245,8 +245,10 @@ class TestRecallMemory(CommandCase):
 
     def test_it_prints_turns_and_facts_with_their_chat_and_day(self) -> None:
         ran = run("recall_memory", "acme/apollo", "What did we choose for billing?")
-        self.assertRegex(ran.out, r"(?m)^  \d\.\d\d  output \d+ of chat c1, 02 Mar 2026\n +bob: We chose Postgres 16")
-        self.assertRegex(ran.out, r"(?m)^  \d\.\d\d  fact \d+ of chat c1, 02 Mar 2026\n +We chose Postgres 16")
+        self.assertRegex(
+            ran.out, r"(?m)^  \d\.\d\d  output [a-z2-7]{13} of chat c1, 02 Mar 2026\n +bob: We chose Postgres 16"
+        )
+        self.assertRegex(ran.out, r"(?m)^  \d\.\d\d  fact [a-z2-7]{13} of chat c1, 02 Mar 2026\n +We chose Postgres 16")
         self.assertEqual(ran.err, "2 hits.\n")
 
     def test_its_json_has_the_agreed_shape(self) -> None:
@@ -291,7 +293,7 @@ class TestForgetMemory(CommandCase):
         self.assertEqual((ran.json["summaries_to_mend"], ran.json["calls"]), (0, 0))
 
     def test_it_erases_a_chat_a_person_or_a_turn_and_prints_the_receipt(self) -> None:
-        for what in (["--chat", "c1"], ["--author", "bob"], ["--output", self.said.pk]):
+        for what in (["--chat", "c1"], ["--author", "bob"], ["--output", public_id(self.said.pk)]):
             with self.subTest(what=what), transaction.atomic():
                 ran = run("forget_memory", "acme/apollo", *what)
                 self.assertRegex(ran.out, r"asked by  command line\n(.*\n)+ +turns  1\n")
@@ -306,7 +308,7 @@ class TestForgetMemory(CommandCase):
     def test_it_says_what_is_not_there_and_asks_for_one_thing(self) -> None:
         self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "no"), "none with the key “no”")
         self.assert_refused(run("forget_memory", "acme/apollo", "--author", "eve"), "nothing of “eve” is recorded")
-        self.assert_refused(run("forget_memory", "acme/apollo", "--output", 10**8), "none with the number")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--output", public_id(10**8)), "none with the number")
         self.assert_refused(run("forget_memory", "acme/apollo"), "is required")
         self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "a", "--author", "b"), "not allowed with")
 

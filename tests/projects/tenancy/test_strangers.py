@@ -13,6 +13,7 @@ from django.urls.resolvers import RoutePattern
 
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
+from memorybank.services import public_id
 from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream
 from projects.tenancy import api_keys, audit, permissions
 from projects.web.lazy_urls import LazyInclude
@@ -146,7 +147,13 @@ class WalkTest(Everything):
     def test_nor_does_a_list_when_it_is_searched_ordered_or_filtered(self) -> None:
         self.client.force_login(self.charlie)
         for model in registered():
-            for query in ("?q=a", "?o=1", f"?bank={self.apollo.bank_id}", "?_facets=True", "?tenant__id__exact=1"):
+            for query in (
+                "?q=a",
+                "?o=1",
+                f"?bank={public_id(self.apollo.bank_id)}",
+                "?_facets=True",
+                "?tenant__id__exact=1",
+            ):
                 with self.subTest(model=model, query=query):
                     self.assert_nothing(self.client.get(self.list_url(model) + query))
 

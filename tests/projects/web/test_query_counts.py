@@ -39,14 +39,21 @@ class ConstantTest(AdminCase):
         times = {"first_at": NOON, "last_at": NOON, "period_start": day}
         for n, chat in zip(numbers, chats, strict=True):
             outputs = Output.objects.bulk_create(
-                Output(chat=chat, author=f"p{n % 9}", question=f"Crate {n}.{m}?", answer="Yes.", created_at=NOON)
+                Output(
+                    chat=chat,
+                    sequence=m + 1,
+                    author=f"p{n % 9}",
+                    question=f"Crate {n}.{m}?",
+                    answer="Yes.",
+                    created_at=NOON,
+                )
                 for m in range(3)
             )
-            span = {"first_output": outputs[0].pk, "last_output": outputs[-1].pk, "output_count": 3}
+            span = {"first_output": 1, "last_output": 3, "output_count": 3}
             leaf = Entry.objects.create(
                 bank=bank, granularity="conversation", chat=chat, tokens=50, method="test", **span, **times
             )
-            Chat.objects.filter(pk=chat.pk).update(summarised_through=outputs[-1].pk)
+            Chat.objects.filter(pk=chat.pk).update(summarised_through=3)
             Fact.objects.create_cited(self.facts(leaf, n, outputs))
         older = list(Fact.objects.order_by("pk")[: to // 2])
         Fact.objects.filter(pk__in=[fact.pk for fact in older]).update(superseded_by=Fact.objects.latest("pk"))
