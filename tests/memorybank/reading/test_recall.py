@@ -285,11 +285,11 @@ def test_masking_less_or_more_makes_the_documents_anew() -> None:
     assert "crane@example.org" in told(bank, "write crane")[0]
 
 
-@pytest.mark.parametrize("step", ["writing.note_taking.take", "indexing.document_writer.documents"])
+@pytest.mark.parametrize("step", ["writing.note_taking.take_notes", "indexing.document_writer.documents"])
 def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: Any) -> None:
     """With the first summary of its chat, and after a later one."""
     bank = make_bank()
-    if step != "writing.note_taking.take":
+    if step != "writing.note_taking.take_notes":
         say(bank, "a", "The crane is orange.")
         cover(bank)
     output = say(bank, "a", f"The {CANARY} is orange.", at=MONDAY + HOUR)
