@@ -6,456 +6,214 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     initial = True
 
     dependencies = [
-        ("memorybank", "0001_initial"),
+        ('memorybank', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="Draft",
+            name='Draft',
             fields=[
-                (
-                    "output",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="draft",
-                        serialize=False,
-                        to="memorybank.output",
-                    ),
-                ),
-                ("text", models.TextField(blank=True)),
-                ("saved_at", models.DateTimeField(help_text="When its process was last heard of.")),
-                ("stopping", models.BooleanField(default=False, help_text="Somebody asked to stop it.")),
+                ('output', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='draft', serialize=False, to='memorybank.output')),
+                ('text', models.TextField(blank=True)),
+                ('saved_at', models.DateTimeField(help_text='When its process was last heard of.')),
+                ('stopping', models.BooleanField(default=False, help_text='Somebody asked to stop it.')),
             ],
         ),
         migrations.CreateModel(
-            name="LoginFailures",
+            name='LoginFailures',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("key", models.CharField(max_length=64, unique=True)),
-                ("count", models.PositiveIntegerField(default=0)),
-                ("last", models.DateTimeField(db_index=True)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key', models.CharField(max_length=64, unique=True)),
+                ('count', models.PositiveIntegerField(default=0)),
+                ('last', models.DateTimeField(db_index=True)),
             ],
         ),
         migrations.CreateModel(
-            name="Tenant",
+            name='Tenant',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "slug",
-                    models.CharField(
-                        max_length=64,
-                        unique=True,
-                        validators=[
-                            django.core.validators.RegexValidator(
-                                "^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$",
-                                "Use lower-case letters, digits, dashes and underscores, at most 64, beginning and ending with a letter or digit.",
-                            )
-                        ],
-                    ),
-                ),
-                ("name", models.CharField(max_length=200)),
-                (
-                    "monthly_cap",
-                    models.DecimalField(
-                        blank=True,
-                        decimal_places=2,
-                        help_text="What the memory of all its projects may cost a month (UTC), in the currency of the prices; empty: no cap.",
-                        max_digits=12,
-                        null=True,
-                        validators=[django.core.validators.MinValueValidator(0)],
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.CharField(max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$', 'Use lower-case letters, digits, dashes and underscores, at most 64, beginning and ending with a letter or digit.')])),
+                ('name', models.CharField(max_length=200)),
+                ('monthly_cap', models.DecimalField(blank=True, decimal_places=2, help_text='What the memory of all its projects may cost a month (UTC), in the currency of the prices; empty: no cap.', max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(0)])),
             ],
             options={
-                "ordering": ["slug"],
+                'ordering': ['slug'],
             },
         ),
         migrations.CreateModel(
-            name="Conversation",
+            name='Conversation',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "chat",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="conversation", to="memorybank.chat"
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="conversations",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='conversation', to='memorybank.chat')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversations', to=settings.AUTH_USER_MODEL)),
             ],
         ),
         migrations.CreateModel(
-            name="GivenWith",
+            name='GivenWith',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("memory_version", models.PositiveBigIntegerField(help_text="Which stored block; 0: none.")),
-                ("memory_tokens", models.PositiveIntegerField(help_text="Tokens of the block.")),
-                (
-                    "recalled_tokens",
-                    models.PositiveIntegerField(default=0, help_text="Tokens of the notes beside the message."),
-                ),
-                (
-                    "lines",
-                    models.JSONField(
-                        default=list, help_text="Of each line of the block the ids of the facts it stood for."
-                    ),
-                ),
-                (
-                    "recalled",
-                    models.JSONField(default=list, help_text="Of each note its turn, by id, and the place in it."),
-                ),
-                ("prompt_tokens", models.PositiveIntegerField()),
-                ("answer_tokens", models.PositiveIntegerField(default=0)),
-                (
-                    "stopped",
-                    models.BooleanField(default=False, help_text="Somebody stopped it; it is what had come by then."),
-                ),
-                (
-                    "output",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="given_with", to="memorybank.output"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('memory_version', models.PositiveBigIntegerField(help_text='Which stored block; 0: none.')),
+                ('memory_tokens', models.PositiveIntegerField(help_text='Tokens of the block.')),
+                ('recalled_tokens', models.PositiveIntegerField(default=0, help_text='Tokens of the notes beside the message.')),
+                ('lines', models.JSONField(default=list, help_text='Of each line of the block the ids of the facts it stood for.')),
+                ('recalled', models.JSONField(default=list, help_text='Of each note its turn, by id, and the place in it.')),
+                ('prompt_tokens', models.PositiveIntegerField()),
+                ('answer_tokens', models.PositiveIntegerField(default=0)),
+                ('stopped', models.BooleanField(default=False, help_text='Somebody stopped it; it is what had come by then.')),
+                ('output', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='given_with', to='memorybank.output')),
             ],
         ),
         migrations.CreateModel(
-            name="Membership",
+            name='Membership',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "role",
-                    models.CharField(
-                        choices=[("owner", "Owner"), ("admin", "Admin"), ("member", "Member"), ("viewer", "Viewer")],
-                        default="member",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="memberships",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "tenant",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="memberships", to="projects.tenant"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('role', models.CharField(choices=[('owner', 'Owner'), ('admin', 'Admin'), ('member', 'Member'), ('viewer', 'Viewer')], default='member', max_length=10)),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='projects.tenant')),
             ],
         ),
         migrations.CreateModel(
-            name="Project",
+            name='Project',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "slug",
-                    models.CharField(
-                        max_length=64,
-                        validators=[
-                            django.core.validators.RegexValidator(
-                                "^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$",
-                                "Use lower-case letters, digits, dashes and underscores, at most 64, beginning and ending with a letter or digit.",
-                            )
-                        ],
-                    ),
-                ),
-                ("name", models.CharField(max_length=200)),
-                (
-                    "system_prompt",
-                    models.TextField(blank=True, help_text="Comes first in every prompt of this project."),
-                ),
-                (
-                    "members_only",
-                    models.BooleanField(
-                        default=False, help_text="Open to those who are named, not to the whole tenant."
-                    ),
-                ),
-                (
-                    "bank",
-                    models.OneToOneField(
-                        editable=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="project",
-                        to="memorybank.bank",
-                    ),
-                ),
-                ("named", models.ManyToManyField(blank=True, related_name="projects", to="projects.membership")),
-                (
-                    "tenant",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="projects", to="projects.tenant"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.CharField(max_length=64, validators=[django.core.validators.RegexValidator('^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$', 'Use lower-case letters, digits, dashes and underscores, at most 64, beginning and ending with a letter or digit.')])),
+                ('name', models.CharField(max_length=200)),
+                ('system_prompt', models.TextField(blank=True, help_text='Comes first in every prompt of this project.')),
+                ('members_only', models.BooleanField(default=False, help_text='Open to those who are named, not to the whole tenant.')),
+                ('bank', models.OneToOneField(editable=False, on_delete=django.db.models.deletion.CASCADE, related_name='project', to='memorybank.bank')),
+                ('named', models.ManyToManyField(blank=True, related_name='projects', to='projects.membership')),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='projects', to='projects.tenant')),
             ],
             options={
-                "ordering": ["tenant__slug", "slug"],
+                'ordering': ['tenant__slug', 'slug'],
             },
         ),
         migrations.CreateModel(
-            name="APIKey",
+            name='APIKey',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.CharField(max_length=200)),
-                ("prefix", models.CharField(editable=False, max_length=12)),
-                ("digest", models.CharField(editable=False, max_length=64, unique=True)),
-                ("scopes", models.JSONField(default=list)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("expires_at", models.DateTimeField(blank=True, null=True)),
-                ("revoked_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "last_used_at",
-                    models.DateTimeField(editable=False, help_text="Its first request in its last minute.", null=True),
-                ),
-                (
-                    "taken",
-                    models.PositiveIntegerField(
-                        default=0, editable=False, help_text="Requests taken of that minute's."
-                    ),
-                ),
-                (
-                    "project",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="api_keys", to="projects.project"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=200)),
+                ('prefix', models.CharField(editable=False, max_length=12)),
+                ('digest', models.CharField(editable=False, max_length=64, unique=True)),
+                ('scopes', models.JSONField(default=list)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('expires_at', models.DateTimeField(blank=True, null=True)),
+                ('revoked_at', models.DateTimeField(blank=True, null=True)),
+                ('last_used_at', models.DateTimeField(editable=False, help_text='Its first request in its last minute.', null=True)),
+                ('taken', models.PositiveIntegerField(default=0, editable=False, help_text="Requests taken of that minute's.")),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to='projects.project')),
             ],
             options={
-                "verbose_name": "API key",
+                'verbose_name': 'API key',
             },
         ),
         migrations.CreateModel(
-            name="TenantTrail",
+            name='TenantTrail',
             fields=[
-                ("length", models.PositiveBigIntegerField(default=0)),
-                ("seal", models.CharField(blank=True, max_length=64)),
-                (
-                    "tenant",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="trail",
-                        serialize=False,
-                        to="projects.tenant",
-                    ),
-                ),
+                ('length', models.PositiveBigIntegerField(default=0)),
+                ('seal', models.CharField(blank=True, max_length=64)),
+                ('tenant', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='trail', serialize=False, to='projects.tenant')),
             ],
             options={
-                "abstract": False,
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
-            name="Invitation",
+            name='Invitation',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("email", models.EmailField(max_length=254)),
-                (
-                    "role",
-                    models.CharField(
-                        choices=[("owner", "Owner"), ("admin", "Admin"), ("member", "Member"), ("viewer", "Viewer")],
-                        default="member",
-                        max_length=10,
-                    ),
-                ),
-                ("sent_at", models.DateTimeField()),
-                (
-                    "invited_by",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-                (
-                    "tenant",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="invitations", to="projects.tenant"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('email', models.EmailField(max_length=254)),
+                ('role', models.CharField(choices=[('owner', 'Owner'), ('admin', 'Admin'), ('member', 'Member'), ('viewer', 'Viewer')], default='member', max_length=10)),
+                ('sent_at', models.DateTimeField()),
+                ('invited_by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='projects.tenant')),
             ],
         ),
         migrations.CreateModel(
-            name="TenantEvent",
+            name='TenantEvent',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("number", models.PositiveBigIntegerField(editable=False, help_text="Its place on the trail, from 1.")),
-                (
-                    "seal",
-                    models.CharField(
-                        editable=False, help_text="SHA-256 of what it says and of the seal before.", max_length=64
-                    ),
-                ),
-                ("actor", models.CharField(max_length=200)),
-                (
-                    "detail",
-                    models.JSONField(blank=True, default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder),
-                ),
-                ("at", models.DateTimeField()),
-                (
-                    "action",
-                    models.CharField(
-                        choices=[
-                            ("create", "Create"),
-                            ("change", "Change"),
-                            ("invite", "Invite"),
-                            ("withdraw", "Withdraw"),
-                            ("join", "Join"),
-                            ("add", "Add"),
-                            ("role", "Role"),
-                            ("remove", "Remove"),
-                            ("open", "Open a project"),
-                            ("delete", "Delete a project"),
-                            ("issue", "Issue a key"),
-                            ("revoke", "Revoke a key"),
-                        ],
-                        max_length=20,
-                    ),
-                ),
-                (
-                    "tenant",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="events", to="projects.tenant"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveBigIntegerField(editable=False, help_text='Its place on the trail, from 1.')),
+                ('seal', models.CharField(editable=False, help_text='SHA-256 of what it says and of the seal before.', max_length=64)),
+                ('actor', models.CharField(max_length=200)),
+                ('detail', models.JSONField(blank=True, default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
+                ('at', models.DateTimeField()),
+                ('action', models.CharField(choices=[('create', 'Create'), ('change', 'Change'), ('invite', 'Invite'), ('withdraw', 'Withdraw'), ('join', 'Join'), ('add', 'Add'), ('role', 'Role'), ('remove', 'Remove'), ('open', 'Open a project'), ('delete', 'Delete a project'), ('issue', 'Issue a key'), ('revoke', 'Revoke a key')], max_length=20)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='projects.tenant')),
             ],
             options={
-                "ordering": ["-pk"],
-                "abstract": False,
+                'ordering': ['-pk'],
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
-            name="Upstream",
+            name='Upstream',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "protocol",
-                    models.CharField(
-                        choices=[
-                            ("openai", "OpenAI: chat completions, responses, embeddings"),
-                            ("anthropic", "Anthropic: messages"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "base_url",
-                    models.CharField(
-                        help_text="As a client of that protocol takes it, such as https://api.openai.com/v1.",
-                        max_length=500,
-                        validators=[
-                            django.core.validators.RegexValidator(
-                                "^https?://[^/\\s?#]+[^\\s?#]*$", "An address such as https://api.openai.com/v1."
-                            )
-                        ],
-                    ),
-                ),
-                ("sealed_key", models.TextField(blank=True, editable=False)),
-                (
-                    "allowed",
-                    models.TextField(blank=True, help_text="Models that may be asked, one a line; empty: all."),
-                ),
-                (
-                    "project",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="upstreams", to="projects.project"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('protocol', models.CharField(choices=[('openai', 'OpenAI: chat completions, responses, embeddings'), ('anthropic', 'Anthropic: messages')], max_length=10)),
+                ('base_url', models.CharField(help_text='As a client of that protocol takes it, such as https://api.openai.com/v1.', max_length=500, validators=[django.core.validators.RegexValidator('^https?://[^/\\s?#]+[^\\s?#]*$', 'An address such as https://api.openai.com/v1.')])),
+                ('sealed_key', models.TextField(blank=True, editable=False)),
+                ('allowed', models.TextField(blank=True, help_text='Models that may be asked, one a line; empty: all.')),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='upstreams', to='projects.project')),
             ],
         ),
         migrations.CreateModel(
-            name="Answered",
+            name='Answered',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.CharField(help_text="Of the header Idempotency-Key.", max_length=64)),
-                ("position", models.PositiveIntegerField()),
-                ("body", models.CharField(max_length=64)),
-                ("at", models.DateTimeField(db_index=True)),
-                (
-                    "output",
-                    models.ForeignKey(
-                        help_text="Empty: it was known before, or is not taken in.",
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="memorybank.output",
-                    ),
-                ),
-                (
-                    "api_key",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="projects.apikey"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(help_text='Of the header Idempotency-Key.', max_length=64)),
+                ('position', models.PositiveIntegerField()),
+                ('body', models.CharField(max_length=64)),
+                ('at', models.DateTimeField(db_index=True)),
+                ('output', models.ForeignKey(help_text='Empty: it was known before, or is not taken in.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='memorybank.output')),
+                ('api_key', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='projects.apikey')),
             ],
             options={
-                "constraints": [models.UniqueConstraint(fields=("api_key", "name", "position"), name="answered_once")],
+                'constraints': [models.UniqueConstraint(fields=('api_key', 'name', 'position'), name='answered_once')],
             },
         ),
         migrations.CreateModel(
-            name="GatewayStep",
+            name='GatewayStep',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("before", models.CharField(max_length=64)),
-                ("after", models.CharField(max_length=64)),
-                ("tail", models.CharField(max_length=64)),
-                (
-                    "chat",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="gateway_steps", to="memorybank.chat"
-                    ),
-                ),
-                (
-                    "output",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="gateway_steps",
-                        to="memorybank.output",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('before', models.CharField(max_length=64)),
+                ('after', models.CharField(max_length=64)),
+                ('tail', models.CharField(max_length=64)),
+                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='gateway_steps', to='memorybank.chat')),
+                ('output', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='gateway_steps', to='memorybank.output')),
             ],
             options={
-                "indexes": [
-                    models.Index(fields=["after"], name="gateway_step_after"),
-                    models.Index(fields=["tail"], name="gateway_step_tail"),
-                ],
-                "constraints": [
-                    models.UniqueConstraint(fields=("output", "after"), name="gateway_step_unique_in_output")
-                ],
+                'indexes': [models.Index(fields=['after'], name='gateway_step_after'), models.Index(fields=['tail'], name='gateway_step_tail')],
+                'constraints': [models.UniqueConstraint(fields=('output', 'after'), name='gateway_step_unique_in_output')],
             },
         ),
         migrations.AddConstraint(
-            model_name="apikey",
-            constraint=models.CheckConstraint(condition=models.Q(("digest", ""), _negated=True), name="api_key_hashed"),
+            model_name='apikey',
+            constraint=models.CheckConstraint(condition=models.Q(('digest', ''), _negated=True), name='api_key_hashed'),
         ),
         migrations.AddConstraint(
-            model_name="project",
-            constraint=models.UniqueConstraint(fields=("tenant", "slug"), name="project_slug_unique_in_tenant"),
+            model_name='project',
+            constraint=models.UniqueConstraint(fields=('tenant', 'slug'), name='project_slug_unique_in_tenant'),
         ),
         migrations.AddConstraint(
-            model_name="membership",
-            constraint=models.UniqueConstraint(fields=("tenant", "user"), name="membership_unique"),
+            model_name='membership',
+            constraint=models.UniqueConstraint(fields=('tenant', 'user'), name='membership_unique'),
         ),
         migrations.AddConstraint(
-            model_name="invitation",
-            constraint=models.UniqueConstraint(fields=("tenant", "email"), name="invitation_unique"),
+            model_name='invitation',
+            constraint=models.UniqueConstraint(fields=('tenant', 'email'), name='invitation_unique'),
         ),
         migrations.AddConstraint(
-            model_name="tenantevent",
-            constraint=models.UniqueConstraint(fields=("tenant", "number"), name="tenant_event_place_unique"),
+            model_name='tenantevent',
+            constraint=models.UniqueConstraint(fields=('tenant', 'number'), name='tenant_event_place_unique'),
         ),
         migrations.AddConstraint(
-            model_name="upstream",
-            constraint=models.UniqueConstraint(fields=("project", "protocol"), name="upstream_unique_in_project"),
+            model_name='upstream',
+            constraint=models.UniqueConstraint(fields=('project', 'protocol'), name='upstream_unique_in_project'),
         ),
     ]

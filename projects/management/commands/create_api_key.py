@@ -32,10 +32,11 @@ class Command(MemoryCommand):
         parser.add_argument("--json", action="store_true", help="print the key and its scopes as JSON")
 
     def handle(self, *, project: str, name: str, scopes: str, expires: int | None, json: bool, **options: Any) -> None:
-        named = [scope.strip() for scope in scopes.split(",") if scope.strip()]
-        found = find_project(project)
-        key, shown = api_keys.issue(found, name, named, actor=COMMAND_ACTOR, days=expires, now=timezone.now())
+        scope_names = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+        key, secret = api_keys.issue(
+            find_project(project), name, scope_names, actor=COMMAND_ACTOR, days=expires, now=timezone.now()
+        )
         if json:
-            self.print_json({"key": shown, "name": key.name, "scopes": key.scopes, "expires_at": key.expires_at})
+            self.print_json({"key": secret, "name": key.name, "scopes": key.scopes, "expires_at": key.expires_at})
         else:
-            self.stdout.write(shown)
+            self.stdout.write(secret)

@@ -52,7 +52,7 @@ class Command(MemoryCommand):
             sys.exit(supervisor.serve(address))
 
     def _replay(self, lines: list[ImportLine]) -> None:
-        self.stdout.write(f"Replaying {len(lines)} turns of four months as time passing …")
+        self.stdout.write(f"Replaying {len(lines)} turns of four months on a simulated clock …")
         with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
 
             def progress(clock: datetime, fed: int) -> None:
@@ -66,9 +66,9 @@ class Command(MemoryCommand):
         projects = {project.path: project for project in demo.sample_projects(lines)}
         # The same call that chats use.
         memory = services.prompt_memory(projects[DEMO_PROJECT].bank, question=DEMO_QUESTION)
-        self.stdout.write(f"\nWhat every new chat of {DEMO_PROJECT} is told, whatever is asked:\n")
+        self.stdout.write(f"\nMemory in every new chat of {DEMO_PROJECT}:\n")
         self.stdout.write(f"{memory.block.text}\n")
-        self.stdout.write(f"And beside the message “{DEMO_QUESTION}”, for that message only:\n")
+        self.stdout.write(f"Notes for the message “{DEMO_QUESTION}” only:\n")
         self.stdout.write(f"{memory.recalled.text}\n")
         for path, project in projects.items():
             self.stdout.write(f"{path}: {self._in_numbers(project.bank)}")
@@ -86,7 +86,7 @@ class Command(MemoryCommand):
         self.stdout.write("  admin       may do everything in the admin")
         for person in demo.DEMO_PEOPLE:
             self.stdout.write(f"  {person.username:<11} {person.what}")
-        self.stdout.write("  or as anybody else who wrote in a chat, such as marta or kenji")
+        self.stdout.write("  or as any other author of a chat, such as marta or kenji")
 
 
 def _require_own_machine(address: str) -> None:

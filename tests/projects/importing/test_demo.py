@@ -21,7 +21,7 @@ def contents(data: Path) -> list[str]:
 
 def shown(out: str) -> str:
     """The output after the replay."""
-    return out[out.index("What every new chat") :]
+    return out[out.index("Memory in every new chat") :]
 
 
 #: Decisions of the sample that were changed: the old wording and the newest.
@@ -57,8 +57,8 @@ CHANGED = {
 def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
     first = prepared.demo(tmp_path)
     for words in (
-        "What every new chat of northwind-clinics/billing-migration is told, whatever is asked:",
-        "And beside the message “Who is our contact at Paywright?”, for that message only:",
+        "Memory in every new chat of northwind-clinics/billing-migration:",
+        "Notes for the message “Who is our contact at Paywright?” only:",
         "Oliver Stannard, account manager",
         "Project memory: notes from earlier chats.",
         "174 turns in 63 chats",
