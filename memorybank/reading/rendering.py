@@ -14,7 +14,7 @@ from memorybank.core.packing.memory_line import MemoryLine, PackedBlock, Source,
 from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
-from memorybank.models import Bank, BankDay, StoredBlock
+from memorybank.models import Bank
 from memorybank.reading import recall
 from memorybank.reading.candidates import load
 
@@ -119,14 +119,3 @@ def _recall_reason(passage: Passage) -> str:
     reasons += [_("is said by somebody the question names")] if passage.named else []
     why = _(" and ").join(reasons)
     return _("It %(why)s; its turn is number %(rank)d of those found.") % {"why": why, "rank": passage.rank}
-
-
-def refresh(bank_id: int, *, now: datetime) -> None:
-    """Render the block of a bank that is on and store it, unless the stored one is current."""
-    bank = Bank.objects.filter(pk=bank_id, enabled=True).first()
-    if bank is None:
-        return
-    if StoredBlock.objects.current_version(bank.pk) < bank.version:
-        block = render_block(bank, bank.max_tokens)
-        if StoredBlock.objects.store(bank, block, now):
-            BankDay.objects.note_block(bank, block.tokens, now)
