@@ -41,8 +41,9 @@ test-llm: $(VENV)/dev $(VENV)-llm/ready ## opt-in: chat with a real small model,
 lint: $(VENV)/dev ## style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-docs: $(VENV)/dev ## generate the picture and the catalogues of translations
+docs: $(VENV)/dev ## generate the picture, the privacy table and the catalogues of translations
 	$(BIN)/python -m docs.picture
+	$(BIN)/python -m docs.privacy_table
 	$(BIN)/python -m docs.translations
 
 run: $(VENV)/runtime ## serve the site as in production: web server, worker and beat

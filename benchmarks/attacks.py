@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memorybank import services
-from memorybank.language.lookalikes import folded
+from memorybank.language.lookalikes import fold
 from memorybank.models import Bank, Chat, Output
 
 from . import scratch
@@ -111,7 +111,7 @@ def commands(folder: Path) -> list[Measurement]:
 def speakers(folder: Path) -> list[Measurement]:
     """Forgeries that speak for somebody else, and the names that accounts are shown by."""
     forgeries, authors = read(folder, "forgeries"), read(folder, "authors")
-    spoke = [any(SPOKEN_FOR.search(folded(line)) for line in lines) for lines in standing(forgeries)]
+    spoke = [any(SPOKEN_FOR.search(fold(line)) for line in lines) for lines in standing(forgeries)]
     return [
         Measurement("forgeries that speak for somebody", f"{sum(spoke)} of {len(spoke)}", "0"),
         *shares(forgeries, spoke, "kind"),

@@ -28,11 +28,11 @@ from schemathesis.specs.openapi import checks
 
 from memorybank import services
 from memorybank.models import Bank, Entry, Fact, Job, Output
-from projects.api.openapi import described
+from memorybank.services import PublicId
+from projects.api.openapi import openapi_document
 from projects.api.urls import api
 from projects.models import Project, Scope, Tenant
 from projects.tenancy import api_keys
-from projects.web.public_ids import TurnNumber
 
 from .scratch import database
 from .seeding import NOW
@@ -109,13 +109,13 @@ def something_of_everything() -> tuple[str, dict[str, str]]:
         said = {"question": "Billing runs on Postgres 16 from 17 May 2026.", "answer": "Noted.", "created_at": NOW}
         services.record(bank, chat_key=chat, author="ann", key="m-1", now=NOW, **said)
     services.run(bank=bank, until_idle=True)
-    job = services.ask(bank, Job.Kind.SUMMARISE, actor="ann")
+    job = services.request_job(bank, Job.Kind.SUMMARISE, actor="ann")
     services.run(bank=bank, until_idle=True)
     receipt = services.forget(bank, chat="c-2", actor="ann")
     output, fact, entry = Output.objects.get(), Fact.objects.latest("pk"), Entry.objects.latest("pk")
     key = api_keys.issue(project, "fuzzing", Scope.values, actor="ann", now=timezone.now())[1]
     rows = {"output": output.pk, "fact": fact.pk, "entry": entry.pk, "job": job.pk, "receipt": receipt.id or 0}
-    return key, {"chat": "c-1", "author": "ann", **{name: TurnNumber().to_url(pk) for name, pk in rows.items()}}
+    return key, {"chat": "c-1", "author": "ann", **{name: PublicId().to_url(pk) for name, pk in rows.items()}}
 
 
 def main() -> None:
@@ -128,7 +128,7 @@ def main() -> None:
     with database(), override_settings(API_REQUESTS_PER_MINUTE=0):
         key, real = something_of_everything()
         began = time.monotonic()
-        fuzzed = fuzz(described(api), key, real=real, requests=asked.requests, number=asked.seed)
+        fuzzed = fuzz(openapi_document(api), key, real=real, requests=asked.requests, number=asked.seed)
     counted = ", ".join(f"{count:,} × {status}" for status, count in sorted(fuzzed.statuses.items()))
     print(f"{fuzzed.statuses.total():,} requests in {time.monotonic() - began:.0f} s: {counted}")
     print(f"{len(fuzzed.faults)} faults", *fuzzed.faults, sep="\n")

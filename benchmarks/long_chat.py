@@ -63,7 +63,14 @@ def _page(project: Project, reader: User, turns: int) -> str:
     )
     Conversation.objects.bulk_create(Conversation(chat=chat, owner=reader) for chat in chats)
     outputs = Output.objects.bulk_create(
-        Output(chat=chats[0], author="ann", question=f"Where is crate {n}?", answer=ANSWER, created_at=seeding.NOW)
+        Output(
+            chat=chats[0],
+            sequence=n,
+            author="ann",
+            question=f"Where is crate {n}?",
+            answer=ANSWER,
+            created_at=seeding.NOW,
+        )
         for n in numbers
     )
     given = {"memory_version": 1, "memory_tokens": 1_900, "prompt_tokens": 2_500}

@@ -64,7 +64,7 @@ def main() -> None:
         if cases := rows(options.corpus / f"{name}.jsonl"):
             measure(name, cases, value, show=options.show)
     if innocent := [row["text"] for row in rows(options.corpus / "nonsecrets.jsonl")]:
-        touched = [text for text in innocent if redact(text).found]
+        touched = [text for text in innocent if redact(text).kinds]
         print(f"nonsecrets: {len(touched)} of {len(innocent)} touched ({len(touched) / len(innocent):.1%})")
         for text in touched if options.show else []:
             print(f"  touched: {text!r} -> {redact(text).text!r}")

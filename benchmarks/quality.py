@@ -21,7 +21,7 @@ from tqdm import tqdm
 from memorybank import services
 from memorybank.language import dates, tokens
 from memorybank.models import Bank
-from memorybank.services import Report
+from memorybank.services import RunReport
 from projects.importing.jsonl import BadLineError, ImportLine, Reader
 from projects.importing.replay import replay
 from projects.models import Project
@@ -93,7 +93,7 @@ def recent_turns(task: Task) -> Iterator[Scored]:
 
 def _written(line: ImportLine) -> str:
     said = f"{line.output.question}\n{line.output.answer}".strip()
-    return f"{dates.spell(line.output.created_at.date())}\n{said}"
+    return f"{dates.format_date(line.output.created_at.date())}\n{said}"
 
 
 def _newest(turns: Sequence[str], budget: int) -> str:
@@ -162,7 +162,7 @@ def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
         yield _row(task, f"recalled beside {BLOCK:,}, {name}", list(recalled_beside(task)), beside=BLOCK)
 
 
-def replayed(lines: Sequence[ImportLine]) -> Report:
+def replayed(lines: Sequence[ImportLine]) -> RunReport:
     """The lines become memory as time passes; every bank remembers."""
 
     def prepare(bank: Bank) -> None:
@@ -172,7 +172,7 @@ def replayed(lines: Sequence[ImportLine]) -> Report:
         return replay(lines, step=STEP, prepare=prepare, progress=lambda _, fed: bar.update(fed - bar.n) and None)
 
 
-def _cost(report: Report, chats: int) -> str:
+def _cost(report: RunReport, chats: int) -> str:
     spent = report.prompt_tokens + report.completion_tokens
     failed = f", {report.failed} FAILED, {report.due} still due" if report.failed or report.due else ""
     return f"{report.seconds / chats * 1000:.0f} ms and {spent / chats:,.0f} LLM tokens/chat{failed}"

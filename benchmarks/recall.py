@@ -19,7 +19,7 @@ from memorybank import services
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, SearchDocument
 from memorybank.reading import recall
-from memorybank.reading.recall.index_terms import date_words, indexed
+from memorybank.reading.recall.index_terms import date_words, index_text
 
 from . import scratch, seeding
 from .measuring import Measurement, queries, seconds, show
@@ -29,8 +29,8 @@ TURNS_A_CHAT = 20
 LARGE_BANKS, LARGE_TURNS = 1000, 1000
 COLUMNS = {
     Chat: ("id", "bank_id", "key"),
-    Output: ("id", "chat_id", "author", "question", "answer", "status", "created_at"),
-    SearchDocument: ("output_id", "bank_id", "chat_id", "words", "length", "lines", "said_at", "previous"),
+    Output: ("id", "sequence", "chat_id", "author", "question", "answer", "status", "created_at"),
+    SearchDocument: ("output_id", "sequence", "bank_id", "chat_id", "words", "length", "lines", "said_at", "previous"),
 }
 
 
@@ -55,7 +55,9 @@ def _timed(what: str, banks: Sequence[Bank], target: str) -> list[Measurement]:
     for bank, question in asked[:20]:
         services.recall(bank, question)
     hits = sorted(seconds(partial(services.recall, bank, question)) * 1000 for bank, question in asked)
-    tails = [seconds(partial(recall.answering, bank, question, room=1800)) * 1000 for bank, question in asked[:50]]
+    tails = [
+        seconds(partial(recall.find_passages, bank, question, max_tokens=1800)) * 1000 for bank, question in asked[:50]
+    ]
     return [
         Measurement(f"{what}, ms", f"{statistics.median(hits):.1f}", target),
         Measurement(f"{what}, 95 % of questions, ms", f"{hits[int(len(hits) * 0.95)]:.1f}"),
@@ -73,14 +75,14 @@ def _fill(banks: Sequence[Bank], turns: int) -> None:
         fields = [dict(zip(COLUMNS[model], row, strict=True)) for row in rows]
         model._default_manager.bulk_create([model(**row) for row in fields], batch_size=2000)
     for chat in Chat.objects.filter(bank__in=banks):
-        outputs = list(chat.outputs.order_by("pk"))
+        outputs = list(chat.outputs.order_by("sequence"))
         leaf = Entry.objects.create(
             bank_id=chat.bank_id,
             chat=chat,
             granularity=Granularity.CONVERSATION,
             period_start=outputs[0].created_at.date(),
-            first_output=outputs[0].pk,
-            last_output=outputs[-1].pk,
+            first_output=outputs[0].sequence,
+            last_output=outputs[-1].sequence,
             output_count=len(outputs),
             first_at=outputs[0].created_at,
             last_at=outputs[-1].created_at,
@@ -141,15 +143,15 @@ def _rows(banks: Sequence[Bank], turns: int) -> Iterator[tuple[Any, list[tuple[A
 
 
 def _output(pk: int, chat: int, at: datetime, draw: random.Random) -> tuple[Any, ...]:
-    return (pk, chat, draw.choice(seeding.SPEAKERS), seeding.sentence(draw), seeding.sentence(draw), "ok", at)
+    return (pk, pk, chat, draw.choice(seeding.SPEAKERS), seeding.sentence(draw), seeding.sentence(draw), "ok", at)
 
 
 def _document(
-    bank: int, pk: int, chat: int, author: str, asked: str, said: str, _: str, at: datetime
+    bank: int, pk: int, sequence: int, chat: int, author: str, asked: str, said: str, _: str, at: datetime
 ) -> tuple[Any, ...]:
     found = terms(f"{author} {asked} {said}")
-    words = indexed(bank, chat, found, date_words(at.date(), ""))
-    return (pk, bank, chat, words, len(found), [[author, asked, 0.5], ["assistant", said, 0.2]], at, pk - 1)
+    words = index_text(bank, chat, found, date_words(at.date(), ""))
+    return (pk, sequence, bank, chat, words, len(found), [[author, asked, 0.5], ["assistant", said, 0.2]], at, pk - 1)
 
 
 if __name__ == "__main__":

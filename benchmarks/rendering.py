@@ -13,7 +13,7 @@ from memorybank.core.packing.memory_line import PackedBlock
 from memorybank.core.packing.pool import Pool
 from memorybank.models import Bank
 from memorybank.reading import candidates, rendering
-from memorybank.reading.candidates import Memory
+from memorybank.reading.candidates import Candidates
 
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show
@@ -43,7 +43,7 @@ def _bank(size: int) -> Bank:
     return bank
 
 
-def _pack(memory: Memory) -> PackedBlock:
+def _pack(memory: Candidates) -> PackedBlock:
     """As for a first block, from a pool of its own."""
     pool = Pool(memory.candidates, conf.current().encoding, memory.stable_before)
     return pack(pool, BUDGET)

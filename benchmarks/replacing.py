@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Output, SearchDocument
-from memorybank.reading.recall.index_terms import date_words, indexed
+from memorybank.reading.recall.index_terms import date_words, index_text
 from memorybank.writing.fact_replacement import supersede
 
 from . import scratch, seeding
@@ -60,7 +60,8 @@ def _bank(facts: int) -> Bank:
     for entry, text in bank.facts.order_by("pk").values_list("entry_id", "text"):
         said.setdefault(entry, []).append(text)
     outputs = Output.objects.bulk_create(
-        Output(chat_id=chat, author="priya", question="\n".join(said[leaf]), created_at=at) for leaf, chat, at in leaves
+        Output(chat_id=chat, sequence=n, author="priya", question="\n".join(said[leaf]), created_at=at)
+        for n, (leaf, chat, at) in zip(bank.draw(len(leaves)), leaves, strict=True)
     )
     SearchDocument.objects.bulk_create((_document(bank, output) for output in outputs), batch_size=2_000)
     return bank
@@ -68,16 +69,26 @@ def _bank(facts: int) -> Bank:
 
 def _document(bank: Bank, output: Output) -> SearchDocument:
     found = terms(output.question)
-    words = indexed(bank.pk, output.chat_id, found, date_words(output.created_at.date(), output.question))
-    of = {"output": output, "bank": bank, "chat_id": output.chat_id, "said_at": output.created_at}
+    words = index_text(bank.pk, output.chat_id, found, date_words(output.created_at.date(), output.question))
+    of = {
+        "output": output,
+        "bank": bank,
+        "chat_id": output.chat_id,
+        "sequence": output.sequence,
+        "said_at": output.created_at,
+    }
     return SearchDocument(words=words, length=len(found), lines=[], **of)
 
 
 def _new_fact(bank: Bank) -> Fact:
     """What a chat says that has just been summarised."""
     chat = Chat.objects.create(bank=bank, key="news", last_output_at=seeding.NOW)
-    turn = Output.objects.create(chat=chat, author="priya", question=NEW, created_at=seeding.NOW)
-    leaf = Entry(bank=bank, chat=chat, granularity="conversation", first_output=turn.pk, last_output=turn.pk)
+    turn = Output.objects.create(
+        chat=chat, sequence=bank.draw(1)[0], author="priya", question=NEW, created_at=seeding.NOW
+    )
+    leaf = Entry(
+        bank=bank, chat=chat, granularity="conversation", first_output=turn.sequence, last_output=turn.sequence
+    )
     leaf.period_start, leaf.first_at, leaf.last_at = seeding.NOW.date(), seeding.NOW, seeding.NOW
     leaf.output_count, leaf.method = 1, "benchmark"
     leaf.save()

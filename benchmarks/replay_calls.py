@@ -74,7 +74,7 @@ def _blocks() -> list[str]:
     return list(StoredBlock.objects.order_by("pk").values_list("text", flat=True))
 
 
-def _per_chat(report: services.Report, chats: int) -> str:
+def _per_chat(report: services.RunReport, chats: int) -> str:
     return f"{report.prompt_tokens / chats:,.0f} + {report.completion_tokens / chats:,.0f}"
 
 

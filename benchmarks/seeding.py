@@ -23,7 +23,7 @@ ROLLED_UP = timedelta(days=60)
 @cache
 def vocabulary() -> tuple[str, ...]:
     """Every word of the shipped sample as often as it is said there, so that words are as rare as in life."""
-    said = (f"{line.output.question} {line.output.answer}" for line in demo.sample())
+    said = (f"{line.output.question} {line.output.answer}" for line in demo.load_sample())
     return tuple(" ".join(said).split())
 
 
@@ -44,12 +44,14 @@ def fill(to: Bank, *, chats: int, facts: int, seed: int = 1) -> None:
     """Add ``chats`` settled chats with one leaf of ``facts`` facts each, the older ones rolled up into months."""
     draw = random.Random(seed)
     rows = Chat.objects.bulk_create(_chat(to, number) for number in range(chats))
-    turns = Output.objects.bulk_create(_turn(chat) for chat in rows)
+    turns = Output.objects.bulk_create(map(_turn, rows, to.draw(chats)))
     leaves = Entry.objects.bulk_create(_leaf(to, turn) for turn in turns)
-    made = Fact.objects.create_cited(_fact(leaf, place, draw) for leaf in leaves for place in range(facts))
+    made = Fact.objects.create_cited(
+        _fact(leaf, n, draw, [turn.pk]) for leaf, turn in zip(leaves, turns, strict=True) for n in range(facts)
+    )
     _weigh(leaves, made)
     _roll_up(to, leaves, made, draw)
-    to.chats.update(summarised_through=turns[-1].pk)
+    to.chats.update(summarised_through=turns[-1].sequence)
     Bank.objects.filter(pk=to.pk).update(compress_at=None)
     Bank.objects.touch(to.pk)
     to.refresh_from_db()
@@ -63,9 +65,9 @@ def _chat(to: Bank, number: int) -> Chat:
     return Chat(bank=to, key=f"chat-{number:06}", last_output_at=_at(number))
 
 
-def _turn(chat: Chat) -> Output:
+def _turn(chat: Chat, sequence: int) -> Output:
     assert chat.last_output_at
-    return Output(chat=chat, author="priya", created_at=chat.last_output_at)
+    return Output(chat=chat, sequence=sequence, author="priya", created_at=chat.last_output_at)
 
 
 def _leaf(to: Bank, turn: Output) -> Entry:
@@ -74,8 +76,8 @@ def _leaf(to: Bank, turn: Output) -> Entry:
         chat=turn.chat,
         granularity=Granularity.CONVERSATION,
         period_start=turn.created_at.date(),
-        first_output=turn.pk,
-        last_output=turn.pk,
+        first_output=turn.sequence,
+        last_output=turn.sequence,
         output_count=1,
         first_at=turn.created_at,
         last_at=turn.created_at,
@@ -83,17 +85,17 @@ def _leaf(to: Bank, turn: Output) -> Entry:
     )
 
 
-def _fact(entry: Entry, position: int, draw: random.Random, citations: Sequence[int] = ()) -> Fact:
+def _fact(entry: Entry, position: int, draw: random.Random, citations: Sequence[int]) -> Fact:
     text = sentence(draw)
     return Fact.of(
         entry,
         position=position,
         text=text,
-        speaker="" if citations else draw.choice(SPEAKERS),
+        speaker=draw.choice(SPEAKERS) if entry.is_leaf else "",
         said_on=entry.last_at.date(),
         tokens=count(text),
         weight=round(draw.random(), 3),
-        citations=citations or [entry.first_output or 0],
+        citations=citations,
     )
 
 

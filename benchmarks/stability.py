@@ -17,7 +17,7 @@ from pathlib import Path
 from memorybank import services
 from projects.importing import demo
 from projects.importing.jsonl import ImportLine
-from projects.importing.service import Projects, record
+from projects.importing.service import ProjectCache, record_lines
 
 from . import scratch
 from .measuring import Measurement, show
@@ -40,7 +40,7 @@ class Change:
 
 def measure(log: Path | None = None, budget: int = BUDGET, *, transcript: bool = False) -> list[Measurement]:
     """Medians over all chats of all projects, and the worst tenth."""
-    lines = read_log(log, transcript=transcript) if log else demo.sample()
+    lines = read_log(log, transcript=transcript) if log else demo.load_sample()
     rows = []
     with scratch.database():
         changes = [change for chats in _by_project(lines) for change in _replay(chats, budget)]
@@ -75,7 +75,7 @@ def _by_project(lines: Sequence[ImportLine]) -> Iterator[list[list[ImportLine]]]
 
 def _replay(chats: Sequence[list[ImportLine]], budget: int) -> Iterator[Change]:
     """Add the chats one by one; what each did to a block that was not empty."""
-    projects = Projects()
+    projects = ProjectCache()
     bank = projects.at(chats[0][0]).bank
     services.configure(bank, actor="benchmark", max_tokens=budget)
     services.enable(bank, actor="benchmark", disclosure_accepted=True)
@@ -83,7 +83,7 @@ def _replay(chats: Sequence[list[ImportLine]], budget: int) -> Iterator[Change]:
     for chat in chats:
         now = chat[-1].output.created_at + IDLE
         for line in chat:
-            record(projects, [line], now=now)
+            record_lines(projects, [line], now=now)
         services.run(bank=bank, until_idle=True, now=now)
         block = services.prompt_memory(bank).block
         after, size = block.text, block.tokens

@@ -60,7 +60,7 @@ CHANGES = {
 def measure() -> list[Measurement]:
     """One row a budget."""
     with scratch.database():
-        replayed(list(demo.sample()))
+        replayed(list(demo.load_sample()))
         return [_row(budget) for budget in BUDGETS]
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from memorybank.safety.deobfuscation import undisguised
-from memorybank.safety.injection_rules import TOPICS, spoken_of
-from memorybank.safety.injection_score import WEIGHTS
+from memorybank.safety.deobfuscation import deobfuscate
+from memorybank.safety.injection_rules import TOPICS, sentence_topics
+from memorybank.safety.injection_score import WEIGHTS_FILE
 
 from .attacks import read
 
@@ -36,7 +36,7 @@ ROUNDS, STEPS, STEP = 4, 200, 0.03
 
 def rows(text: str, by: str = "") -> Rows:
     """A row for each sentence, each two and each language of a text: what it speaks of, and which two together."""
-    spoken = list(dict.fromkeys(spoken_of(undisguised(text), by))) or [frozenset()]
+    spoken = list(dict.fromkeys(sentence_topics(deobfuscate(text), by))) or [frozenset()]
     alone = np.array([[topic in each for topic in TOPICS] for each in spoken], dtype=np.float32)
     return np.concatenate([alone, *(alone[:, [one]] * alone[:, [other]] for one, other in PAIRS)], axis=1)
 
@@ -91,7 +91,9 @@ def main() -> None:
     weights, bias = fitted([rows(text, AUTHORS) for text in attacks], np.concatenate([known, heard]), count)
     told = {"": bias, **dict(zip(NAMES, weights.tolist(), strict=True))}
     table = "\n".join(f'"{name}" = {round(100 * weight)}' for name, weight in told.items() if round(100 * weight))
-    WEIGHTS.write_text(f"# Hundredths, by topics; written by benchmarks/weighing.py.\n[weights]\n{table}\n")
+    WEIGHTS_FILE.write_text(
+        f"# Weights in hundredths, by topics; written by benchmarks/weighing.py.\n[weights]\n{table}\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Django's admin, found with the addresses of the site: no command needs it to begin."""
+"""Load Django's admin with the site's URLs, so that commands start faster."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.core.checks import CheckMessage, Tags, register
 
 
 class Admin(apps.SimpleAdminConfig):
-    """The admin, without a search through all apps whenever Django starts."""
+    """The admin app without autodiscovery at startup."""
 
     def ready(self) -> None:
         register(checks.check_dependencies, Tags.admin)
@@ -15,6 +15,6 @@ class Admin(apps.SimpleAdminConfig):
 
 
 def _check(**options: Any) -> list[CheckMessage]:
-    """What Django checks of the admin, which has to be found before."""
+    """Django's checks of the admin, after autodiscovery."""
     autodiscover()
     return checks.check_admin_app(**options)

@@ -22,23 +22,23 @@ pages = ASGIHandler()
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
-#: Seconds for which answers that nobody listens to may go on when the server ends; it has waited for the others.
-GRACE_SECONDS = 10.0
+#: How long generations without a listener may continue at shutdown; the server has waited for the others.
+GENERATION_GRACE_SECONDS = 10.0
 
 
 async def application(scope: Message, receive: Receive, send: Send) -> None:
-    """Django's pages; and when the server ends, no message is left as if somebody were still answering it."""
+    """Django's pages; at shutdown, no message is left marked as still being answered."""
     if scope["type"] == "lifespan":
-        await _live(receive, send)
+        await _lifespan(receive, send)
     else:
         await pages(scope, receive, send)
 
 
-async def _live(receive: Receive, send: Send) -> None:
+async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
-        happens = (await receive())["type"]
-        if happens == "lifespan.shutdown":
-            await asyncio.to_thread(generation.shut_down, GRACE_SECONDS)
-        await send({"type": f"{happens}.complete"})
-        if happens == "lifespan.shutdown":
+        event_type = (await receive())["type"]
+        if event_type == "lifespan.shutdown":
+            await asyncio.to_thread(generation.shut_down, GENERATION_GRACE_SECONDS)
+        await send({"type": f"{event_type}.complete"})
+        if event_type == "lifespan.shutdown":
             return

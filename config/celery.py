@@ -1,7 +1,7 @@
-"""The Celery application. Everything about it is in the settings, named CELERY_…
+"""The Celery application, configured by the settings named CELERY_…
 
-Workers and beat load it (``celery -A config``). No page or command sends a task, so nothing else does: whoever sends
-one from elsewhere imports this module first.
+Workers and beat load it (``celery -A config``). Pages and commands send no tasks, so they do not import it; code that
+sends one must import this module first.
 """
 
 import logging
@@ -20,13 +20,13 @@ app.autodiscover_tasks()
 
 @setup_logging.connect
 def _log_as_the_site_does(*, loglevel: int | str | None = None, **_: Any) -> None:
-    """Celery adds no handlers of its own, which would print what the site's print once more, in another form."""
+    """Keep Celery from adding log handlers, which would print each line twice."""
     logging.getLogger("celery").setLevel(loglevel or logging.WARNING)
 
 
 @worker_init.connect
 def _log_no_queries(**_: Any) -> None:
-    """With DEBUG on, Django keeps every query, and on SQLite asks the database how it would have been spelt."""
+    """Switch DEBUG off: with it, Django stores every query, and on SQLite runs another to format it."""
     from django.conf import settings
 
     settings.DEBUG = False

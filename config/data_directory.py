@@ -1,4 +1,4 @@
-"""The data directory and what is kept in it: nobody's to read but its owner's."""
+"""Create the data directory and its secret key, readable only by their owner."""
 
 import os
 import secrets
@@ -9,8 +9,8 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 
-def writable(folder: Path) -> Path:
-    """The folder, made if need be; one clear line if that cannot be done."""
+def make_writable(folder: Path) -> Path:
+    """Create the folder if it is missing; one clear line if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -19,21 +19,21 @@ def writable(folder: Path) -> Path:
     return folder
 
 
-def private(path: Path, mode: int) -> None:
-    """Nobody else's to read, if it is there and ours; a directory that all may write in, such as /tmp, is nobody's."""
+def restrict_access(path: Path, mode: int) -> None:
+    """Restrict a path to its owner if this user owns it. Shared directories such as /tmp stay unchanged."""
     with suppress(OSError):
-        found = path.stat()
-        if found.st_uid == os.getuid() and not found.st_mode & stat.S_ISVTX:
+        status = path.stat()
+        if status.st_uid == os.getuid() and not status.st_mode & stat.S_ISVTX:
             path.chmod(mode)
 
 
-def kept_key(folder: Path) -> str:
-    """A secret key of this machine's own, made once and kept there."""
-    file = writable(folder) / "secret_key"
+def load_or_create_key(folder: Path) -> str:
+    """This machine's secret key, generated once."""
+    file = make_writable(folder) / "secret_key"
     if not file.exists():
-        made = file.with_suffix(f".{os.getpid()}")
-        made.write_text(secrets.token_urlsafe(50))
-        with suppress(FileExistsError):  # another process was quicker
-            os.link(made, file)
-        made.unlink()
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(secrets.token_urlsafe(50))
+        with suppress(FileExistsError):  # another process was faster
+            os.link(draft, file)
+        draft.unlink()
     return file.read_text()

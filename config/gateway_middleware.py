@@ -1,4 +1,4 @@
-"""Middleware that answers gateway requests at once, without what pages need: sessions, cookies, forms, languages."""
+"""Middleware that answers gateway requests without the middleware for pages (sessions, CSRF, languages)."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,38 +10,37 @@ from django.urls import resolve
 from django.utils.decorators import async_only_middleware
 
 from config import request_ids
-from config.security_headers import guard
+from config.security_headers import add_security_headers
 
-#: Addresses of the gateway.
-PREFIX = "/v1/"
+GATEWAY_PREFIX = "/v1/"
 
 View = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 
 
 @async_only_middleware
-def short_path(pages: View) -> View:
-    """Must come first. Each synchronous middleware holds a thread until the answer begins, and a model may think long.
+def gateway_shortcut(pages: View) -> View:
+    """Must come first. Each synchronous middleware would hold a thread until the answer begins, which may take long.
 
-    A request that should have come by HTTPS goes to the other middleware, which redirects it.
+    A plain HTTP request that must use HTTPS goes to the other middleware, which redirects it.
     """
 
     async def middleware(request: HttpRequest) -> HttpResponseBase:
-        is_gateway = request.path_info.startswith(PREFIX)
+        is_gateway = request.path_info.startswith(GATEWAY_PREFIX)
         if is_gateway and (request.is_secure() or not settings.SECURE_SSL_REDIRECT):
-            request_id = request_ids.begin(request)
-            return request_ids.named(guard(await _answer(request)), request_id)
+            request_id = request_ids.assign_request_id(request)
+            return request_ids.add_request_id(add_security_headers(await _answer(request)), request_id)
         return await pages(request)
 
     return middleware
 
 
 async def _call_view(request: HttpRequest) -> HttpResponseBase:
-    request.get_host()  # raises for a host that is not ours
+    request.get_host()  # raises for a host that is not allowed
     match = resolve(request.path_info)
     assert iscoroutinefunction(match.func), match
     response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
     return response
 
 
-#: The same, with exceptions as responses.
+#: The same, with exceptions converted to responses.
 _answer: View = convert_exception_to_response(_call_view)  # type: ignore[assignment]

@@ -1,20 +1,19 @@
-"""Which language a request is answered in: pages speak their reader's, programs get English."""
+"""Choose the language of a response: the reader's for pages, English for programs."""
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
 
-#: Where programs ask: what they read should not depend on whose machine they run on.
-PROGRAMS = ("/api/", "/v1/", "/mcp")
+#: What programs read must not depend on the language of the machine.
+PROGRAM_PREFIXES = ("/api/", "/v1/", "/mcp")
 
 
-class ReadersLanguage(LocaleMiddleware):
-    """Django's, for pages: the choice in the cookie, else what the browser asks for."""
+class PageLanguageMiddleware(LocaleMiddleware):
+    """Django's LocaleMiddleware, for pages only: the cookie, otherwise the browser's preference."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Choose, for as long as the request is answered."""
-        if not request.path_info.startswith(PROGRAMS):
+        if not request.path_info.startswith(PROGRAM_PREFIXES):
             super().process_request(request)
             return
         translation.activate(settings.LANGUAGE_CODE)

@@ -1,31 +1,31 @@
-"""Figures in the text format that Prometheus reads.
+"""Metrics in Prometheus' text format.
 
-No client library: it counts inside a process, and there are several, each with its own; ours are in the database, the
-same whichever process answers. What is left of it would be these few lines.
+No client library: it counts within one process, and there are several. These figures come from the database, the same
+in every process. Only the formatting is left.
 """
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from memorybank.services import Vitals
+from memorybank.services import HealthMetrics
 
 Sample = tuple[dict[str, str], float | Decimal]
 
 
-def exposition(vitals: Vitals) -> str:
-    """The page. Labels come from closed lists; no tenant, project, chat or person is among them.
+def exposition(vitals: HealthMetrics) -> str:
+    """The metrics page. Labels come from closed lists and never name a tenant, project, chat or person.
 
-    Counters begin anew at midnight (UTC), as if a process had started again: ``rate`` and ``increase`` know that.
+    Counters restart at midnight (UTC), as after a process restart: ``rate`` and ``increase`` handle that.
     """
     return "".join(f"{line}\n" for line in (*_gauges(vitals), *_counters(vitals)))
 
 
-def _gauges(vitals: Vitals) -> Iterator[str]:
+def _gauges(vitals: HealthMetrics) -> Iterator[str]:
     yield from _family("chats_due", "gauge", "Chats that wait to be summarised.", [({}, vitals.due)])
     yield from _family("chats_failing", "gauge", "Chats that failed and will be tried again.", [({}, vitals.failing)])
     yield from _family("chats_parked", "gauge", "Chats that wait for a person.", [({}, vitals.parked)])
-    yield from _family("lag_seconds", "gauge", "For how long a chat has been due.", [({}, vitals.lag_seconds)])
-    waited = "For how long a block has waited to be made anew."
+    yield from _family("lag_seconds", "gauge", "How long the oldest due chat has waited.", [({}, vitals.lag_seconds)])
+    waited = "How long a block has waited for its update."
     yield from _family("block_age_seconds", "gauge", waited, [({}, vitals.block_seconds)])
     down = "Models that back off after a failure."
     yield from _family("endpoints_down", "gauge", down, [({}, vitals.endpoints_down)])
@@ -34,19 +34,19 @@ def _gauges(vitals: Vitals) -> Iterator[str]:
         yield from _family("last_sweep_timestamp_seconds", "gauge", "When the last sweep was.", [({}, swept)])
 
 
-def _counters(vitals: Vitals) -> Iterator[str]:
-    calls = [({"purpose": each.purpose, "outcome": each.outcome}, each) for each in vitals.calls]
-    failed = [({**labels}, each.calls) for labels, each in calls if each.outcome != "ok"]
-    yield from _family("calls_total", "counter", "Calls of models.", [(labels, each.calls) for labels, each in calls])
-    yield from _family("failures_total", "counter", "Calls that gave nothing.", failed)
+def _counters(vitals: HealthMetrics) -> Iterator[str]:
+    calls = [({"purpose": call.purpose, "outcome": call.outcome}, call) for call in vitals.calls]
+    failed = [({**labels}, call.calls) for labels, call in calls if call.outcome != "ok"]
+    yield from _family("calls_total", "counter", "Model calls.", [(labels, call.calls) for labels, call in calls])
+    yield from _family("failures_total", "counter", "Model calls that failed.", failed)
     for kind in ("prompt", "completion"):
-        samples: list[Sample] = [(labels, getattr(each, f"{kind}_tokens")) for labels, each in calls]
+        samples: list[Sample] = [(labels, getattr(call, f"{kind}_tokens")) for labels, call in calls]
         yield from _family(f"{kind}_tokens_total", "counter", f"{kind.capitalize()} tokens.", samples)
-    yield from _family("cost_total", "counter", "What calls cost.", [(labels, each.cost) for labels, each in calls])
+    yield from _family("cost_total", "counter", "Cost of model calls.", [(labels, call.cost) for labels, call in calls])
     skipped = [({"reason": reason}, count) for reason, count in vitals.prompts.items() if reason != "given"]
     given: list[Sample] = [({}, vitals.prompts["given"])]
-    yield from _family("injected_total", "counter", "Prompts that were given memory.", given)
-    yield from _family("skipped_total", "counter", "Prompts that were given none.", skipped)
+    yield from _family("injected_total", "counter", "Prompts with memory.", given)
+    yield from _family("skipped_total", "counter", "Prompts without memory.", skipped)
 
 
 def _family(name: str, kind: str, what: str, samples: Iterable[Sample]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A name for each request: taken from who asks if it is sane, answered, and in every line that is logged meanwhile."""
+"""Request ids: taken from the client if valid, returned in a header, and added to every log line."""
 
 import re
 from collections.abc import Callable
@@ -7,33 +7,35 @@ from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponseBase
 
-HEADER = "X-Request-ID"
-#: No space and not long: nobody's sentence, and nothing that forges a line of a log.
-SANE = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+REQUEST_ID_HEADER = "X-Request-ID"
+#: Short and without spaces, so that an id cannot forge a log line.
+VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
-current: ContextVar[str] = ContextVar("request", default="")
+current_request_id: ContextVar[str] = ContextVar("request", default="")
 
 
-def identified(answer: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware, before all others."""
+def request_id_middleware(
+    answer: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Middleware; must come before all others."""
 
     def answered(request: HttpRequest) -> HttpResponseBase:
-        name = begin(request)
-        return named(answer(request), name)
+        name = assign_request_id(request)
+        return add_request_id(answer(request), name)
 
     return answered
 
 
-def begin(request: HttpRequest) -> str:
-    """The name that a request has from now on."""
-    given = request.headers.get(HEADER, "")
-    name = given if SANE.fullmatch(given) else uuid4().hex
-    # Never taken back: Django logs what went wrong after the last middleware, and the next request sets its own.
-    current.set(name)
+def assign_request_id(request: HttpRequest) -> str:
+    """Set and return the request's id."""
+    client_id = request.headers.get(REQUEST_ID_HEADER, "")
+    name = client_id if VALID_REQUEST_ID.fullmatch(client_id) else uuid4().hex
+    # Never reset: Django logs errors after the last middleware, and the next request sets its own id.
+    current_request_id.set(name)
     return name
 
 
-def named(response: HttpResponseBase, name: str) -> HttpResponseBase:
-    """The response with the name of its request."""
-    response.headers[HEADER] = name
+def add_request_id(response: HttpResponseBase, name: str) -> HttpResponseBase:
+    """Add the request's id to the response."""
+    response.headers[REQUEST_ID_HEADER] = name
     return response

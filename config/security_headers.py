@@ -1,29 +1,31 @@
-"""Headers of every page: what it may load, and that nobody keeps a copy of it."""
+"""Security headers of every page: Content-Security-Policy and no caching."""
 
 from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
-#: All that pages need is files of this site; the admin's own icons are data.
-CONTENT = (
+#: Pages load files of this site only; the admin's icons are data URLs.
+CONTENT_SECURITY_POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
 )
 
 
-def guarded(answer: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware, behind the one that serves static files: those may be kept."""
+def security_headers_middleware(
+    answer: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Middleware; must come after static files, which may be cached."""
 
     def answered(request: HttpRequest) -> HttpResponseBase:
-        return guard(answer(request))
+        return add_security_headers(answer(request))
 
     return answered
 
 
-def guard(response: HttpResponseBase) -> HttpResponseBase:
-    """The response with these headers, where it says nothing else."""
-    if not (settings.DEBUG and response.status_code >= 400):  # Django's own reports are written in the page
-        response.headers.setdefault("Content-Security-Policy", CONTENT)
+def add_security_headers(response: HttpResponseBase) -> HttpResponseBase:
+    """Add these headers unless the response already has them."""
+    if not (settings.DEBUG and response.status_code >= 400):  # Django's debug pages use inline styles and scripts
+        response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
     response.headers.setdefault("Cache-Control", "private, no-store")
     return response

@@ -9,7 +9,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config import logs
-from config.data_directory import kept_key, private, writable
+from config.data_directory import load_or_create_key, make_writable, restrict_access
 from memorybank import conf
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -18,7 +18,7 @@ environ.Env.read_env(BASE_DIR / ".env")
 
 
 def _number(name: str, default: float) -> Any:
-    """A number of the type of ``default``; one clear line if it is none."""
+    """A number of the type of ``default``; one clear line if it is invalid."""
     text = env.str(name, default="")
     try:
         return type(default)(text or default)
@@ -27,7 +27,7 @@ def _number(name: str, default: float) -> Any:
         raise ImproperlyConfigured(f"{name}: “{text[:40]}” is not a {kind}.") from error
 
 
-os.umask(0o077)  # what any process of this site writes is its user's alone
+os.umask(0o077)  # files written by this site are readable by its user only
 DEBUG = env.bool("DEBUG", default=env.bool("DEMO", default=False))
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
@@ -44,13 +44,13 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
-    "config.gateway_middleware.short_path",
-    "config.request_ids.identified",
+    "config.gateway_middleware.gateway_shortcut",
+    "config.request_ids.request_id_middleware",
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",
-    "config.security_headers.guarded",
+    "config.security_headers.security_headers_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.language_middleware.ReadersLanguage",
+    "config.language_middleware.PageLanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -61,7 +61,6 @@ ROOT_URLCONF = "config.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],  # each app also has them by a link, for sites of others
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -78,21 +77,21 @@ TEMPLATES = [
 DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "data")))
 
 
-private(DATA_DIR, 0o700)
+restrict_access(DATA_DIR, 0o700)
 SECRET_KEY = env.str("SECRET_KEY", default="")
 if not SECRET_KEY and "DEBUG" in os.environ and not DEBUG:
     raise ImproperlyConfigured("Set SECRET_KEY: with DEBUG off there is no default.")
-SECRET_KEY = SECRET_KEY or kept_key(DATA_DIR)
+SECRET_KEY = SECRET_KEY or load_or_create_key(DATA_DIR)
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 
 
-with catch_warnings(action="ignore"):  # its warning about an unknown address would print the password
+with catch_warnings(action="ignore"):  # its warning about an invalid address would print the password
     DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'memorybank.sqlite3'}")}
 if not DATABASES["default"].get("ENGINE"):
     raise ImproperlyConfigured("DATABASE_URL is not an address such as postgres://user:password@host:5432/name.")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    for ending in ("", "-wal", "-shm"):  # made by an older version, perhaps
-        private(Path(f"{DATABASES['default']['NAME']}{ending}"), 0o600)
+    for ending in ("", "-wal", "-shm"):  # an older version may have made them
+        restrict_access(Path(f"{DATABASES['default']['NAME']}{ending}"), 0o600)
     # WAL alone gave thousands of lock errors with eight writers; all of these together gave none.
     DATABASES["default"].setdefault("OPTIONS", {}).update(
         transaction_mode="IMMEDIATE",
@@ -100,7 +99,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
     )
 else:
-    # A request's thread ends with it, and a connection with its thread; a pool's outlive both.
+    # Without a pool, a connection ends with its thread, which ends with the request.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     if pooled := _number("DATABASE_POOL", 0):
         DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pooled}
@@ -117,22 +116,22 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-# Behind a server that speaks HTTPS: cookies go nowhere else, plain requests are sent there, browsers remember it.
+# Behind an HTTPS server: secure cookies, redirects from HTTP, and HSTS.
 HTTPS = env.bool("HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # machines ask from within, plainly
-# Whether the other names of the domain speak HTTPS, too, is for its owner to say.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # monitoring uses HTTP inside the network
+# HSTS for subdomains and preload are the domain owner's decision.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
-# Invitations are printed by the server until there is a mail server.
+# Without a mail server, invitations are printed to the console.
 globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = env.str("FROM_EMAIL", default="memory-bank@localhost")
-EMAIL_TIMEOUT = 10  # whoever invites waits for it
+EMAIL_TIMEOUT = 10  # the inviting person waits for it
 
-API_REQUESTS_PER_MINUTE = _number("API_REQUESTS_PER_MINUTE", 600)  # of one key; 0: no limit
+API_REQUESTS_PER_MINUTE = _number("API_REQUESTS_PER_MINUTE", 600)  # for each key; 0: no limit
 
-# A page is in the language its reader chose, else in what her browser asks for, else in English.
+# Pages use the language that the reader chose, otherwise the browser's, otherwise English.
 LANGUAGE_CODE = "en-gb"
 LANGUAGES = [("en-gb", "English"), ("de", "Deutsch")]
 FORMAT_MODULE_PATH = ["config.formats"]
@@ -143,7 +142,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "static"
-FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o755  # static files are everybody's
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o755  # static files are public
 
 # --- work in the background -------------------------------------------------------------------------
 
@@ -154,8 +153,8 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith("filesystem:"):
-    for folder in ("broker", "broker-control"):  # the transport does not make them
-        writable(DATA_DIR / folder)
+    for folder in ("broker", "broker-control"):  # the transport does not create them
+        make_writable(DATA_DIR / folder)
     CELERY_BROKER_TRANSPORT = "config.file_broker.Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(DATA_DIR / "broker"),
@@ -163,7 +162,7 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
         "control_folder": str(DATA_DIR / "broker-control"),
     }
 elif CELERY_BROKER_URL.startswith(("redis", "valkey")):
-    # Unacknowledged work comes back after this; leases make a double delivery harmless.
+    # Unacknowledged tasks are redelivered after this; leases make a double delivery harmless.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 1800}
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "celerybeat-schedule")
 CELERY_TASK_DEFAULT_QUEUE = env.str("CELERY_QUEUE", default="memorybank")
@@ -172,7 +171,7 @@ CELERY_TASK_DEFAULT_QUEUE = env.str("CELERY_QUEUE", default="memorybank")
 
 
 def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
-    """An alias from ``{prefix}BASE_URL`` and its sisters; None without address and key."""
+    """An alias from ``{prefix}BASE_URL`` and related variables; None without address and key."""
 
     def read(name: str, default: str = "") -> str:
         inherited = env.str(f"{fallback}{name}", default=default) if fallback else default
@@ -191,15 +190,15 @@ def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
 
 
 def _tunables() -> dict[str, Any]:
-    """Every ``MEMORYBANK_<NAME>`` set; a misspelt one goes on to the system check, which says so."""
-    known = {name.upper(): default for name, default in conf.numbers()}
+    """Every ``MEMORYBANK_<NAME>`` that is set; the system check reports a misspelt one."""
+    known = {name.upper(): default for name, default in conf.numeric_settings()}
     prefix = "MEMORYBANK_"
     given = [name.removeprefix(prefix) for name, value in os.environ.items() if name.startswith(prefix) and value]
     return {name: _number(prefix + name, known[name]) if name in known else env.str(prefix + name) for name in given}
 
 
 def _embeddings() -> dict[str, Any]:
-    """From ``EMBEDDING_BASE_URL`` and its sisters; {} without a model's name."""
+    """From ``EMBEDDING_BASE_URL`` and related variables; {} without a model's name."""
     if not env.str("EMBEDDING_MODEL", default=""):
         return {}
     return {
@@ -213,7 +212,7 @@ def _embeddings() -> dict[str, Any]:
 
 
 def _prices(prefix: str, fallback: str = "") -> tuple[float, float]:
-    """What a million tokens cost, read and written."""
+    """Prices of a million tokens: prompt, completion."""
     prompt, completion = (
         _number(f"{prefix}{name}", _number(f"{fallback or prefix}{name}", 0.0))
         for name in ("PROMPT_PRICE", "COMPLETION_PRICE")
@@ -250,11 +249,11 @@ if not GATEWAY_UPSTREAMS["openai"][0] and (_chat := _llm("LLM_")):
 
 SWEEP_SECONDS = MEMORYBANK["SWEEP_SECONDS"]
 CELERY_BEAT_SCHEDULE = {
-    # expires: a tick nobody took in time is dropped, the next one does its work.
+    # expires: a sweep that no worker took in time is dropped; the next one does its work.
     "sweep": {"task": "memorybank.tasks.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}},
 }
 
-# --- watching it ------------------------------------------------------------------------------------
+# --- monitoring ------------------------------------------------------------------------------------
 
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")

@@ -1,4 +1,4 @@
-"""Static files, each answered whole: under ASGI a file that is read piece by piece would be read by the event loop."""
+"""Serve static files as whole responses: under ASGI, streaming a file would read it in the event loop."""
 
 from contextlib import closing
 from typing import Any
@@ -8,18 +8,18 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no types
-    """WhiteNoise's, whose own answer is an iterator that Django's ASGI handler warns of. Our files are small."""
+    """WhiteNoise's middleware without its iterators, which Django's ASGI handler warns about. The files are small."""
 
     @staticmethod
     def serve(static_file: Any, request: HttpRequest) -> HttpResponse:
-        """The file, a part of it, or that it has not changed."""
-        found = static_file.get_response(request.method, request.META)
+        """The file, a range of it, or 304."""
+        file_response = static_file.get_response(request.method, request.META)
         body = b""
-        if found.file is not None:
-            with closing(found.file) as file:
+        if file_response.file is not None:
+            with closing(file_response.file) as file:
                 body = file.read()
-        response = HttpResponse(body, status=int(found.status))
-        del response.headers["Content-Type"]  # WhiteNoise says it where there is one
-        for name, value in found.headers:
+        response = HttpResponse(body, status=int(file_response.status))
+        del response.headers["Content-Type"]  # WhiteNoise sets it if there is one
+        for name, value in file_response.headers:
             response.headers[name] = value
         return response

@@ -90,7 +90,7 @@ def _of_models(app: str) -> Iterator[Message]:
 def _stored() -> Iterator[Message]:
     """Words of the core, which knows no translations; they are stored in English and translated when they are shown."""
     from memorybank.core.granularity import Granularity
-    from memorybank.core.turns import STEERS
+    from memorybank.core.turns import STEERS_ASSISTANT
     from memorybank.models.entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE
     from memorybank.safety import injection_rules, quarantine
 
@@ -101,7 +101,7 @@ def _stored() -> Iterator[Message]:
     rungs = [granularity.rung for granularity in Granularity]
     labels = {label for rung in rungs for label in (rung.label, rung.label_in_sentence) if " " in label}
     yield from map(Message, labels | {rung.plural for rung in rungs})
-    yield from map(Message, {STEERS, BY_HAND, CAPPED, CARRIED, EXTRACTIVE, *reasons})
+    yield from map(Message, {STEERS_ASSISTANT, BY_HAND, CAPPED, CARRIED, EXTRACTIVE, *reasons})
 
 
 def place(app: str, domain: str) -> Path:

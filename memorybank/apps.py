@@ -12,6 +12,10 @@ class MemoryBankConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from memorybank import checks, i18n  # noqa: F401  (checks registers the system checks)
+        from django.db.models.signals import post_migrate
 
-        i18n.give_to_translators(self)
+        from memorybank import checks, i18n  # noqa: F401  (checks registers the system checks)
+        from memorybank.models.public_id import make_key
+
+        post_migrate.connect(make_key, sender=self)
+        i18n.translate_models(self)

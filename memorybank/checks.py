@@ -18,24 +18,24 @@ Values = Mapping[str, Any]
 
 @register("memorybank")
 def check_settings(**_: Any) -> list[CheckMessage]:
-    """Every name in ``MEMORYBANK`` is known, every value is of its kind and possible, every path imports."""
-    given = getattr(settings, "MEMORYBANK", {})
-    if not isinstance(given, dict):
+    """Check names, types, values and import paths in ``MEMORYBANK``."""
+    configured = getattr(settings, "MEMORYBANK", {})
+    if not isinstance(configured, dict):
         return [Error("MEMORYBANK must be a dictionary.", id="memorybank.E001")]
-    values = {**asdict(conf.Conf()), **{str(name).lower(): value for name, value in given.items()}}
+    values = {**asdict(conf.Conf()), **{str(name).lower(): value for name, value in configured.items()}}
     return [*_unknown(values), *_impossible(values), *_sizes(values), *_prices(values), *_backends(values)]
 
 
 def _unknown(values: Values) -> Iterator[CheckMessage]:
     for name in values:
-        if name not in conf.NAMES:
-            close = get_close_matches(name, conf.NAMES, n=1)
+        if name not in conf.SETTING_NAMES:
+            close = get_close_matches(name, conf.SETTING_NAMES, n=1)
             hint = f"Did you mean {close[0].upper()}?" if close else "See docs/settings.md."
             yield Error(f"MEMORYBANK has no setting {name.upper()}.", hint=hint, id="memorybank.E002")
 
 
 def _impossible(values: Values) -> Iterator[CheckMessage]:
-    for name, default in conf.numbers():
+    for name, default in conf.numeric_settings():
         if not _is_positive(values[name], whole=isinstance(default, int)):
             kind = "positive whole number" if isinstance(default, int) else "positive number"
             yield Error(f"MEMORYBANK['{name.upper()}'] must be a {kind}, not {values[name]!r}.", id="memorybank.E003")
@@ -44,13 +44,13 @@ def _impossible(values: Values) -> Iterator[CheckMessage]:
 
 
 def _is_positive(value: Any, *, whole: bool) -> bool:
-    # True is an int to Python, and nobody means it as a number.
+    # True is an int in Python, but never meant as a number.
     numeric = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
     return numeric and 0 < value < inf
 
 
 def _sizes(values: Values) -> Iterator[CheckMessage]:
-    # What is no number at all has been said above; here they are only compared.
+    # Values that are no numbers are reported above; here sizes are only compared.
     sizes = [values[name] for name in ("chunk_tokens", "chunk_from_tokens", "input_tokens")]
     if all(_is_positive(size, whole=True) for size in sizes) and max(sizes) > sizes[-1]:
         yield Error(
@@ -97,7 +97,7 @@ def _backend(where: str, options: Any) -> Iterator[CheckMessage]:
 
 
 def _no_options(where: str, value: Any) -> CheckMessage:
-    """The value is not shown: it may be meant to hold a key."""
+    """The value is not shown: it may contain a key."""
     return Error(
         f"MEMORYBANK {where}: must be a dictionary, not {type(value).__name__}.",
         hint="No single variable of the environment can hold it; see docs/settings.md.",

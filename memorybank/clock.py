@@ -1,4 +1,4 @@
-"""The only place where services look at a clock: a call that names no ``now`` happens at the present."""
+"""The only place where services read a clock: a call without ``now`` happens at the present."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ PRESENT = datetime.min.replace(tzinfo=UTC)
 
 
 def at_present(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Call ``service`` with the time of the call as ``now`` (a keyword) unless the caller names another."""
+    """Call ``service`` with the current time as ``now`` (a keyword) unless the caller passes another."""
 
     @wraps(service)
     def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

@@ -1,10 +1,10 @@
-"""What can go wrong; the class says whether to try again."""
+"""The app's exceptions; the class says whether to try again."""
 
 from traceback import format_tb
 
 
 class MemoryBankError(Exception):
-    """Anything this app refuses or fails at, with a message fit for a person."""
+    """Base class: everything this app refuses or fails at, with a message for people."""
 
 
 class InvalidInput(MemoryBankError, ValueError):
@@ -16,30 +16,30 @@ class DisclosureRequired(InvalidInput):
 
 
 class NotRemembered(MemoryBankError):
-    """The bank is off, or the chat is private: nothing may be summarised from it."""
+    """The bank is off or the chat is private: it may not be summarised."""
 
 
 class AppendOnly(MemoryBankError):
-    """Somebody tried to change or delete a row of an audit trail."""
+    """Somebody tried to change or delete a row of an audit log."""
 
 
-class Stale(MemoryBankError):
-    """The world moved while we worked (lease lost, epoch bumped, entry absorbed): write nothing."""
+class OutdatedWork(MemoryBankError):
+    """The state changed during the work (lease lost, epoch raised, entry absorbed): write nothing."""
 
 
 class LLMError(MemoryBankError):
-    """A model call failed. Carries the provider's own words, at most 500 characters.
+    """A model call failed. The message is the provider's, at most 500 characters.
 
-    ``outcome`` is how the cost ledger calls it (a value of ``LLMCall.Outcome``).
+    ``outcome`` is its name in the ledger (a value of ``LLMCall.Outcome``).
     """
 
     outcome = "rejected"
 
 
 class LLMUnavailable(LLMError):
-    """Nobody's fault: an outage, a time-out, a rate limit. Try again later, all of you.
+    """An outage, a time-out or a rate limit. Try again later, with all calls to this endpoint.
 
-    ``retry_after`` is the provider's own wish in seconds, if it gave one.
+    ``retry_after`` is the provider's Retry-After in seconds, if it sent one.
     """
 
     outcome = "unavailable"
@@ -50,38 +50,38 @@ class LLMUnavailable(LLMError):
 
 
 class LLMMisconfigured(LLMError):
-    """Wrong key, model or address (401, 403, 404): an operator must act before it can work."""
+    """Wrong key, model or address (401, 403, 404): it fails until an operator acts."""
 
     outcome = "misconfigured"
 
 
 class LLMRejected(LLMError):
-    """This request is at fault (400, an unusable answer): the same request will fail again."""
+    """The request is at fault (400, an unusable answer): the same request will fail again."""
 
 
 class LLMTooLong(LLMRejected):
-    """The prompt is longer than the model reads: a shorter one may be answered."""
+    """The prompt exceeds the model's context window: a shorter one may be answered."""
 
 
-class Unusable(LLMRejected):
-    """The model answered, but not one line of it may be kept. It was paid for all the same."""
+class UnusableAnswer(LLMRejected):
+    """The model answered, but no line of the answer may be kept. The call was still paid for."""
 
     outcome = "unusable"
 
 
 class NotCompacted(MemoryBankError):
-    """A chat was not shortened and is as it was; the message says why, with its tokens."""
+    """A chat was not compacted and is unchanged; the message says why, with its tokens."""
 
 
 class NothingToCompact(NotCompacted):
-    """There is nothing that a checkpoint could stand for: no failure, and worth trying again when more was said."""
+    """There is nothing to compact: no failure, and worth another attempt after more turns."""
 
 
-def blurred(error: Exception) -> str:
-    """For people and for the database: that something is wrong which is nobody's to read here."""
+def public_message(error: Exception) -> str:
+    """For people and for the database: there was an error, without its text, which may be chat text."""
     return f"Unexpected {type(error).__name__}: see the log."
 
 
-def unexpected(error: Exception) -> str:
-    """For the log: what it is and where it happened, not its own words, which may be chat text."""
+def log_message(error: Exception) -> str:
+    """For the log: the type and traceback of the error without its text, which may be chat text."""
     return f"unexpected {type(error).__name__}\n{''.join(format_tb(error.__traceback__))}"

@@ -1,4 +1,4 @@
-"""What people read of models and figures, in their language: names, help, choices and grouped digits."""
+"""Translate model names, help texts and choices, and group digits, in the reader's language."""
 
 from typing import Any
 
@@ -9,21 +9,21 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 
-def give_to_translators(app: AppConfig) -> None:
-    """Have each name, help text and choice of an app's models looked up in the reader's language when it is shown.
+def translate_models(app: AppConfig) -> None:
+    """Make names, help texts and choices of an app's models lazy translations.
 
-    A field is named by its attribute. To write each name once more, beside it, would be no better than this, and a
-    migration for every one. Migrations keep the English.
+    A field is named by its attribute. Writing each name again beside its field would be no better than this, and would
+    add a migration for every one. Migrations keep the English.
     """
     for model in app.get_models():
         opts: Any = model._meta
         plural = str(opts.verbose_name_plural)
         opts.verbose_name, opts.verbose_name_plural = _lazy(opts.verbose_name), _lazy(plural)
         for field in (*opts.local_fields, *opts.local_many_to_many):
-            _give(field)
+            _translate_field(field)
 
 
-def _give(field: "Field[Any, Any]") -> None:
+def _translate_field(field: "Field[Any, Any]") -> None:
     field.verbose_name = _lazy(field.verbose_name)
     if field.help_text:
         field.help_text = _lazy(field.help_text)
@@ -36,5 +36,5 @@ def _lazy(words: Any) -> Any:
 
 
 def grouped(number: int) -> str:
-    """With the separator of thousands that the reader is used to."""
+    """The number with the reader's thousands separator."""
     return number_format(number, force_grouping=True)

@@ -1,4 +1,4 @@
-"""An output as it comes in, and what became of asking: plain values, validated before anything is stored."""
+"""A new output, and the result of its attempt: plain values, validated before anything is stored."""
 
 import json
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from memorybank.core import messages
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Output
 
-MAX_TEXT = 1_000_000
-MAX_KEY = 200
+MAX_TEXT_CHARACTERS = 1_000_000
+MAX_KEY_CHARACTERS = 200
 #: Clocks differ; a turn may be this far ahead of ours.
-CLOCK_SKEW = timedelta(minutes=5)
+MAX_CLOCK_SKEW = timedelta(minutes=5)
 #: Short texts that may be missing.
-NAMED = ("key", "said_by", "answered_by")
+OPTIONAL_NAMES = ("key", "said_by", "answered_by")
 STATUSES: list[str] = Output.Status.values
 
 
 @dataclass(frozen=True, slots=True)
 class NewOutput:
-    """An output to be recorded. Texts at most ``MAX_TEXT`` characters, keys and names at most ``MAX_KEY``.
+    """An output to be recorded. Texts have at most ``MAX_TEXT_CHARACTERS``, keys and names ``MAX_KEY_CHARACTERS``.
 
-    ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke
-    in the model's place. Whoever records vouches for them; a text never says who speaks. ``replaces`` are the ids of
+    ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke in
+    the model's place. The recording caller vouches for them; a text never says who speaks. ``replaces`` are the ids of
     outputs of the chat that are erased as soon as this one is answered.
     """
 
@@ -45,7 +45,7 @@ class NewOutput:
 
     def require_valid(self, now: datetime) -> None:
         """Raise :class:`InvalidInput`, naming the field and the limit."""
-        for name in ("chat_key", "author", "question", "answer", *NAMED, "title", "status"):
+        for name in ("chat_key", "author", "question", "answer", *OPTIONAL_NAMES, "title", "status"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidInput(f"{name}: must be text, not {type(getattr(self, name)).__name__}.")
         self._require_keys()
@@ -58,10 +58,10 @@ class NewOutput:
     def _require_keys(self) -> None:
         if not self.chat_key.strip():
             raise InvalidInput("chat: must not be empty.")
-        for name in ("chat_key", "author", *NAMED):
+        for name in ("chat_key", "author", *OPTIONAL_NAMES):
             value = getattr(self, name)
-            if len(value) > MAX_KEY:
-                raise InvalidInput(f"{name}: {len(value):,} characters, at most {MAX_KEY} are allowed.")
+            if len(value) > MAX_KEY_CHARACTERS:
+                raise InvalidInput(f"{name}: {len(value):,} characters, at most {MAX_KEY_CHARACTERS} are allowed.")
             if value != storable(value):
                 raise InvalidInput(f"{name}: must not contain a NUL character or half a surrogate pair.")
 
@@ -71,8 +71,8 @@ class NewOutput:
         if self.messages:
             sizes["messages"] = len(as_json(self.messages))
         for name, size in sizes.items():
-            if size > MAX_TEXT:
-                raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT:,} are allowed.")
+            if size > MAX_TEXT_CHARACTERS:
+                raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT_CHARACTERS:,} are allowed.")
         messages.require_readable(self.messages)
 
     def _require_time(self, now: datetime) -> None:
@@ -82,15 +82,15 @@ class NewOutput:
             raise InvalidInput("created_at: has no time zone; write it like 2026-05-08T13:56:00Z.")
         if self.created_at.year < 1970:  # no chat is older, and the calendar's first days overflow
             raise InvalidInput(f"created_at: {self.created_at.isoformat()} is before 1970.")
-        if self.created_at > now + CLOCK_SKEW:
+        if self.created_at > now + MAX_CLOCK_SKEW:
             raise InvalidInput(f"created_at: {self.created_at.isoformat()} is in the future.")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of asking. ``title`` is the chat's if it has none, ``error`` why there is no answer.
+class AttemptResult:
+    """The result of an attempt. ``title`` is for a chat that has none; ``error`` says why there is no answer.
 
-    ``messages`` were said between question and answer.
+    ``messages`` were exchanged between question and answer.
     """
 
     status: str = Output.Status.OK
@@ -105,14 +105,14 @@ class Outcome:
             raise InvalidInput(f"status: “{self.status[:40]}” does not complete an output.")
 
 
-def as_json(said: Sequence[Any]) -> str:
-    """Messages as JSON; :class:`InvalidInput` if they are none."""
+def as_json(messages: Sequence[Any]) -> str:
+    """Messages as JSON; raises :class:`InvalidInput` if that is impossible."""
     try:
-        return json.dumps(list(said), ensure_ascii=False, allow_nan=False)
+        return json.dumps(list(messages), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"messages: cannot be stored as JSON: {error}.") from error
 
 
 def storable(text: str) -> str:
-    """What every database can hold: no NUL, no lone surrogate."""
+    """The text as every database can store it: no NUL, no lone surrogate."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Celery's side: when workers begin, go on and end. The database says what is due; a lost message costs a minute."""
+"""Celery tasks: sweep, work, index, expire. The database says what is due, so a lost message costs only a minute."""
 
 import mmap
 import sys
@@ -17,25 +17,24 @@ from memorybank import conf, llm, worker
 from memorybank.indexing import document_writer, embedding
 from memorybank.language import tokens
 from memorybank.model_calls import budget_cap
-from memorybank.model_calls.gate import Slot
+from memorybank.model_calls.gate import ModelGate
 from memorybank.models import Bank, BankDay, Sweep
 from memorybank.safety.redaction import redact
 from memorybank.writing import work_queue
 
-# No retries here: a failure backs off in the database, and is due again when that is over.
-#: After so long at work a worker looks whether there are other messages, and goes on if there are none.
-SHIFT_SECONDS = 10
-#: A thread that waited for the database or the model goes on at once, not after its neighbour's 5 ms, each time.
-SWITCH_SECONDS = 0.0005
+# After this, a working task makes way for other messages, and goes on if there are none.
+MAX_TASK_SECONDS = 10
+#: Python's switch interval: a thread that waited for the database or the model need not wait 5 ms more each time.
+THREAD_SWITCH_SECONDS = 0.0005
 
-#: Whether the worker was told to end. In memory that its child processes share.
-_ending = mmap.mmap(-1, 1)
+#: Whether the worker was told to shut down; in memory shared by its child processes.
+_shutdown_flag = mmap.mmap(-1, 1)
 
 
 @worker_init.connect
-def _load(**_: Any) -> None:
-    """What takes seconds to load is loaded before the worker forks, once, and shared by its processes."""
-    sys.setswitchinterval(SWITCH_SECONDS)
+def _preload(**_: Any) -> None:
+    """Load what takes seconds to load before the worker forks: once, and shared by its processes."""
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     redact("")
     tokens.count("", conf.current().encoding)
     if model := llm.get("summary"):
@@ -43,96 +42,96 @@ def _load(**_: Any) -> None:
 
 
 @worker_shutting_down.connect
-def _end(**_: Any) -> None:
-    _ending[0] = 1
+def _note_shutdown(**_: Any) -> None:
+    _shutdown_flag[0] = 1
 
 
 @shared_task(bind=True)
 def sweep(self: "Task[Any, Any]") -> None:
-    """Start a worker if anything is due. Harmless when run twice at once: leases decide who does the work."""
+    """Start a worker if anything is due. Harmless if it runs twice at once: leases decide who does the work."""
     now = timezone.now()
     Sweep.objects.note(now)
     BankDay.objects.note_due(now)
-    budget_cap.resume(now)
-    expires = max(_expiry(self), now + _until_the_next())
+    budget_cap.resume_below_cap(now)
+    expires = max(_expiry(self), now + _sweep_interval())
     if Bank.objects.expiring(now).exists():
         expire.apply_async((), expires=expires)
     if document_writer.due() or embedding.is_due():
         index.apply_async((), expires=expires)
-    if work_queue.waits(now):
+    if work_queue.has_work(now):
         work.apply_async((), expires=expires)
 
 
 @shared_task(bind=True)
 def work(self: "Task[Any, Any]") -> None:
-    """Do the next piece of work, and again the next, until nothing is due or others should have a turn.
+    """Do one work item after another, until nothing is due or other messages should have a turn.
 
-    Whoever finds something to do first sends this message on, for whoever is idle. So every worker is at work
-    while there is any, and of each sweep's message no more than one waits: it expires when the sweep's does.
+    A worker that finds work first sends the message again, for an idle worker. So all workers are busy while there is
+    work, and at most one message of each sweep waits: it expires when the sweep's does.
     """
-    until = time.monotonic() + SHIFT_SECONDS
-    slot = Slot(patience=conf.current().lease_seconds / 10, ends=_ends)
-    shift = worker.Shift(slot)
-    piece = shift.next(timezone.now())
-    if piece is None or _ends():
+    until = time.monotonic() + MAX_TASK_SECONDS
+    gate = ModelGate(patience=conf.current().lease_seconds / 10, ends=_is_shutting_down)
+    loop = worker.WorkLoop(gate)
+    item = loop.next(timezone.now())
+    if item is None or _is_shutting_down():
         return
     work.apply_async((), expires=_expiry(self))
-    waits = bool(llm.get("summary")) and not self.request.is_eager  # else there is nothing to do meanwhile
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane") as pool:
-        beside = pool.submit(_second_lane, slot, until) if waits else None
-        last = _lane(shift, slot, piece, until)
-    if (beside and beside.result()) or last:
-        _settle_soon()
+    has_model = bool(llm.get("summary")) and not self.request.is_eager  # a second thread works while the model answers
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside") as pool:
+        beside = pool.submit(_work_beside, gate, until) if has_model else None
+        is_done = _work_until(loop, gate, item, until)
+    if (beside and beside.result()) or is_done:
+        _schedule_consolidation()
 
 
-def _lane(shift: worker.Shift, slot: Slot, piece: worker.Piece | None, until: float) -> bool:
-    """Do the piece, and go on with the next; whether something was done and nothing more is to do."""
+def _work_until(loop: worker.WorkLoop, gate: ModelGate, item: worker.WorkItem | None, until: float) -> bool:
+    """Do the item and the ones after it; whether something was done and nothing is left to do."""
     done = False
-    while piece and time.monotonic() < until and not slot.is_shut():
-        shift.do(piece, now=timezone.now())
+    while item and time.monotonic() < until and not gate.is_shut():
+        loop.do(item, now=timezone.now())
         done = True
-        piece = shift.next(timezone.now())
-    return done and (piece is None or _ends())
+        item = loop.next(timezone.now())
+    return done and (item is None or _is_shutting_down())
 
 
-def _second_lane(slot: Slot, until: float) -> bool:
-    """A lane in a thread of its own, with a connection of its own."""
-    shift = worker.Shift(slot, settles=False)
+def _work_beside(gate: ModelGate, until: float) -> bool:
+    """Work in a second thread, with its own database connection."""
+    loop = worker.WorkLoop(gate, consolidates=False)
     try:
-        return _lane(shift, slot, shift.next(timezone.now()), until)
+        return _work_until(loop, gate, loop.next(timezone.now()), until)
     finally:
         connections.close_all()
 
 
-def _ends() -> bool:
-    return bool(_ending[0])
+def _is_shutting_down() -> bool:
+    return bool(_shutdown_flag[0])
 
 
 @shared_task
 def index() -> None:
-    """Index the turns that wait, and embed them if there is a model. Run twice at once, one of the two does it."""
+    """Index the pending turns, and embed them if there is a model. If two run at once, one does the work."""
     worker.index(now=timezone.now())
 
 
 @shared_task
 def expire() -> None:
-    """Delete what is too old. Run twice at once, one of the two does it."""
+    """Delete what has passed its retention period. If two run at once, one does the work."""
     worker.expire(now=timezone.now())
 
 
 def _expiry(task: "Task[Any, Any]") -> datetime:
-    """When the message of ``task`` expires, and with it what it sends."""
-    given = cast("str | datetime | None", task.request.expires)  # its declared type is wrong
-    return maybe_iso8601(given) or timezone.now() + _until_the_next()
+    """When the message of ``task`` expires, and with it the messages it sends."""
+    expires = cast("str | datetime | None", task.request.expires)  # its declared type is wrong
+    return maybe_iso8601(expires) or timezone.now() + _sweep_interval()
 
 
-def _until_the_next() -> timedelta:
-    """The time between sweeps: what no worker took until the next one is dropped, because that sends it anew."""
+def _sweep_interval() -> timedelta:
+    """The time between sweeps. A message that no worker took by then is dropped: the next sweep sends it again."""
     return timedelta(seconds=conf.current().sweep_seconds)
 
 
-def _settle_soon() -> None:
-    """Have the banks settled that must rest a little after the last time, now that nothing else is due."""
-    wait = work_queue.until_rested(timezone.now())
+def _schedule_consolidation() -> None:
+    """Schedule the banks that still have to rest, now that nothing else is due."""
+    wait = work_queue.seconds_until_rested(timezone.now())
     if wait is not None:
         work.apply_async((), countdown=wait, expires=wait + conf.current().sweep_seconds)

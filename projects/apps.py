@@ -14,4 +14,4 @@ class ProjectsConfig(AppConfig):
     def ready(self) -> None:
         from memorybank import services  # which may be imported once all models are there
 
-        services.give_to_translators(self)
+        services.translate_models(self)

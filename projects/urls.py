@@ -4,6 +4,8 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 from django.views.i18n import set_language
 
+from memorybank.services import PublicId
+
 from .chat import sse, turn_views, views
 from .gateway import views as gateway
 from .mcp import views as mcp_views
@@ -13,13 +15,12 @@ from .tenancy import invitations
 from .tenancy import views as tenancy_views
 from .tenancy.login_throttle import LoginForm
 from .web.converters import ChatKey
-from .web.js_catalog import Language, Words
+from .web.js_catalog import JavaScriptTranslations, LanguageConverter
 from .web.lazy_urls import LazyInclude
-from .web.public_ids import TurnNumber
 
 register_converter(ChatKey, "key")
-register_converter(Language, "language")
-register_converter(TurnNumber, "turn")
+register_converter(LanguageConverter, "language")
+register_converter(PublicId, "id")
 
 PEOPLE = "t/<slug:tenant>/people/"
 MEMORY = "p/<slug:tenant>/<slug:project>/memory/"
@@ -38,7 +39,7 @@ urlpatterns = [
         name="login",
     ),
     path("language/", set_language, name="language"),
-    path("words/<language:language>.js", Words.as_view(), name="words"),
+    path("words/<language:language>.js", JavaScriptTranslations.as_view(), name="words"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("invitations/<str:token>/", invitations.invitation_page, name="invitation"),
     path(PEOPLE, tenancy_views.people_page, name="people"),
@@ -51,21 +52,21 @@ urlpatterns = [
     path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),
     path(f"{CHAT}compaction", views.compaction_progress, name="compaction"),
-    path(f"{CHAT}answers/<key:sent>", sse.answer_stream, name="answer-stream"),
-    path(f"{CHAT}answers/<key:sent>/stop", sse.stop, name="stop-answer"),
-    path(f"{CHAT}turns/<turn:turn>/retry", turn_views.retry, name="retry"),
-    path(f"{CHAT}turns/<turn:turn>/remember", turn_views.restore, name="remember"),
-    path(f"{CHAT}turns/<turn:turn>/edit", turn_views.edit, name="edit-turn"),
-    path(f"{CHAT}turns/<turn:turn>/regenerate", turn_views.regenerate, name="regenerate"),
-    path(f"{CHAT}turns/<turn:turn>/remember-now", turn_views.remember_now, name="remember-now"),
-    path(f"{CHAT}turns/<turn:turn>/forget", turn_views.forget, name="forget-turn"),
-    path(f"{CHAT}turns/<turn:turn>/memory", usage_views.used_page, name="used"),
+    path(f"{CHAT}answers/<id:turn>", sse.answer_stream, name="answer-stream"),
+    path(f"{CHAT}answers/<id:turn>/stop", sse.stop, name="stop-answer"),
+    path(f"{CHAT}turns/<id:turn>/retry", turn_views.retry, name="retry"),
+    path(f"{CHAT}turns/<id:turn>/remember", turn_views.restore, name="remember"),
+    path(f"{CHAT}turns/<id:turn>/edit", turn_views.edit, name="edit-turn"),
+    path(f"{CHAT}turns/<id:turn>/regenerate", turn_views.regenerate, name="regenerate"),
+    path(f"{CHAT}turns/<id:turn>/remember-now", turn_views.remember_now, name="remember-now"),
+    path(f"{CHAT}turns/<id:turn>/forget", turn_views.forget, name="forget-turn"),
+    path(f"{CHAT}turns/<id:turn>/memory", usage_views.used_page, name="used"),
     path(f"{CHAT}private", views.private, name="private"),
     path(f"{CHAT}title", views.rename, name="rename-chat"),
     path(f"{CHAT}delete", views.delete, name="delete-chat"),
     path(MEMORY, memory_views.now_page, name="memory"),
     path(f"{MEMORY}facts", memory_views.facts_page, name="memory-facts"),
-    path(f"{MEMORY}facts/<turn:fact>", memory_views.why_page, name="memory-why"),
+    path(f"{MEMORY}facts/<id:fact>", memory_views.why_page, name="memory-why"),
     path(f"{MEMORY}timeline", memory_views.timeline_page, name="memory-timeline"),
     path(f"{MEMORY}timeline/then", block_history_views.past_page, name="memory-past"),
     path(f"{MEMORY}review", memory_views.review_page, name="memory-review"),
@@ -74,7 +75,7 @@ urlpatterns = [
     path(f"{MEMORY}edit", actions.edit, name="memory-edit"),
     path(f"{MEMORY}add", actions.add, name="memory-add"),
     path(f"{MEMORY}forget", erasure_views.forget, name="memory-forget"),
-    path(f"{MEMORY}receipts/<turn:receipt>", erasure_views.receipt_page, name="memory-receipt"),
+    path(f"{MEMORY}receipts/<id:receipt>", erasure_views.receipt_page, name="memory-receipt"),
     path("v1/chat/completions", gateway.chat_completions, name="gateway-chat-completions"),
     path("v1/responses", gateway.responses, name="gateway-responses"),
     path("v1/messages", gateway.messages, name="gateway-messages"),

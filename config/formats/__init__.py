@@ -1,1 +1,1 @@
-"""How dates and times look, where this site wants it otherwise than Django: short, and by 24 hours."""
+"""Date and time formats that differ from Django's: short, with a 24-hour clock."""

@@ -1,4 +1,4 @@
-"""The memory in the admin, to look at: what the model is told, why, what waits, and what it cost."""
+"""Read-only admin pages of memory: what the model is told, why, what waits, and what it cost."""
 
 from . import erasures, memory, work
 

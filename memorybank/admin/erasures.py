@@ -1,4 +1,4 @@
-"""What was erased, and what somebody asked in a chat to have forgotten."""
+"""Admin of erasure receipts, and of erasure requests from chats."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class ErasureAdmin(BankScoped):
 
 @admin.register(ErasureRequest)
 class ErasureRequestAdmin(BankScoped):
-    """Requests from chats: suppressed already, to be erased or restored."""
+    """Requests from chats: excluded already, to be erased or restored."""
 
     list_display = ["state", "asked_at", "author", "turns", "closed_by", "of_bank"]
     list_display_links = ["asked_at"]
@@ -49,18 +49,18 @@ class ErasureRequestAdmin(BankScoped):
 
     @admin.action(description=_("Erase what the selected requests ask for"), permissions=["decide"])
     def erase(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """For good; a receipt each."""
+        """Permanently; with a receipt for each."""
         actor = request.user.get_username()
-        erased = [services.forget_asked(each.bank, request_id=each.pk, actor=actor) for each in queryset]
+        erased = [services.forget_asked(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset]
         count = sum(map(len, erased))
         done = ngettext("%(n)d turn is erased; see the receipt.", "%(n)d turns are erased; see the receipts.", count)
         self.message_user(request, done % {"n": count}, messages.SUCCESS)
 
     @admin.action(description=_("Restore what the selected requests suppressed"), permissions=["decide"])
     def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """It was not meant, or is not to be erased."""
+        """For requests that were not meant, or that must not be granted."""
         actor = request.user.get_username()
-        restored = sum(services.restore_asked(each.bank, request_id=each.pk, actor=actor) for each in queryset)
+        restored = sum(services.restore_asked(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset)
         done = ngettext(
             "%(n)d request is restored; the next sweep shows it.",
             "%(n)d requests are restored; the next sweep shows it.",

@@ -1,4 +1,4 @@
-"""Where a line of memory comes from, as HTML: facts, entries and turns, with what is private left out."""
+"""Render the origin of a line of memory as HTML: facts, entries and turns, without private ones."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,8 +14,8 @@ from memorybank.models import Fact, FactSource
 WITHHELD = _("(rests on a chat that is private now)")
 
 
-def marked(facts: Iterable[Fact]) -> list[Fact]:
-    """The facts, each told whether it is ``withheld``: private now, or resting on something that is."""
+def mark_withheld(facts: Iterable[Fact]) -> list[Fact]:
+    """The facts, each with ``withheld``: whether it is from a chat that is private now, or rests on one."""
     marked: list[Any] = list(facts)
     ids = [fact.pk for fact in marked]
     own = Fact.objects.filter(pk__in=ids, entry__chat__private=True).values_list("pk", flat=True)
@@ -26,27 +26,29 @@ def marked(facts: Iterable[Fact]) -> list[Fact]:
     return marked
 
 
-def explained(explanation: services.Explanation) -> SafeString:
-    """The facts a digest's line rests on, and every turn as it was said; not those of a chat that is private now."""
-    return shown(
-        "why", facts=None if explanation.fact.entry.is_leaf else marked(explanation.facts), outputs=explanation.outputs
+def explanation_html(explanation: services.Explanation) -> SafeString:
+    """The facts that a digest's line rests on, and every turn; none of a chat that is private now."""
+    return render_part(
+        "why",
+        facts=None if explanation.fact.entry.is_leaf else mark_withheld(explanation.facts),
+        outputs=explanation.outputs,
     )
 
 
 def link(obj: Any, text: str) -> SafeString:
     """To the page of an object in this admin."""
-    return shown("link", address=_address(obj), text=text)
+    return render_part("link", address=_address(obj), text=text)
 
 
 def links(objects: Iterable[Any], between: str) -> SafeString:
-    """To the pages of several."""
-    return shown("links", links=[(_address(each), str(each)) for each in objects], between=between)
+    """To the pages of several objects."""
+    return render_part("links", links=[(_address(obj), str(obj)) for obj in objects], between=between)
 
 
 def _address(obj: Any) -> str:
     return reverse(f"admin:memorybank_{obj._meta.model_name}_change", args=[obj.pk])
 
 
-def shown(template: str, **context: Any) -> SafeString:
-    """One of this admin's templates, filled."""
+def render_part(template: str, **context: Any) -> SafeString:
+    """Render one of this admin's templates."""
     return render_to_string(f"memorybank/admin/{template}.html", {**context, "withheld": WITHHELD})

@@ -1,4 +1,4 @@
-"""The buttons on a bank's page: what the workers shall do now, and how far they are."""
+"""Buttons on a bank's admin page that start jobs, and the jobs' progress."""
 
 from typing import Any
 
@@ -15,40 +15,39 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Job
 
-from .explanations import shown
+from .explanations import render_part
 from .scoping import BankScoped
 
-#: Jobs that the page shows.
-LATEST = 4
-#: While one is open the page is read again after so many seconds.
-AGAIN = "3"
+MAX_JOBS_SHOWN = 4
+#: The page reloads after this while a job is open; a header's value.
+REFRESH_SECONDS = "3"
 
 
-class Asking(BankScoped):
-    """The request only marks what is to be done; the next sweep finds it, after a restart, too."""
+class JobButtonsMixin(BankScoped):
+    """A request only marks the work as due; the next sweep finds it, even after a restart."""
 
     def get_urls(self) -> list[URLPattern]:
-        ask = path("<int:bank>/ask/", self.admin_site.admin_view(self.ask), name="memorybank_bank_ask")
+        ask = path("<row:bank>/ask/", self.admin_site.admin_view(self.ask), name="memorybank_bank_ask")
         return [ask, *super().get_urls()]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Read again by the browser while something is under way."""
+        """The browser reloads the page while a job is open."""
         response: HttpResponse = super().change_view(request, object_id, *args, **kwargs)
         bank = self.get_object(request, object_id)
         if bank and bank.enabled and bank.jobs.open().exists():
-            response.headers["Refresh"] = AGAIN
+            response.headers["Refresh"] = REFRESH_SECONDS
         return response
 
-    def ask(self, request: HttpRequest, bank: int) -> HttpResponse:
-        """Have one of the kinds of jobs done."""
-        found: Bank | None = self.get_object(request, str(bank))
+    def ask(self, request: HttpRequest, bank: str) -> HttpResponse:
+        """Start a job of one kind."""
+        row: Bank | None = self.get_object(request, bank)
         kind = request.POST.get("job", "")
-        if found is None or kind not in Job.Kind.values:
+        if row is None or kind not in Job.Kind.values:
             raise Http404
         if not self.may_decide(request):
             raise PermissionDenied
         try:
-            job = services.ask(found, Job.Kind(kind), actor=request.user.get_username())
+            job = services.request_job(row, Job.Kind(kind), actor=request.user.get_username())
             messages.success(
                 request, gettext("%(job)s: asked for. The next sweep begins with it.") % {"job": job.get_kind_display()}
             )
@@ -59,5 +58,5 @@ class Asking(BankScoped):
     @admin.display(description=_("Work"))
     def work(self, bank: Bank) -> SafeString:
         address = reverse("admin:memorybank_bank_ask", args=[bank.pk])
-        kinds, jobs = Job._meta.get_field("kind").flatchoices, bank.jobs.all()[:LATEST]
-        return shown("work", address=address, kinds=kinds, jobs=jobs, bank=bank)
+        kinds, jobs = Job._meta.get_field("kind").flatchoices, bank.jobs.all()[:MAX_JOBS_SHOWN]
+        return render_part("work", address=address, kinds=kinds, jobs=jobs, bank=bank)

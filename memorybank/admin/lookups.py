@@ -1,4 +1,4 @@
-"""What admins of lists are made of: no lookups but those of their own filters; nothing to add, change or delete."""
+"""Base classes of list admins: lookups only through their own filters; nothing to add, change or delete."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,15 +6,17 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from memorybank.admin.addresses import PubliclyAddressed
 
-class Discreet(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Lookups come from the links of its filters. Any other one, as ``?title__startswith=``, is answered with 400.
 
-    A free one spells out, letter by letter, what is not shown.
+class RestrictedLookupsAdmin(PubliclyAddressed):
+    """Accepts only the lookups of its filters' links. Any other, such as ``?title__startswith=``, gets a 400.
+
+    A free lookup would reveal hidden text letter by letter.
     """
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Whether a link of this list could say so."""
+        """Whether a link of this list could contain the lookup."""
         text = str(value)
         if lookup in {f"{self.date_hierarchy}__{part}" for part in ("year", "month", "day")}:
             return text.isascii() and text.isdigit() and len(text) <= 4
@@ -30,7 +32,7 @@ class Discreet(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at ru
                 yield from (f"{each[0]}__id__exact", f"{each[0]}__isnull")
 
 
-class LookedAt(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
     """Nobody adds, changes or deletes here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:

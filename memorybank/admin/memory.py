@@ -1,4 +1,4 @@
-"""Banks, entries and facts: what the model is told, and why."""
+"""Admin of banks, entries and facts: what the model is told, and why."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -15,15 +15,15 @@ from memorybank import services
 from memorybank.i18n import grouped
 from memorybank.models import Bank, Entry, Fact, StoredBlock
 
-from .explanations import WITHHELD, explained, link, links, marked, shown
-from .job_buttons import Asking
+from .explanations import WITHHELD, explanation_html, link, links, mark_withheld, render_part
+from .job_buttons import JobButtonsMixin
 from .records import author_records
-from .scoping import BankFilter, BankScoped, SetFilter, banks_for
+from .scoping import BankFilter, BankScoped, SetFilter, banks_for, label
 
 
 @admin.register(Bank)
-class BankAdmin(Asking, BankScoped):
-    """What the model is told, exactly. Settings are changed where the outer application shows them."""
+class BankAdmin(JobButtonsMixin, BankScoped):
+    """Exactly what the model is told. Settings are changed in the outer application."""
 
     bank_lookup = "pk"
     list_display = ["of_bank", "enabled", "last_error", "size", "timezone"]
@@ -31,17 +31,17 @@ class BankAdmin(Asking, BankScoped):
     fields = ["of_bank", "enabled", "trouble", "work", "size", "told", "origins", "figures"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Bank]:
-        """The labelled banks themselves; there is nothing to join them from."""
+        """The labelled banks themselves: they have no bank to be joined from."""
         banks = banks_for(request).order_by("label")  # type: ignore[misc]  # an annotation
         return banks.annotate(block_tokens=StoredBlock.current_tokens("pk"))
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Headed by its label, which says more than its number."""
-        return super().render_change_form(request, {**context, "subtitle": context["original"].label}, *args, **kwargs)
+        """With the bank's label as heading, which says more than its number."""
+        return super().render_change_form(request, {**context, "subtitle": label(context["original"])}, *args, **kwargs)
 
     @admin.display(description=_("bank"), ordering="label")
     def of_bank(self, obj: Any) -> str:
-        return str(obj.label)
+        return label(obj)
 
     @admin.display(description=_("Tokens of budget"))
     def size(self, bank: Any) -> str:
@@ -58,17 +58,17 @@ class BankAdmin(Asking, BankScoped):
         block = services.prompt_memory(bank).block
         if not block.text:
             return gettext("Nothing yet.") if bank.enabled else gettext("Nothing: memory is off.")
-        return shown("block", text=block.text)
+        return render_part("block", text=block.text)
 
     @admin.display(description=_("Where each line comes from"))
     def origins(self, bank: Bank) -> SafeString | str:
         lines = services.prompt_memory(bank).block.lines
-        return shown("origins", lines=lines) if lines else "–"
+        return render_part("origins", lines=lines) if lines else "–"
 
     @admin.display(description=_("In numbers"))
     def figures(self, bank: Bank) -> SafeString:
         figures = _flat(asdict(services.statistics(bank)))
-        return shown("figures", rows=[(gettext(name.replace("_", " ")), value) for name, value in figures])
+        return render_part("figures", rows=[(gettext(name.replace("_", " ")), value) for name, value in figures])
 
     @admin.display(description=_("Trouble"))
     def trouble(self, bank: Bank) -> str:
@@ -76,7 +76,7 @@ class BankAdmin(Asking, BankScoped):
 
 
 class QuarantineFilter(SetFilter):
-    """Held back from the model, or not."""
+    """Quarantined, or not."""
 
     title = _("held back")
     parameter_name = "quarantined"
@@ -92,7 +92,7 @@ class QuarantineFilter(SetFilter):
 
 @admin.register(Entry)
 class EntryAdmin(BankScoped):
-    """Summaries: of a chat, a day, a week, a month."""
+    """Entries: leaves of chats, digests of days, weeks and months."""
 
     list_display = ["__str__", "of_bank", "granularity", "turns", "fact_count", "tokens", "method", "rolled_up"]
     list_filter = [BankFilter, "granularity", "provisional"]
@@ -127,10 +127,10 @@ class EntryAdmin(BankScoped):
 
     @admin.display(description=_("Facts"))
     def facts_list(self, entry: Entry) -> SafeString | str:
-        """Its own, and those a digest stands for as they are."""
+        """Its own facts, and those that a digest keeps unchanged."""
         own = entry.facts.select_related("entry").order_by("position")
         kept = entry.kept.select_related("entry").order_by("kept_links")
-        return shown("facts", facts=marked([*own, *kept]))
+        return render_part("facts", facts=mark_withheld([*own, *kept]))
 
 
 @admin.register(Fact)
@@ -152,17 +152,17 @@ class FactAdmin(BankScoped):
         return super().get_queryset(request).exclude(entry__chat__private=True)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
-        """Only lines that are shown are found: not by its words is one that is withheld."""
+        """Only visible lines are found: a withheld one cannot be found by its words."""
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         if not search_term:
             return found, may_repeat
         private = Entry.objects.filter(chat__private=True, bank__in=banks_for(request).values("pk"))
-        resting: list[Any] = marked(found.filter(entry__in=private.above()))
+        resting: list[Any] = mark_withheld(found.filter(entry__in=private.above()))
         return found.exclude(pk__in=[fact.pk for fact in resting if fact.withheld]), may_repeat
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
-        changelist.result_list = author_records(marked(changelist.result_list))
+        changelist.result_list = author_records(mark_withheld(changelist.result_list))
         return changelist
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Fact | None:
@@ -170,7 +170,7 @@ class FactAdmin(BankScoped):
         if fact is None:
             return None
         fact.reader = request.user.get_username()  # type: ignore[attr-defined]  # for the audit trail
-        return marked([fact])[0]
+        return mark_withheld([fact])[0]
 
     @admin.display(description=_("fact"))  # in the order of its words a withheld line would tell how it begins
     def line(self, fact: Any) -> str:
@@ -183,7 +183,7 @@ class FactAdmin(BankScoped):
     @admin.display(description=_("state"))
     def state(self, fact: Fact) -> SafeString | str:
         if fact.quarantine:
-            return shown("held_back", fact=fact)
+            return render_part("held_back", fact=fact)
         marks = {
             gettext("pinned"): fact.pinned,
             gettext("hidden"): fact.hidden,
@@ -199,7 +199,7 @@ class FactAdmin(BankScoped):
     def release(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
         """Whoever sees a line held back may let it pass; not one that rests on a private chat."""
         actor = request.user.get_username()
-        judged: list[Any] = marked(queryset.exclude(quarantine=""))
+        judged: list[Any] = mark_withheld(queryset.exclude(quarantine=""))
         held = [fact for fact in judged if not fact.withheld]
         banks = {fact.bank_id: fact.entry.bank for fact in held}
         released = sum(
@@ -218,7 +218,7 @@ class FactAdmin(BankScoped):
 
     @admin.display(description=_("bank"))
     def of_bank(self, obj: Any) -> str:
-        return str(obj.entry.bank.label)
+        return label(obj.entry.bank)
 
     @admin.display(description=_("In the summary"))
     def entry_link(self, fact: Fact) -> SafeString:
@@ -228,7 +228,7 @@ class FactAdmin(BankScoped):
     def why(self, fact: Any) -> SafeString | str:
         if fact.withheld:
             return str(WITHHELD)
-        return explained(services.explain(fact.entry.bank, fact_id=fact.pk, actor=fact.reader))
+        return explanation_html(services.explain(fact.entry.bank, fact_id=fact.pk, actor=fact.reader))
 
 
 def _flat(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

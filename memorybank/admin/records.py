@@ -1,4 +1,4 @@
-"""Who is held back often: beside each held-back line, how many of its author's lines in the bank are."""
+"""Count the quarantined lines of each author, to show beside a quarantined line."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,36 +8,36 @@ from django.db.models import Count
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memorybank.core.turns import NOTED
+from memorybank.core.turns import NOTED_FROM
 from memorybank.models import Fact
 
-#: From so many lines on an author is marked.
-OFTEN = 3
+#: An author with this many quarantined lines is marked.
+MIN_LINES_OFTEN = 3
 
 
 def author_records(facts: Iterable[Fact]) -> list[Fact]:
-    """The facts, each with its ``author_record``; "" for one that is not held back. One query, however many.
+    """The facts, each with its ``author_record``; "" for one that is not quarantined. One query, however many.
 
-    What a model noted from an author's turns counts with what she said.
+    What a model noted from an author's turns counts with what they said.
     """
-    told: list[Any] = list(facts)
-    held = [fact for fact in told if fact.quarantine and fact.speaker]
+    rows: list[Any] = list(facts)
+    quarantined = [fact for fact in rows if fact.quarantine and fact.speaker]
     others = Fact.objects.exclude(quarantine="").exclude(entry__chat__private=True)
-    authors = {_author(fact.speaker) for fact in held}
-    spoken = {name for author in authors for name in (author, NOTED + author)}
-    others = others.filter(bank__in={fact.bank_id for fact in held}, speaker__in=spoken)
+    authors = {_author(fact.speaker) for fact in quarantined}
+    spoken = {name for author in authors for name in (author, NOTED_FROM + author)}
+    others = others.filter(bank__in={fact.bank_id for fact in quarantined}, speaker__in=spoken)
     counts: Counter[tuple[int, str]] = Counter()
     for bank, speaker, lines in others.order_by().values_list("bank", "speaker").annotate(lines=Count("pk")):
         counts[bank, _author(speaker)] += lines
-    for fact in told:
-        fact.author_record = _record(counts[fact.bank_id, _author(fact.speaker)]) if fact in held else ""
-    return told
+    for fact in rows:
+        fact.author_record = _record(counts[fact.bank_id, _author(fact.speaker)]) if fact in quarantined else ""
+    return rows
 
 
 def _author(speaker: str) -> str:
-    return speaker.removeprefix(NOTED)
+    return speaker.removeprefix(NOTED_FROM)
 
 
 def _record(lines: int) -> str:
     counted = ngettext("%(n)d line", "%(n)d lines", lines) % {"n": lines}
-    return _("%(lines)s – held back often") % {"lines": counted} if lines >= OFTEN else counted
+    return _("%(lines)s – held back often") % {"lines": counted} if lines >= MIN_LINES_OFTEN else counted

@@ -1,43 +1,46 @@
-"""Whose banks a staff member may see, and the admin class that shows nothing else."""
+"""Restrict the admin to the banks that a staff member may see."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Prefetch, QuerySet, TextField, Value
-from django.db.models.functions import Cast, Concat
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import conf
-from memorybank.admin.lookups import Discreet, LookedAt
-from memorybank.models import Bank
+from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
+from memorybank.models import Bank, PublicId, public_id
 
 
 def banks_for(request: HttpRequest) -> QuerySet[Bank]:
-    """The banks this staff member may see, each with a ``label``: what ``BANKS_FOR_USER`` says, else all."""
+    """The banks this staff member may see, each with a ``label``: what ``BANKS_FOR_USER`` returns, else all."""
     path = conf.current().banks_for_user
     banks: QuerySet[Bank] = import_string(path)(request.user) if path else Bank.objects.all()
-    if "label" in banks.query.annotations:
-        return banks
-    return banks.annotate(label=Concat(Value("bank "), Cast("pk", TextField()), output_field=TextField()))
+    return banks if "label" in banks.query.annotations else banks.annotate(label=Value("", TextField()))
+
+
+def label(bank: Bank) -> str:
+    """What a bank is called: as ``BANKS_FOR_USER`` annotates it, else by its public id."""
+    return getattr(bank, "label", "") or str(bank)
 
 
 class BankFilter(admin.SimpleListFilter):
-    """By bank. Only those the person may see are offered."""
+    """By bank. Offers only banks that the user may see."""
 
     title = _("bank")
     parameter_name = "bank"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         self.lookup = model_admin.bank_lookup
-        banks: Any = banks_for(request).order_by("label")  # type: ignore[misc]  # an annotation
-        return [(str(bank.pk), bank.label) for bank in banks]
+        return [(public_id(bank.pk), label(bank)) for bank in sorted(banks_for(request), key=label)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        known = {pk for pk, _label in self.lookup_choices}
-        return queryset.filter(**{self.lookup: self.value()}) if self.value() in known else queryset
+        value = self.value()
+        if value not in {name for name, _label in self.lookup_choices}:
+            return queryset
+        return queryset.filter(**{self.lookup: PublicId().to_python(value)})
 
 
 class SetFilter(admin.SimpleListFilter):
@@ -47,11 +50,11 @@ class SetFilter(admin.SimpleListFilter):
         return [("yes", gettext("Yes")), ("no", gettext("No"))]
 
 
-class BankScoped(LookedAt, Discreet):
-    """Looking only, and only at one's own banks; every page reaches its objects through ``get_queryset``.
+class BankScoped(ReadOnlyAdmin, RestrictedLookupsAdmin):
+    """Read-only, and only the user's banks; every page gets its objects from ``get_queryset``.
 
-    With ``BANKS_FOR_USER`` set, being staff is enough and that function decides; without it, Django's
-    own view permissions do.
+    With ``BANKS_FOR_USER`` set, staff status suffices and that function decides; otherwise Django's view permissions
+    do.
     """
 
     bank_lookup = "bank"
@@ -65,7 +68,7 @@ class BankScoped(LookedAt, Discreet):
 
     @admin.display(description=_("bank"))
     def of_bank(self, obj: Any) -> str:
-        return str(obj.bank.label)
+        return label(obj.bank)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
@@ -76,7 +79,7 @@ class BankScoped(LookedAt, Discreet):
         return super().has_view_permission(request, obj)
 
     def may_decide(self, request: HttpRequest) -> bool:
-        """Whether the person may decide about the memory of the banks she sees."""
+        """Whether the user may decide about the memory of the banks they see."""
         if conf.current().banks_for_user:
             return bool(request.user.is_staff)
         return super().has_change_permission(request)

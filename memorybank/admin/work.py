@@ -1,4 +1,4 @@
-"""Chats, model calls and events: what waits, what failed, what it cost, who did what."""
+"""Admin of chats, model calls, events and jobs: what waits, what failed, what it cost, who did what."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from .scoping import BankFilter, BankScoped, SetFilter
 
 
 class ParkedFilter(SetFilter):
-    """Given up on until somebody asks for a retry, or not."""
+    """Parked until somebody retries it, or not."""
 
     title = _("parked")
     parameter_name = "parked"
@@ -46,12 +46,12 @@ class ChatAdmin(BankScoped):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
-        changelist.result_list = _as_shown(changelist.result_list)
+        changelist.result_list = _mask_titles(changelist.result_list)
         return changelist
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Chat | None:
         chat: Chat | None = super().get_object(request, object_id, from_field)
-        return _as_shown([chat])[0] if chat else None
+        return _mask_titles([chat])[0] if chat else None
 
     @admin.display(description=_("state"), ordering="-attempts")
     def state(self, chat: Chat) -> str:
@@ -74,7 +74,7 @@ class ChatAdmin(BankScoped):
             chosen[chat.bank].append(chat.pk)
         try:
             for bank, chats in chosen.items():
-                services.ask(bank, Job.Kind.SUMMARISE, chats=chats, actor=actor)
+                services.request_job(bank, Job.Kind.SUMMARISE, chats=chats, actor=actor)
             self.message_user(request, gettext("Asked for. The next sweep begins with it."), messages.SUCCESS)
         except InvalidInput as error:
             self.message_user(request, str(error), messages.ERROR)
@@ -92,7 +92,7 @@ class ChatAdmin(BankScoped):
 
 @admin.register(LLMCall)
 class LLMCallAdmin(BankScoped):
-    """What the models did and cost."""
+    """Model calls and their costs."""
 
     list_display = ["outcome", "error", "at", "purpose", "cost", "tokens", "seconds", "model", "of_bank"]
     list_display_links = ["at"]
@@ -122,7 +122,7 @@ class EventAdmin(BankScoped):
 
 @admin.register(Job)
 class JobAdmin(BankScoped):
-    """What people asked the workers to do now, and how far that is."""
+    """What people asked the workers to do, and the progress."""
 
     list_display = ["progress", "kind", "asked_by", "asked_at", "finished_at", "of_bank"]
     list_filter = [BankFilter, "kind"]
@@ -133,8 +133,8 @@ class JobAdmin(BankScoped):
         return gettext("done") if job.finished_at else f"{job.percent} %"
 
 
-def _as_shown(chats: Iterable[Chat]) -> list[Chat]:
-    """Chats without secrets in their titles, which quote what was written in them; private ones without title."""
+def _mask_titles(chats: Iterable[Chat]) -> list[Chat]:
+    """Chats without secrets in their titles, which quote what was written in them; private ones without a title."""
     shown = list(chats)
     maskers = MaskedValue.objects.maskers(chat.bank for chat in shown)
     for chat in shown:

@@ -1,1 +1,1 @@
-"""Shortening a chat for its own prompt: a checkpoint in the place of its earlier turns, which stay where they are."""
+"""Compact a chat for its own prompt: a checkpoint replaces its earlier turns there. The turns stay stored."""

@@ -1,7 +1,7 @@
-"""A chat's earlier turns → a checkpoint: read, take notes, commit. Any failure leaves the chat as it was.
+"""Turn a chat's earlier turns into a checkpoint: read, take notes, commit. Any failure leaves the chat as it was.
 
 The model is called outside any transaction. The commit is one short write that checks the lease, the epoch and that the
-chat is still there. What is said meanwhile follows the checkpoint, because it stands for turns that were there before.
+chat still exists. New turns follow the checkpoint, because it covers only turns that were there before.
 """
 
 import logging
@@ -17,10 +17,17 @@ from django.utils.translation import gettext as _
 from memorybank import conf, llm
 from memorybank.clock import PRESENT, at_present
 from memorybank.compaction import tool_messages
-from memorybank.compaction.checkpoint_notes import Note, by_section, current, extracted, fitted, goal
-from memorybank.compaction.lease import Progress, Reporter, Stage, begin_compaction, kept
-from memorybank.compaction.note_taker import NoteTaker, Shown
-from memorybank.compaction.planning import Budget, own_words, tail, thinned
+from memorybank.compaction.checkpoint_notes import (
+    Note,
+    by_section,
+    drop_replaced,
+    extract_notes,
+    goal_note,
+    truncate_to_budget,
+)
+from memorybank.compaction.lease import Progress, ProgressReporter, Stage, begin_compaction, hold_lease
+from memorybank.compaction.note_taker import NoteTaker, PromptContext
+from memorybank.compaction.planning import CompactionBudget, count_kept_turns, elide_tool_results, quote_people
 from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
@@ -34,13 +41,13 @@ from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
 
-#: Older turns that are looked through for people's own words.
-MOST_OLDER = 500
+#: Turns before the previous checkpoint that are searched for quotable messages.
+MAX_OLDER_TURNS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What is to be shortened: the turns that a checkpoint is made of, and those that are kept. ``size`` in tokens."""
+class CompactionInput:
+    """The input of a compaction: turns that the checkpoint replaces, and turns that are kept. ``size`` in tokens."""
 
     chat: Chat
     bank: Bank
@@ -52,7 +59,7 @@ class Work:
 
     @property
     def known(self) -> list[Note]:
-        """The notes of the checkpoint before."""
+        """The notes of the previous checkpoint."""
         return [Note(*note) for note in self.previous.notes] if self.previous else []
 
 
@@ -67,14 +74,14 @@ def compact_chat(
     progress: Callable[[Progress], None] | None = None,
     now: datetime = PRESENT,
 ) -> Checkpoint:
-    """Put a checkpoint in the place of a chat's earlier turns, for the prompts of this chat and nothing else.
+    """Replace a chat's earlier turns by a checkpoint, for the prompts of this chat and nothing else.
 
-    ``window`` is what the chat's model reads, in tokens; ``focus`` what matters most (at most 1,000 characters);
-    ``harder`` keeps half as much. By the chat's own model, in parts at the same time where one call cannot read it;
-    without a model, of sentences that were said. ``progress`` is told each step, with a percentage that never goes
-    back. Turns stay stored, and what is said meanwhile follows the checkpoint.
+    ``window`` is the context of the chat's model, in tokens; ``focus`` says what matters most (at most 1,000
+    characters); ``harder`` keeps half as much. The chat's own model takes the notes, in parallel parts where one call
+    cannot read everything; without a model they are extracted sentences. ``progress`` is called at each step, with a
+    percentage that never falls. Turns stay stored, and new ones follow the checkpoint.
 
-    Raises :class:`NotCompacted`, which says why and how many tokens, for whatever fails: the chat is then as it was.
+    Raises :class:`NotCompacted`, with the reason and the chat's tokens, for any failure: the chat is then as it was.
     """
     held = begin_compaction(bank, chat_key=chat_key, focus=focus, awaited=False, now=now)
     return finish_compaction(held, window=window, harder=harder, progress=progress, now=now)
@@ -89,47 +96,47 @@ def finish_compaction(
     progress: Callable[[Progress], None] | None = None,
     now: datetime = PRESENT,
 ) -> Checkpoint:
-    """Do what was begun, and give it back; see :func:`compact_chat`."""
-    with kept(held, progress, now) as report:
-        budget = Budget.of(window, conf.current().input_tokens, harder=harder)
+    """Do a compaction that was begun, and release it; see :func:`compact_chat`."""
+    with hold_lease(held, progress, now) as report:
+        budget = CompactionBudget.of(window, conf.current().input_tokens, harder=harder)
         chat = Chat.objects.select_related("bank").get(pk=held.chat_id)
         return _compact(chat, budget, held.focus, report, now)
 
 
-def _compact(chat: Chat, budget: Budget, focus: str, report: Reporter, now: datetime) -> Checkpoint:
+def _compact(chat: Chat, budget: CompactionBudget, focus: str, report: ProgressReporter, now: datetime) -> Checkpoint:
     work = _load(chat, budget)
-    budget = budget.standing_for(work.size - work.kept_size, _count(work.previous.text) if work.previous else 0)
+    budget = budget.standing_for(work.size - work.kept_size, _count_tokens(work.previous.text) if work.previous else 0)
     report.reached(Stage.LOAD)
-    if not (turns := _turns(work.bank, work.old)):
+    if not (turns := _masked_turns(work.bank, work.old)):
         why = _("Nothing to shorten: of what was said, nothing may be noted (%(size)s tokens).")
         raise NothingToCompact(why % {"size": intcomma(work.size)})
     try:
-        notes, made_with = _notes(work, turns, budget, focus, report, now)
+        notes, method = _take_notes(work, turns, budget, focus, report, now)
     except LLMError as error:
-        raise NotCompacted(_why_not(error) % {"size": intcomma(work.size)}) from error
+        raise NotCompacted(_failure_message(error) % {"size": intcomma(work.size)}) from error
     report.reached(Stage.MERGED)
-    text = _text(work, turns, notes, budget)
-    after = _count(text) + MESSAGE_TOKENS + work.kept_size
+    text = _render_checkpoint(work, turns, notes, budget)
+    after = _count_tokens(text) + MESSAGE_TOKENS + work.kept_size
     if after >= work.size:
         why = _("Nothing gained: %(before)s tokens before, %(after)s after. The chat stays as it was.")
         raise NotCompacted(why % {"before": intcomma(work.size), "after": intcomma(after)})
-    made = Checkpoint(
+    checkpoint = Checkpoint(
         chat=chat,
-        through=work.old[-1].pk,
+        through=work.old[-1].sequence,
         notes=[[note.section, note.text] for note in notes],
         text=text,
         tokens_before=work.size,
         tokens_after=after,
-        method=made_with,
+        method=method,
         made_at=now,
     )
-    _commit(work, made, report.compaction)
+    _commit(work, checkpoint, report.compaction)
     report.reached(Stage.WRITTEN)
-    return made
+    return checkpoint
 
 
-def _why_not(error: LLMError) -> str:
-    """Why a model that failed leaves the chat as it was; its provider's words are on the ledger, for who can act."""
+def _failure_message(error: LLMError) -> str:
+    """Why a failed model leaves the chat as it was; the provider's words are in the ledger, for those who can act."""
     if isinstance(error, LLMRejected):
         return _("The model gave no answer that can be used, so the chat stays as it was, %(size)s tokens.")
     return _("The model is not available, so the chat stays as it was, %(size)s tokens.")
@@ -138,15 +145,15 @@ def _why_not(error: LLMError) -> str:
 # --- reading ------------------------------------------------------------------------------------------
 
 
-def _load(chat: Chat, budget: Budget) -> Work:
-    """The turns after the last checkpoint, parted; :class:`NothingToCompact` if all of them are kept."""
+def _load(chat: Chat, budget: CompactionBudget) -> CompactionInput:
+    """The turns after the last checkpoint, split in two; :class:`NothingToCompact` if all of them are kept."""
     previous = Checkpoint.objects.newest(chat.pk)
-    outputs = chat.outputs.remembered().with_words().filter(pk__gt=previous.through if previous else 0)
-    every = list(outputs.order_by("pk"))
-    sizes = [_size(output) for output in every]
-    kept = tail(sizes, budget)
-    start = len(every) - kept
-    size = sum(sizes) + (_count(previous.text) + MESSAGE_TOKENS if previous else 0)
+    outputs = chat.outputs.remembered().with_words().filter(sequence__gt=previous.through if previous else 0)
+    turns = list(outputs.order_by("sequence"))
+    sizes = [_turn_tokens(output) for output in turns]
+    kept = count_kept_turns(sizes, budget)
+    start = len(turns) - kept
+    size = sum(sizes) + (_count_tokens(previous.text) + MESSAGE_TOKENS if previous else 0)
     if not start:
         if previous:
             why = _(
@@ -156,76 +163,86 @@ def _load(chat: Chat, budget: Budget) -> Work:
         else:
             why = _("Nothing to shorten: the chat has %(size)s tokens, and its newest %(kept)s turns are kept.")
         raise NothingToCompact(why % {"size": intcomma(size), "kept": kept})
-    return Work(chat, chat.bank, previous, every[:start], every[start:], size, sum(sizes[start:]))
+    return CompactionInput(chat, chat.bank, previous, turns[:start], turns[start:], size, sum(sizes[start:]))
 
 
-def _size(output: Output) -> int:
-    """What a turn costs in a prompt."""
-    asked = "\n\n".join(part for part in (output.question, tool_messages.tools_said(output.messages)) if part)
-    return sum(_count(text) + MESSAGE_TOKENS for text in (asked, output.answer) if text)
+def _turn_tokens(output: Output) -> int:
+    """The tokens of a turn in a prompt."""
+    question = "\n\n".join(
+        part for part in (output.question, tool_messages.render_tool_messages(output.messages)) if part
+    )
+    return sum(_count_tokens(text) + MESSAGE_TOKENS for text in (question, output.answer) if text)
 
 
-def _count(text: str) -> int:
+def _count_tokens(text: str) -> int:
     return tokens.count(text, conf.current().encoding)
 
 
-def _turns(bank: Bank, outputs: Sequence[Output]) -> list[Turn]:
-    """Those that may be told, with secrets masked: a second text of a password is one too many."""
-    told = OptOut.objects.tellable(bank, outputs, in_chat=True)
-    turns = transcript.read(told, tz=bank.tz, masker=Masker(personal=False))
+def _masked_turns(bank: Bank, outputs: Sequence[Output]) -> list[Turn]:
+    """The turns that may be noted, with secrets masked: the checkpoint must not hold a second copy of a password."""
+    allowed = OptOut.objects.tellable(bank, outputs, in_chat=True)
+    turns = transcript.read(allowed, tz=bank.tz, masker=Masker(personal=False))
     return [turn for turn in turns if turn.utterances]
 
 
-def _older(work: Work) -> Iterator[Turn]:
-    """What the checkpoint before stands for, newest first, a piece at a time: people's own words may still fit."""
+def _older_turns(work: CompactionInput) -> Iterator[Turn]:
+    """The turns before the previous checkpoint, newest first, read in pieces: some of their messages may still fit."""
     if work.previous:
-        before = work.chat.outputs.remembered().with_words().filter(pk__lte=work.previous.through)
-        outputs = islice(before.order_by("-pk").iterator(chunk_size=50), MOST_OLDER)
-        yield from (turn for output in outputs for turn in _turns(work.bank, [output]))
+        before = work.chat.outputs.remembered().with_words().filter(sequence__lte=work.previous.through)
+        outputs = islice(before.order_by("-sequence").iterator(chunk_size=50), MAX_OLDER_TURNS)
+        yield from (turn for output in outputs for turn in _masked_turns(work.bank, [output]))
 
 
 # --- taking notes ---------------------------------------------------------------------------------------
 
 
-def _notes(
-    work: Work, turns: Sequence[Turn], budget: Budget, focus: str, report: Reporter, now: datetime
+def _take_notes(
+    work: CompactionInput,
+    turns: Sequence[Turn],
+    budget: CompactionBudget,
+    focus: str,
+    report: ProgressReporter,
+    now: datetime,
 ) -> tuple[list[Note], str]:
-    """The notes that take the place of those before, and what they were made with."""
+    """The notes of the new checkpoint, and the method that made them."""
     model, encoding = llm.get("chat"), conf.current().encoding
     if model is None:
         report.reached(Stage.STRATEGY)
-        found = extracted(turns, budget.notes, encoding)
+        notes = drop_replaced([*(work.known or goal_note(turns)), *extract_notes(turns, budget.notes, encoding)])
         report.part(1, 1)
-        return fitted(current([*(work.known or goal(turns)), *found]), budget.notes, encoding), EXTRACTIVE
-    thin = thinned(turns, budget.read, encoding)
-    data = transcript.items(thin, encoding=encoding)
-    beside = Shown(work.known, _tail(work, budget))
+        return truncate_to_budget(notes, budget.notes, encoding), EXTRACTIVE
+    elided = elide_tool_results(turns, budget.read, encoding)
+    data = transcript.dated_items(elided, encoding=encoding)
+    context = PromptContext(work.known, _kept_items(work, budget))
     report.reached(Stage.STRATEGY)
     with chat_session(work.bank, model, now) as session:
         taker = NoteTaker(session, budget, focus)
         if sum(item.tokens for item in data) <= budget.read:
-            notes = taker.whole(data, beside)
+            notes = taker.take_all(data, context)
             report.part(1, 1)
         else:
-            notes = taker.joined(taker.in_parts(thin, data, report.part), beside)
+            notes = taker.join(taker.take_in_parts(elided, data, report.part), context)
     return notes, session.method()
 
 
-def _text(work: Work, turns: Sequence[Turn], notes: Sequence[Note], budget: Budget) -> str:
-    """The checkpoint as a model is sent it: the notes, and the newest of people's own words."""
-    words = own_words(chain(reversed(turns), _older(work)), budget.words, conf.current().encoding)
+def _render_checkpoint(
+    work: CompactionInput, turns: Sequence[Turn], notes: Sequence[Note], budget: CompactionBudget
+) -> str:
+    """The checkpoint as the model gets it: the notes, and the newest of people's messages."""
+    words = quote_people(chain(reversed(turns), _older_turns(work)), budget.words, conf.current().encoding)
     return render("checkpoint", {**by_section(notes), "words": words})
 
 
-def _tail(work: Work, budget: Budget) -> list[SourceItem]:
-    """The turns that are kept, as a summariser is shown them: the newest that fit what it may read of them."""
+def _kept_items(work: CompactionInput, budget: CompactionBudget) -> list[SourceItem]:
+    """The kept turns as the note taker is shown them: the newest that fit half of their budget."""
     encoding = conf.current().encoding
-    room = budget.kept // 2
-    items = transcript.items(thinned(_turns(work.bank, work.kept), room, encoding), encoding=encoding)
+    tokens_left = budget.kept // 2
+    turns = elide_tool_results(_masked_turns(work.bank, work.kept), tokens_left, encoding)
+    items = transcript.dated_items(turns, encoding=encoding)
     shown: list[SourceItem] = []
     for item in reversed(items):
-        room -= item.tokens
-        if room < 0:
+        tokens_left -= item.tokens
+        if tokens_left < 0:
             break
         shown.insert(0, item)
     return shown
@@ -234,15 +251,15 @@ def _tail(work: Work, budget: Budget) -> list[SourceItem]:
 # --- writing ----------------------------------------------------------------------------------------------
 
 
-def _commit(work: Work, made: Checkpoint, held: Compaction) -> None:
-    """One short write, or :class:`NotCompacted` if anything it rests on has moved."""
+def _commit(work: CompactionInput, checkpoint: Checkpoint, held: Compaction) -> None:
+    """One short write, or :class:`NotCompacted` if anything it rests on has changed."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=work.bank.pk).first()
         if bank is None or bank.epoch != work.bank.epoch or not Chat.objects.filter(pk=work.chat.pk).exists():
             why = _("Something was erased meanwhile. The chat stays as it was, %(size)s tokens.")
             raise NotCompacted(why % {"size": intcomma(work.size)})
-        made.save()
+        checkpoint.save()
         if not held.give_back(failures=0, retry_at=None, percent=100, stage=Stage.WRITTEN):
             why = _("It took too long. The chat stays as it was, %(size)s tokens.")
             raise NotCompacted(why % {"size": intcomma(work.size)})
-    logger.info("chat %s: %s tokens, now %s", work.chat.pk, made.tokens_before, made.tokens_after)
+    logger.info("chat %s: %s tokens, now %s", work.chat.pk, checkpoint.tokens_before, checkpoint.tokens_after)

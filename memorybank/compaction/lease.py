@@ -1,4 +1,4 @@
-"""A chat's compaction in one process's hands: taken, kept while that process lives, given back; and how far it is."""
+"""The lease of a chat's compaction: taken, renewed while its process lives, released; and the progress."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -14,25 +14,25 @@ from django.db import DatabaseError, connections
 from django.utils.translation import gettext as _
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, blurred, unexpected
+from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, log_message, public_message
 from memorybank.models import Bank, Chat, Compaction
 
 logger = logging.getLogger(__name__)
 
-MAX_FOCUS = 1_000
-#: How long a process that was killed still holds a chat.
-LEASE = timedelta(minutes=1)
-#: Seconds between two signs of life. A model's answer may take longer than a lease.
-PULSE = 15.0
+MAX_FOCUS_CHARACTERS = 1_000
+#: How long a chat stays locked after its process was killed.
+LEASE_DURATION = timedelta(minutes=1)
+#: Between two renewals: a model's answer may take longer than a lease.
+HEARTBEAT_SECONDS = 15.0
 
 Stage = Compaction.Stage
-#: Where each stage ends; the parts share what lies between planning and the merge.
-PERCENT = {Stage.LOAD: 5, Stage.STRATEGY: 10, Stage.PARTS: 80, Stage.MERGED: 95, Stage.WRITTEN: 100}
+#: Progress at the end of each stage; the parts share the span between planning and the merge.
+PERCENT_AT_END = {Stage.LOAD: 5, Stage.STRATEGY: 10, Stage.PARTS: 80, Stage.MERGED: 95, Stage.WRITTEN: 100}
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One step: ``done`` of ``of`` parts are read, whatever came of each."""
+    """One step: ``done`` of ``of`` parts are finished, successfully or not."""
 
     percent: int
     stage: Stage
@@ -41,63 +41,63 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Reporter:
-    """Tells each step once, from the thread that does the work, which is held for another ``lease`` by that."""
+class ProgressReporter:
+    """Reports each step once, from the working thread; every report renews the ``lease``."""
 
     compaction: Compaction
     now: datetime
     lease: timedelta
-    tell: Callable[[Progress], None] | None = None
+    on_progress: Callable[[Progress], None] | None = None
     last: Progress = field(default=Progress(0, Stage.LOAD))
     started: float = field(default_factory=monotonic)
 
     def reached(self, stage: Stage) -> None:
-        """A stage is over."""
-        self._say(Progress(PERCENT[stage], stage, self.last.done, self.last.of))
+        """Report the end of a stage."""
+        self._report(Progress(PERCENT_AT_END[stage], stage, self.last.done, self.last.of))
 
     def part(self, done: int, of: int) -> None:
-        """So many parts are read, or have failed."""
-        start, end = PERCENT[Stage.STRATEGY], PERCENT[Stage.PARTS]
-        self._say(Progress(start + (end - start) * done // of, Stage.PARTS, done, of))
+        """Report how many parts were read or have failed."""
+        start, end = PERCENT_AT_END[Stage.STRATEGY], PERCENT_AT_END[Stage.PARTS]
+        self._report(Progress(start + (end - start) * done // of, Stage.PARTS, done, of))
 
-    def alive(self) -> None:
-        """Hold the chat for another ``lease``. From any thread."""
-        self._note()
+    def renew(self) -> None:
+        """Renew the lease. From any thread."""
+        self._save()
 
-    def _say(self, step: Progress) -> None:
+    def _report(self, step: Progress) -> None:
         self.last = step
-        self._note(percent=step.percent, stage=step.stage, done=step.done, of=step.of)
+        self._save(percent=step.percent, stage=step.stage, done=step.done, of=step.of)
         seconds = monotonic() - self.started
         logger.debug("chat %s: %s, %s %% after %.1f s", self.compaction.chat_id, step.stage, step.percent, seconds)
-        if self.tell:
+        if self.on_progress:
             try:
-                self.tell(step)
-            except Exception as error:  # who listens is no reason to lose the work
-                logger.warning("chat %s: nobody is told: %s", self.compaction.chat_id, unexpected(error))
-                self.tell = None
+                self.on_progress(step)
+            except Exception as error:  # a failing listener must not stop the work
+                logger.warning("chat %s: its progress is not reported: %s", self.compaction.chat_id, log_message(error))
+                self.on_progress = None
 
-    def _note(self, **how_far: Any) -> None:
+    def _save(self, **progress: Any) -> None:
         until = self.now + timedelta(seconds=monotonic() - self.started) + self.lease
         try:
-            self.compaction.note(until, **how_far)
-        except DatabaseError as error:  # a busy one; there is time for more, and the commit asks whose work it is
-            logger.warning("chat %s: how far it is, is not noted: %s", self.compaction.chat_id, unexpected(error))
+            self.compaction.note(until, **progress)
+        except DatabaseError as error:  # a busy database: the next step tries again, and the commit checks the lease
+            logger.warning("chat %s: its progress is not stored: %s", self.compaction.chat_id, log_message(error))
 
 
 @at_present
 def begin_compaction(
     bank: Bank, *, chat_key: str, focus: str = "", awaited: bool = True, now: datetime = PRESENT
 ) -> Compaction:
-    """Take a chat for ``finish_compaction``, which must follow in this process.
+    """Take the lease of a chat for ``finish_compaction``, which must follow in this process.
 
-    ``awaited``: somebody waits for it, so it is resumed if this process dies. Raises :class:`NotCompacted`, with how
-    far it is, if it is being compacted already.
+    ``awaited``: somebody waits for it, so it is resumed if this process dies. Raises :class:`NotCompacted`, with the
+    progress, if the chat is being compacted already.
     """
-    if len(focus) > MAX_FOCUS:
+    if len(focus) > MAX_FOCUS_CHARACTERS:
         why = _("focus: %(has)s characters, at most %(most)s are allowed.")
-        raise InvalidInput(why % {"has": intcomma(len(focus)), "most": intcomma(MAX_FOCUS)})
+        raise InvalidInput(why % {"has": intcomma(len(focus)), "most": intcomma(MAX_FOCUS_CHARACTERS)})
     chat = _chat(bank, chat_key)
-    held = Compaction.objects.begin(chat, now, LEASE, focus=focus, awaited=awaited)
+    held = Compaction.objects.begin(chat, now, LEASE_DURATION, focus=focus, awaited=awaited)
     if held is None:
         running = Compaction.objects.running(chat.pk, now)
         why = _("The chat is being compacted already, %(percent)s %% done.")
@@ -107,16 +107,18 @@ def begin_compaction(
 
 @at_present
 def resume_compaction(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> Compaction | None:
-    """What :func:`begin_compaction` gave a process that has died since, a minute ago or longer; None if none has."""
-    return Compaction.objects.resume(_chat(bank, chat_key), now, LEASE)
+    """Take over a compaction whose process died a lease ago or longer; None if there is none."""
+    return Compaction.objects.resume(_chat(bank, chat_key), now, LEASE_DURATION)
 
 
 @contextmanager
-def kept(held: Compaction, tell: Callable[[Progress], None] | None, now: datetime) -> Iterator[Reporter]:
-    """Keep it, and give it back whatever happens, with why it failed."""
-    reporter = Reporter(held, now, LEASE, tell)
+def hold_lease(
+    held: Compaction, on_progress: Callable[[Progress], None] | None, now: datetime
+) -> Iterator[ProgressReporter]:
+    """Renew the lease during the work, and release it in any case, with the error if it failed."""
+    reporter = ProgressReporter(held, now, LEASE_DURATION, on_progress)
     try:
-        with _alive(reporter):
+        with _heartbeat(reporter):
             yield reporter
     except NothingToCompact as why:
         held.give_back(error=str(why)[:500])
@@ -125,10 +127,10 @@ def kept(held: Compaction, tell: Callable[[Progress], None] | None, now: datetim
         held.failed(str(why), now)
         raise
     except Exception as error:
-        held.failed(blurred(error), now)
+        held.failed(public_message(error), now)
         raise
     finally:
-        held.give_back()  # of no effect where it has been given back already
+        held.give_back()  # no effect if it has been released
 
 
 def _chat(bank: Bank, key: str) -> Chat:
@@ -139,21 +141,21 @@ def _chat(bank: Bank, key: str) -> Chat:
 
 
 @contextmanager
-def _alive(reporter: Reporter) -> Iterator[None]:
-    """Say from a thread beside the work that it goes on."""
-    over = Event()
-    pulse = Thread(target=_say_so, args=(reporter, over), name="pulse", daemon=True)
-    pulse.start()
+def _heartbeat(reporter: ProgressReporter) -> Iterator[None]:
+    """Renew the lease from a second thread while the work goes on."""
+    finished = Event()
+    thread = Thread(target=_renew_until, args=(reporter, finished), name="heartbeat", daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        over.set()
-        pulse.join()
+        finished.set()
+        thread.join()
 
 
-def _say_so(reporter: Reporter, over: Event) -> None:
+def _renew_until(reporter: ProgressReporter, finished: Event) -> None:
     try:
-        while not over.wait(PULSE):
-            reporter.alive()
+        while not finished.wait(HEARTBEAT_SECONDS):
+            reporter.renew()
     finally:
         connections.close_all()

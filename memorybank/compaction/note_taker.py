@@ -1,4 +1,4 @@
-"""Turns → notes, by the chat's own model: in one call, or in parts at the same time and a call that joins them."""
+"""Take notes of turns with the chat's own model: in one call, or in parallel parts that another call joins."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -6,25 +6,31 @@ from dataclasses import dataclass
 from functools import partial
 
 from memorybank import conf
-from memorybank.compaction.checkpoint_notes import Note, extracted, fitted, parse, proved
-from memorybank.compaction.planning import Budget
+from memorybank.compaction.checkpoint_notes import (
+    Note,
+    drop_unsupported,
+    extract_notes,
+    parse_notes,
+    truncate_to_budget,
+)
+from memorybank.compaction.planning import CompactionBudget
 from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
-from memorybank.exceptions import LLMRejected, Unusable
-from memorybank.model_calls.session import Prompt, Purpose, Session, side_by_side
+from memorybank.exceptions import LLMRejected, UnusableAnswer
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, run_parallel
 
 logger = logging.getLogger(__name__)
 
-#: Words of a note, about; and tokens of a word.
-WORDS_A_LINE, TOKENS_A_WORD = 16, 4 / 3
-#: Parts are told twice over what the notes may hold, all together: joining them unites and drops.
-GENEROUS = 2
+#: Rough sizes, for the limits that the prompt states.
+WORDS_PER_NOTE, TOKENS_PER_NOTE_WORD = 16, 4 / 3
+#: The parts together may hold this many times the notes' budget: joining them unites and drops lines.
+PARTS_BUDGET_FACTOR = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What beside the data a call is shown: the notes of the checkpoint before, and the turns that are kept."""
+class PromptContext:
+    """What a call reads beside the data: the notes of the previous checkpoint, and the kept turns."""
 
     previous: Sequence[Note] = ()
     tail: Sequence[SourceItem] = ()
@@ -32,83 +38,88 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class NoteTaker:
-    """What one compaction asks of the model."""
+    """The model calls of one compaction."""
 
-    session: Session
-    budget: Budget
+    session: ModelSession
+    budget: CompactionBudget
     focus: str
 
-    def whole(self, data: Sequence[SourceItem], beside: Shown) -> list[Note]:
+    def take_all(self, data: Sequence[SourceItem], context: PromptContext) -> list[Note]:
         """Notes of turns that one call can read."""
-        return self._noted(data, beside, self.budget.notes)
+        return self._ask_for_notes(data, context, self.budget.notes)
 
-    def in_parts(
-        self, turns: Sequence[Turn], data: Sequence[SourceItem], told: Callable[[int, int], object]
+    def take_in_parts(
+        self, turns: Sequence[Turn], data: Sequence[SourceItem], on_part: Callable[[int, int], object]
     ) -> list[Note]:
-        """Notes of turns that are too many for one call. A part that fails is extracted, unless the model is down.
+        """Notes of turns that are too many for one call. A failed part is extracted, unless the model is down.
 
-        ``told`` how many of how many parts are over, from this thread. Raises what a part failed by if all
-        of them did.
+        ``on_part`` gets the number of finished parts and of all parts, in this thread. If all parts failed, raises the
+        error of one of them.
         """
         now = conf.current()
         limit = self.budget.read
         size = min(now.chunk_tokens, limit)
-        parts = transcript.waves(data, size, width=now.concurrency, limit=limit, encoding=now.encoding)
-        room = max(200, GENEROUS * self.budget.notes // len(parts))
-        came = side_by_side([partial(self._noted, part, Shown(), room) for part in parts], told)
-        noted = (self._or_extracted(notes, turns, part, room) for notes, part in zip(came, parts, strict=True))
-        return [note for notes in noted for note in notes]
+        parts = transcript.even_chunks(data, size, width=now.concurrency, limit=limit, encoding=now.encoding)
+        max_tokens = max(200, PARTS_BUDGET_FACTOR * self.budget.notes // len(parts))
+        calls = [partial(self._ask_for_notes, part, PromptContext(), max_tokens) for part in parts]
+        results = zip(run_parallel(calls, on_part), parts, strict=True)
+        return [note for result, part in results for note in self._or_extracted(result, turns, part, max_tokens)]
 
-    def joined(self, notes: Sequence[Note], beside: Shown) -> list[Note]:
-        """The notes of parts as one list; where the model cannot join them, they stand as they are."""
+    def join(self, notes: Sequence[Note], context: PromptContext) -> list[Note]:
+        """The notes of all parts as one list; if the model cannot join them, they are truncated."""
         try:
-            return self._joined(notes, beside)
+            return self._join(notes, context)
         except LLMRejected as error:
             logger.warning("notes of a chat of bank %s are not joined: %s", self.session.bank.pk, type(error).__name__)
-            return fitted([*beside.previous, *notes], self.budget.notes, conf.current().encoding)
+            return truncate_to_budget([*context.previous, *notes], self.budget.notes, conf.current().encoding)
 
-    def _joined(self, notes: Sequence[Note], beside: Shown) -> list[Note]:
-        """In as many rounds as it takes for one call to read them all."""
+    def _join(self, notes: Sequence[Note], context: PromptContext) -> list[Note]:
+        """Join in rounds until one call can read all notes."""
         encoding = conf.current().encoding
         while sum(note.cost(encoding) for note in notes) > self.budget.read:
-            groups = _groups(notes, self.budget.read, encoding)
-            room = max(200, self.budget.read // 2 // len(groups))
-            fewer = [note for group in groups for note in self._noted(group, Shown(), room, parts=True)]
-            if len(fewer) >= len(notes):  # it does not get shorter this way
-                notes = fitted(notes, self.budget.read, encoding)
+            groups = _split_to_fit(notes, self.budget.read, encoding)
+            max_tokens = max(200, self.budget.read // 2 // len(groups))
+            joined = (self._ask_for_notes(group, PromptContext(), max_tokens, parts=True) for group in groups)
+            fewer = [note for group in joined for note in group]
+            if len(fewer) >= len(notes):  # joining does not shorten them
+                notes = truncate_to_budget(notes, self.budget.read, encoding)
                 break
             notes = fewer
-        return self._noted(notes, beside, self.budget.notes, parts=True)
+        return self._ask_for_notes(notes, context, self.budget.notes, parts=True)
 
     def _or_extracted(
-        self, came: list[Note] | LLMRejected, turns: Sequence[Turn], part: Sequence[SourceItem], room: int
+        self, result: list[Note] | LLMRejected, turns: Sequence[Turn], part: Sequence[SourceItem], max_tokens: int
     ) -> list[Note]:
-        if isinstance(came, list):
-            return came
-        logger.warning("a part of a chat of bank %s is extracted: %s", self.session.bank.pk, type(came).__name__)
+        if isinstance(result, list):
+            return result
+        logger.warning("a part of a chat of bank %s is extracted: %s", self.session.bank.pk, type(result).__name__)
         numbers = sorted({int(item.label) - 1 for item in part})
-        return extracted([turns[number] for number in numbers], room, conf.current().encoding)
+        return extract_notes([turns[number] for number in numbers], max_tokens, conf.current().encoding)
 
-    def _noted(self, data: Sequence[object], beside: Shown, room: int, *, parts: bool = False) -> list[Note]:
-        """The notes of an answer that hold, at most ``room`` tokens of them. Thread-safe; writes no row."""
-        shown = {"checkpoint": beside.previous, "data": data, "newest": beside.tail}
-        words = int(room / TOKENS_A_WORD)
-        varying = {"parts": parts, "previous": bool(beside.previous), "tail": bool(beside.tail), "focus": self.focus}
-        lines, most = max(8, words // WORDS_A_LINE), self.budget.answer
-        prompt = Prompt("compact", lines, words, varying, cited=False, most_tokens=most)
+    def _ask_for_notes(
+        self, data: Sequence[object], context: PromptContext, max_tokens: int, *, parts: bool = False
+    ) -> list[Note]:
+        """The supported notes of one answer, at most ``max_tokens`` tokens. Thread-safe; writes no row."""
+        shown = {"checkpoint": context.previous, "data": data, "newest": context.tail}
+        words = int(max_tokens / TOKENS_PER_NOTE_WORD)
+        varying = {"parts": parts, "previous": bool(context.previous), "tail": bool(context.tail), "focus": self.focus}
+        lines, max_answer_tokens = max(8, words // WORDS_PER_NOTE), self.budget.answer
+        prompt = PromptSpec("compact", lines, words, varying, cited=False, max_answer_tokens=max_answer_tokens)
         sources = ["\n".join(map(str, part)) for part in shown.values()]
-        notes = self.session.read(Purpose.COMPACT, prompt, shown, partial(_usable, sources=sources))
-        return fitted(notes, room, conf.current().encoding)
+        notes = self.session.read(Purpose.COMPACT, prompt, shown, partial(_parse_supported, sources=sources))
+        return truncate_to_budget(notes, max_tokens, conf.current().encoding)
 
 
-def _usable(answer: str, sources: Sequence[str]) -> list[Note]:
-    notes = proved(parse(answer), sources)
+def _parse_supported(answer: str, sources: Sequence[str]) -> list[Note]:
+    notes = drop_unsupported(parse_notes(answer), sources)
     if not notes:
-        raise Unusable("No usable line in the answer: none has the form “- KIND: text” and says what was shown.")
+        raise UnusableAnswer("No usable line in the answer: none has the form “- KIND: text” and says what was shown.")
     return notes
 
 
-def _groups(notes: Sequence[Note], room: int, encoding: str) -> list[list[Note]]:
-    """Neighbours that one call can read."""
-    runs = transcript.chunks(transcript.numbered(map(str, notes), encoding=encoding), room // 2, encoding=encoding)
+def _split_to_fit(notes: Sequence[Note], max_tokens: int, encoding: str) -> list[list[Note]]:
+    """Groups of neighbouring notes that one call can read."""
+    runs = transcript.chunks(
+        transcript.numbered(map(str, notes), encoding=encoding), max_tokens // 2, encoding=encoding
+    )
     return [[notes[int(item.label) - 1] for item in run] for run in runs]

@@ -1,27 +1,27 @@
-"""What of a chat is kept as it is, what is read for notes, and how large each part may be."""
+"""Plan a compaction: which turns are kept, what is read for notes, and the token budget of each part."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from memorybank.core.transcript import INDENT
+from memorybank.core.transcript import LINE_INDENT
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import plain, tokens
 
-#: Shares of the tools' results that are left out until a transcript fits, from the middle outwards.
-SHARES = (0, 10, 20, 50, 100)
-#: Tokens; fewer of somebody's own words tell nothing.
-FEWEST = 40
-LEFT_OUT = "[…]"
-#: Tokens of a result that are kept where it is left out: its ends say what it was, and how it ended.
-STUB = 48
+#: Shares of the tool results that are elided until a transcript fits, from the middle outwards.
+ELIDED_PERCENTAGES = (0, 10, 20, 50, 100)
+#: A shorter excerpt of a message would say nothing.
+MIN_QUOTE_TOKENS = 40
+ELISION_MARK = "[…]"
+#: What is kept of an elided result: its ends say what it was, and how it ended.
+STUB_TOKENS = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """Tokens of the parts of a shortened chat: together at most half of the model's window.
+class CompactionBudget:
+    """Token budgets of the parts of a compacted chat: together at most half of the model's window.
 
-    ``kept`` is for the newest turns, at most ``turns``; ``words`` for people's own; ``notes`` for what a model writes.
-    One call reads ``read`` beside the notes before and half of what is kept, and answers with ``answer`` at most.
+    ``kept`` is for the newest turns, at most ``turns``; ``words`` for quoted messages; ``notes`` for the model's notes.
+    One call reads ``read`` beside the previous notes and half of ``kept``, and answers with ``answer`` at most.
     """
 
     kept: int
@@ -32,8 +32,8 @@ class Budget:
     answer: int
 
     @classmethod
-    def of(cls, window: int, most: int, *, harder: bool = False) -> "Budget":
-        """For a model that reads ``window`` tokens; ``harder`` if it has just said that they were too many."""
+    def of(cls, window: int, max_read: int, *, harder: bool = False) -> "CompactionBudget":
+        """For a model with a context of ``window`` tokens; ``harder`` if it has just rejected a prompt as too long."""
         if harder:
             window //= 2
         return cls(
@@ -41,81 +41,87 @@ class Budget:
             turns=2 if harder else 4,
             words=min(20_000, window // 8),
             notes=min(4_000, window // 8),
-            read=min(most, window * 3 // 8),
+            read=min(max_read, window * 3 // 8),
             answer=window // 4,
         )
 
-    def standing_for(self, size: int, before: int = 0) -> "Budget":
-        """The same where a checkpoint stands for only ``size`` tokens, ``before`` of them the checkpoint before.
+    def standing_for(self, size: int, before: int = 0) -> "CompactionBudget":
+        """The budget where a checkpoint replaces only ``size`` tokens, ``before`` of them the previous checkpoint.
 
-        It must be shorter than they are, and yet what that one quotes is not worn down by making one more.
+        The checkpoint must be shorter than they are, yet quotations must not shrink with each new checkpoint.
         """
-        most = max(size // 3, before)
-        return replace(self, words=min(self.words, most), notes=min(self.notes, most))
+        limit = max(size // 3, before)
+        return replace(self, words=min(self.words, limit), notes=min(self.notes, limit))
 
 
-def tail(sizes: Sequence[int], budget: Budget) -> int:
-    """How many of the turns, of these sizes, are kept: the newest that fit."""
-    kept, room = 0, budget.kept
+def count_kept_turns(sizes: Sequence[int], budget: CompactionBudget) -> int:
+    """How many of the turns, given their sizes, are kept: the newest that fit."""
+    kept, tokens_left = 0, budget.kept
     for size in reversed(sizes[-budget.turns :]):
-        room -= size
-        if room < 0:
+        tokens_left -= size
+        if tokens_left < 0:
             break
         kept += 1
     return kept
 
 
-def thinned(turns: Sequence[Turn], room: int, encoding: str) -> list[Turn]:
-    """The turns with as few of the tools' results left out but for their ends as make them fit ``room`` tokens.
+def elide_tool_results(turns: Sequence[Turn], max_tokens: int, encoding: str) -> list[Turn]:
+    """The turns with as few tool results elided as make them fit ``max_tokens`` tokens.
 
-    If no number does, all are. Those in the middle go first: how work began and where it is now are worth most. What
-    else was said stays.
+    If no number suffices, all are. Those in the middle go first: how work began and where it is now matter most.
+    Messages stay.
     """
     places = [
-        (at, number)
-        for at, turn in enumerate(turns)
+        (index, number)
+        for index, turn in enumerate(turns)
         for number, utterance in enumerate(turn.utterances)
         if utterance.role == "tool" and utterance.speaker != "call"
     ]
-    sizes = {(at, n): tokens.count(turns[at].utterances[n].text, encoding) for at, n in places}
+    sizes = {(index, n): tokens.count(turns[index].utterances[n].text, encoding) for index, n in places}
     total = sum(tokens.count(u.text, encoding) for turn in turns for u in turn.utterances)
     middle = (len(places) - 1) / 2
-    outwards = [place for _, place in sorted((abs(at - middle), place) for at, place in enumerate(places))]
-    gone: set[tuple[int, int]] = set()
-    for share in SHARES:
-        gone = set(outwards[: len(outwards) * share // 100])
-        if total - sum(max(0, sizes[place] - STUB) for place in gone) <= room:
+    outwards = [place for _, place in sorted((abs(rank - middle), place) for rank, place in enumerate(places))]
+    elided: set[tuple[int, int]] = set()
+    for share in ELIDED_PERCENTAGES:
+        elided = set(outwards[: len(outwards) * share // 100])
+        if total - sum(max(0, sizes[place] - STUB_TOKENS) for place in elided) <= max_tokens:
             break
-    return [replace(turn, utterances=_without(at, turn.utterances, gone, encoding)) for at, turn in enumerate(turns)]
+    return [
+        replace(turn, utterances=_elide(index, turn.utterances, elided, encoding)) for index, turn in enumerate(turns)
+    ]
 
 
-def _without(at: int, said: Sequence[Utterance], gone: set[tuple[int, int]], encoding: str) -> tuple[Utterance, ...]:
+def _elide(
+    index: int, utterances: Sequence[Utterance], elided: set[tuple[int, int]], encoding: str
+) -> tuple[Utterance, ...]:
     return tuple(
-        replace(each, text=cut(each.text, STUB, encoding)) if (at, number) in gone else each
-        for number, each in enumerate(said)
+        replace(utterance, text=elide_middle(utterance.text, STUB_TOKENS, encoding))
+        if (index, number) in elided
+        else utterance
+        for number, utterance in enumerate(utterances)
     )
 
 
-def own_words(newest_first: Iterable[Turn], room: int, encoding: str) -> list[str]:
-    """What people wrote, word for word, oldest first: the newest that fits, and the middle of one message left out."""
-    kept: list[str] = []
+def quote_people(newest_first: Iterable[Turn], max_tokens: int, encoding: str) -> list[str]:
+    """People's messages, word for word, oldest first: the newest that fit; the first that does not is shortened."""
+    quotes: list[str] = []
     for turn in newest_first:
         for utterance in reversed(turn.utterances):
             if utterance.role != "user":
                 continue
-            said = f"{utterance.speaker}: {INDENT.join(plain(utterance.text).splitlines())}"
-            cost = tokens.count(said, encoding) + 3
-            if cost > room:
-                return kept if room < FEWEST else [cut(said, room, encoding), *kept]
-            kept.insert(0, said)
-            room -= cost
-    return kept
+            quote = f"{utterance.speaker}: {LINE_INDENT.join(plain(utterance.text).splitlines())}"
+            cost = tokens.count(quote, encoding) + 3
+            if cost > max_tokens:
+                return quotes if max_tokens < MIN_QUOTE_TOKENS else [elide_middle(quote, max_tokens, encoding), *quotes]
+            quotes.insert(0, quote)
+            max_tokens -= cost
+    return quotes
 
 
-def cut(text: str, room: int, encoding: str) -> str:
-    """The text with so much of its middle left out that ``room`` tokens hold it."""
+def elide_middle(text: str, max_tokens: int, encoding: str) -> str:
+    """The text with as much of its middle removed as makes it fit ``max_tokens`` tokens."""
     half, shown = len(text) // 2, text
-    while half > 1 and tokens.count(shown, encoding) + 3 > room:
+    while half > 1 and tokens.count(shown, encoding) + 3 > max_tokens:
         half = half * 3 // 4
-        shown = f"{text[:half]} {LEFT_OUT} {text[-half:]}"
+        shown = f"{text[:half]} {ELISION_MARK} {text[-half:]}"
     return shown

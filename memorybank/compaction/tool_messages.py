@@ -1,7 +1,7 @@
-"""What tools were asked and said in a turn, as a prompt tells it beside the message that it was for.
+"""Render the tool calls and results of a turn, for the prompt, beside the message that they belong to.
 
-Each result stands with its call: providers want no other. A result whose call is not there, and a call that has no
-result, are told as that. Nothing is refused, whatever it is.
+Each result is shown with its call, as providers require. A result without a call and a call without a result are shown
+as such. No input is refused, whatever it contains.
 """
 
 import json
@@ -10,66 +10,68 @@ from dataclasses import dataclass
 from typing import Any
 
 from memorybank import conf
-from memorybank.compaction.planning import cut
-from memorybank.core.transcript import INDENT
+from memorybank.compaction.planning import elide_middle
+from memorybank.core.transcript import LINE_INDENT
 from memorybank.language import plain
 from memorybank.prompts.templates import render
 
-#: Tokens of the results of one turn; of longer ones the middles are left out.
-MOST = 1_000
-FEWEST = 50
-#: Characters of a call, which may write a whole file.
-MOST_OF_A_CALL = 500
+#: Of all results of one turn; longer ones lose their middle.
+MAX_RESULT_TOKENS = 1_000
+MIN_RESULT_TOKENS = 50
+#: Of one call: its arguments may hold a whole file.
+MAX_CALL_CHARACTERS = 500
 
 
 @dataclass(slots=True)
-class Call:
-    """One call, and its result once it is there. ``said`` is "" for a result that belongs to no call."""
+class ToolCall:
+    """One call, and its result once there is one. ``text`` is "" for a result without a call."""
 
     id: str
-    said: str
+    text: str
     result: str | None = None
 
 
-def tools_said(messages: Any) -> str:
+def render_tool_messages(messages: Any) -> str:
     """Tool calls and results of a turn (an output's ``messages``) as fenced data; "" if there are none.
 
-    Any provider takes it: calls and results are no messages of their own, so none is without the other.
+    Calls and results become text, not messages, so any provider accepts them.
     """
-    rows = lines(messages, encoding=conf.current().encoding) if messages else []
+    rows = tool_lines(messages, encoding=conf.current().encoding) if messages else []
     return render("tools", {"lines": rows}) if rows else ""
 
 
-def lines(messages: Any, *, encoding: str) -> list[str]:
-    """One a call, in the order of the calls, within MOST tokens of results (FEWEST for each, if they are many)."""
-    calls = list(_calls(messages))
-    room = max(FEWEST, MOST // max(1, len(calls)))
-    return [_line(call, room, encoding) for call in calls]
+def tool_lines(messages: Any, *, encoding: str) -> list[str]:
+    """One line for each call, in order, with at most MAX_RESULT_TOKENS of results (but MIN_RESULT_TOKENS for each)."""
+    calls = list(_paired_calls(messages))
+    max_tokens = max(MIN_RESULT_TOKENS, MAX_RESULT_TOKENS // max(1, len(calls)))
+    return [_line(call, max_tokens, encoding) for call in calls]
 
 
-def _calls(messages: Any) -> list[Call]:
-    """The calls with their results: a result goes to the first call of its id that waits for one."""
-    calls: list[Call] = []
+def _paired_calls(messages: Any) -> list[ToolCall]:
+    """The calls with their results: a result goes to the first call of its id that has none yet."""
+    calls: list[ToolCall] = []
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, dict):
             continue
         if message.get("role") == "tool":
-            name, result = str(message.get("tool_call_id") or ""), _text(message.get("content"))
-            waits = next((call for call in calls if call.id == name and call.said and call.result is None), None)
-            if waits:
-                waits.result = result
+            call_id, result = str(message.get("tool_call_id") or ""), _text(message.get("content"))
+            unanswered = next(
+                (call for call in calls if call.id == call_id and call.text and call.result is None), None
+            )
+            if unanswered:
+                unanswered.result = result
             else:
-                calls.append(Call(name, "", result))
-        calls += _asked(message.get("tool_calls"))
+                calls.append(ToolCall(call_id, "", result))
+        calls += _requested_calls(message.get("tool_calls"))
     return calls
 
 
-def _asked(calls: Any) -> Iterator[Call]:
+def _requested_calls(calls: Any) -> Iterator[ToolCall]:
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
-            said = f"{_text(function.get('name'))}({_text(function.get('arguments'))})"
-            yield Call(str(call.get("id") or ""), " ".join(plain(said).split())[:MOST_OF_A_CALL])
+            text = f"{_text(function.get('name'))}({_text(function.get('arguments'))})"
+            yield ToolCall(str(call.get("id") or ""), " ".join(plain(text).split())[:MAX_CALL_CHARACTERS])
 
 
 def _text(value: Any) -> str:
@@ -78,6 +80,6 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _line(call: Call, room: int, encoding: str) -> str:
-    said = INDENT.join(plain(cut(call.result or "", room, encoding)).splitlines())
-    return f"{call.said or '?'} → {said or '?'}"
+def _line(call: ToolCall, max_tokens: int, encoding: str) -> str:
+    result = LINE_INDENT.join(plain(elide_middle(call.result or "", max_tokens, encoding)).splitlines())
+    return f"{call.text or '?'} → {result or '?'}"

@@ -1,7 +1,7 @@
-"""Whether somebody asks, in a chat, to have forgotten what she said: by how each language puts it. Pure.
+"""Detect requests in a chat to forget something the user said, by the phrases of each language. Pure.
 
-A wish is a sentence of its own, and a short one: "forget that", "please forget my number". Missed, it is said again or
-asked of an owner; heard where none was meant, it costs a click.
+A request is a short sentence: "forget that", "please forget my number". A missed request is repeated or sent to an
+owner; a false one costs a click.
 """
 
 import re
@@ -9,52 +9,53 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from memorybank.language import Pack, either, filled, packs, plain
+from memorybank.language import Pack, alternation, fill_in, packs, plain
 
-#: Longer messages are documents, not wishes.
-LONGEST_MESSAGE, LONGEST_SENTENCE = 2_000, 240
-SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n")
-ABOUT = r"(?P<about>[^.!?。！？]{1,80}?)"
-#: What may stand behind a wish: the end, or what is said next.
-BEHIND = r"\W*(?:[,;:–—，、] ?.*)?"
+#: Longer messages are documents, not requests.
+MAX_REQUEST_MESSAGE_CHARACTERS, MAX_REQUEST_CHARACTERS = 2_000, 240
+SENTENCE_BREAK = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n")
+ABOUT_GROUP = r"(?P<about>[^.!?。！？]{1,80}?)"
+#: After a request: its end, or another clause.
+AFTER_REQUEST = r"\W*(?:[,;:–—，、] ?.*)?"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """That something be forgotten: what was said last, or what was said ``about`` something. In which language."""
+class ForgetRequest:
+    """A request to forget the previous message, or what was said ``about`` something; with its language."""
 
     about: str
     language: str
 
 
-def wish(text: str) -> Wish | None:
-    """The first wish in a message."""
-    said = plain(text)
-    if len(said) > LONGEST_MESSAGE:
+def find_forget_request(text: str) -> ForgetRequest | None:
+    """The first request in a message."""
+    text = plain(text)
+    if len(text) > MAX_REQUEST_MESSAGE_CHARACTERS:
         return None
-    sentences = (sentence.strip() for sentence in SENTENCE.split(said))
-    return next((found for each in sentences if 0 < len(each) <= LONGEST_SENTENCE and (found := _wish(each))), None)
+    sentences = (sentence.strip() for sentence in SENTENCE_BREAK.split(text))
+    short = (sentence for sentence in sentences if 0 < len(sentence) <= MAX_REQUEST_CHARACTERS)
+    return next((request for sentence in short if (request := _match_request(sentence))), None)
 
 
-def said_then(language: str) -> str:
-    """What an answer says to a wish in a language."""
+def confirmation(language: str) -> str:
+    """The chat's confirmation of a request, in a language."""
     return next(" ".join(pack.wishes.done) for pack in packs() if pack.code == language)
 
 
-def _wish(sentence: str) -> Wish | None:
+def _match_request(sentence: str) -> ForgetRequest | None:
     for language, pattern in _patterns():
         if match := pattern.fullmatch(sentence):
-            return Wish((match.groupdict().get("about") or "").strip(), language)
+            return ForgetRequest((match.groupdict().get("about") or "").strip(), language)
     return None
 
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(compiled for pack in packs() for compiled in _of(pack))
+    return tuple(compiled for pack in packs() for compiled in _compile_pack(pack))
 
 
-def _of(pack: Pack) -> Iterator[tuple[str, re.Pattern[str]]]:
+def _compile_pack(pack: Pack) -> Iterator[tuple[str, re.Pattern[str]]]:
     space = r"\W+" if pack.spaced else r"\W*"
-    lead = rf"\W*(?:(?:{either(pack.wishes.lead)}){space})*"
+    lead = rf"\W*(?:(?:{alternation(pack.wishes.lead)}){space})*"
     for pattern in pack.wishes.forget:
-        yield pack.code, re.compile(f"{lead}{filled(pattern, {'about': ABOUT})}{BEHIND}", re.IGNORECASE)
+        yield pack.code, re.compile(f"{lead}{fill_in(pattern, {'about': ABOUT_GROUP})}{AFTER_REQUEST}", re.IGNORECASE)

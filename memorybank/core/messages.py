@@ -1,14 +1,14 @@
-"""The messages of an output as they come in: OpenAI's chat format, with whatever else a provider adds. Pure."""
+"""Validate the messages of an output: OpenAI's chat format, with any additions of a provider. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memorybank.exceptions import InvalidInput
 
-#: Deeper than any provider's; far less than what JSON libraries and databases give up at.
-MAX_DEPTH = 50
+#: Deeper than any provider's messages; far below the limits of JSON libraries and databases.
+MAX_NESTING = 50
 
-NAMES: Mapping[type, str] = {
+TYPE_NAMES: Mapping[type, str] = {
     str: "text",
     bool: "true or false",
     int: "a number",
@@ -18,34 +18,40 @@ NAMES: Mapping[type, str] = {
     tuple: "a list",
     type(None): "null",
 }
-TEXT, OBJECT, LIST = (str,), (dict,), (list, tuple)
+TEXT_TYPES, OBJECT_TYPES, LIST_TYPES = (str,), (dict,), (list, tuple)
 
-#: What is read of each kind of object, and what it may be; null is as good as nothing.
-MESSAGE = {"role": TEXT, "name": TEXT, "tool_call_id": TEXT, "content": TEXT + LIST, "tool_calls": LIST}
-PART = {"type": TEXT, "text": TEXT}
-CALL = {"id": TEXT, "type": TEXT, "function": OBJECT}
-FUNCTION = {"name": TEXT, "arguments": TEXT + OBJECT}
+#: The fields read of each kind of object, and their types; null counts as missing.
+MESSAGE_FIELDS = {
+    "role": TEXT_TYPES,
+    "name": TEXT_TYPES,
+    "tool_call_id": TEXT_TYPES,
+    "content": TEXT_TYPES + LIST_TYPES,
+    "tool_calls": LIST_TYPES,
+}
+PART_FIELDS = {"type": TEXT_TYPES, "text": TEXT_TYPES}
+CALL_FIELDS = {"id": TEXT_TYPES, "type": TEXT_TYPES, "function": OBJECT_TYPES}
+FUNCTION_FIELDS = {"name": TEXT_TYPES, "arguments": TEXT_TYPES + OBJECT_TYPES}
 
 
 def require_list(messages: Any) -> None:
-    """Raise :class:`InvalidInput` unless they are several, shallow enough for every library to read."""
-    if not isinstance(messages, LIST):
+    """Raise :class:`InvalidInput` unless it is a list that is shallow enough for every library to read."""
+    if not isinstance(messages, LIST_TYPES):
         raise InvalidInput("messages: must be a list of chat messages.")
     level: list[Any] = list(messages)
-    for _ in range(MAX_DEPTH):
-        level = [inner for value in level if isinstance(value, OBJECT + LIST) for inner in _inside(value)]
+    for _ in range(MAX_NESTING):
+        level = [inner for value in level if isinstance(value, OBJECT_TYPES + LIST_TYPES) for inner in _inside(value)]
     if level:
-        raise InvalidInput(f"messages: nested more than {MAX_DEPTH} deep.")
+        raise InvalidInput(f"messages: nested more than {MAX_NESTING} deep.")
 
 
 def require_readable(messages: Sequence[Any]) -> None:
-    """Raise :class:`InvalidInput`, naming the place, unless each is what it should be."""
-    for at, message in enumerate(messages):
-        _require(f"messages[{at}]", message, MESSAGE)
-        _require_each(f"messages[{at}].content", message.get("content"), PART)
-        for call_at, call in _require_each(f"messages[{at}].tool_calls", message.get("tool_calls"), CALL):
+    """Raise :class:`InvalidInput` with the place of the first field that has the wrong type."""
+    for number, message in enumerate(messages):
+        _require(f"messages[{number}]", message, MESSAGE_FIELDS)
+        _require_each(f"messages[{number}].content", message.get("content"), PART_FIELDS)
+        for place, call in _require_each(f"messages[{number}].tool_calls", message.get("tool_calls"), CALL_FIELDS):
             if call.get("function") is not None:
-                _require(f"{call_at}.function", call["function"], FUNCTION)
+                _require(f"{place}.function", call["function"], FUNCTION_FIELDS)
 
 
 def _inside(value: Any) -> Sequence[Any]:
@@ -53,15 +59,17 @@ def _inside(value: Any) -> Sequence[Any]:
 
 
 def _require_each(where: str, values: Any, fields: Mapping[str, tuple[type, ...]]) -> list[tuple[str, Any]]:
-    """Each of a list of objects with its place; nothing if it is no list."""
-    placed = [(f"{where}[{at}]", value) for at, value in enumerate(values)] if isinstance(values, LIST) else []
-    for at, value in placed:
-        _require(at, value, fields)
+    """The elements of a list of objects with their places; empty if it is no list."""
+    placed = (
+        [(f"{where}[{number}]", value) for number, value in enumerate(values)] if isinstance(values, LIST_TYPES) else []
+    )
+    for place, value in placed:
+        _require(place, value, fields)
     return placed
 
 
 def _require(where: str, value: Any, fields: Mapping[str, tuple[type, ...]]) -> None:
-    _require_type(where, value, OBJECT)
+    _require_type(where, value, OBJECT_TYPES)
     for name, types in fields.items():
         if value.get(name) is not None:
             _require_type(f"{where}.{name}", value[name], types)
@@ -69,5 +77,5 @@ def _require(where: str, value: Any, fields: Mapping[str, tuple[type, ...]]) -> 
 
 def _require_type(where: str, value: Any, types: tuple[type, ...]) -> None:
     if not isinstance(value, types):
-        wanted = " or ".join(dict.fromkeys(NAMES[each] for each in types))
-        raise InvalidInput(f"{where}: must be {wanted}, not {NAMES.get(type(value), type(value).__name__)}.")
+        wanted = " or ".join(dict.fromkeys(TYPE_NAMES[kind] for kind in types))
+        raise InvalidInput(f"{where}: must be {wanted}, not {TYPE_NAMES.get(type(value), type(value).__name__)}.")

@@ -1,22 +1,13 @@
-"""What is reported: what a run did, what an erasure took, what a line is worth. Plain values. Pure."""
+"""Reports as plain values: of a worker's run, and of a line's weight. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
-from typing import Any
-
-#: What a receipt counts, in the order of the work: what goes, then what is made anew.
-COUNTED = (
-    *("chats", "turns", "halves_of_turns", "summaries", "facts", "digests", "digest_lines", "documents", "vectors"),
-    *("masked_values", "blocks", "past_lines", "checkpoints", "summaries_to_mend", "digests_to_mend", "calls"),
-)
 
 
 @dataclass(slots=True)
-class Report:
-    """What a run did. Counts; ``seconds`` of wall clock."""
+class RunReport:
+    """The counts of a run; ``seconds`` of wall clock."""
 
     summarised: int = 0
     rolled_up: int = 0
@@ -32,15 +23,15 @@ class Report:
         """For ``--json``."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
-    def __add__(self, other: Report) -> Report:
-        """Both runs together; what is parked and due is what was at the end of the second."""
+    def __add__(self, other: RunReport) -> RunReport:
+        """The sum of both runs; parked and due are those at the end of the second."""
         added = {name: value + getattr(other, name) for name, value in self.as_dict().items()}
-        return Report(**{**added, "parked": other.parked, "due": other.due})
+        return RunReport(**{**added, "parked": other.parked, "due": other.due})
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One feature of a sentence: ``measure`` × ``weight`` is what it adds to the log odds."""
+class FeatureValue:
+    """One feature of a sentence: ``measure`` × ``weight`` is added to the log odds."""
 
     name: str
     measure: float
@@ -49,7 +40,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedLine:
-    """What extraction makes of one sentence. ``held_back`` says why no prompt would get it ("": one would).
+    """Extraction's view of one sentence. ``held_back`` says why no prompt would include it ("" if one would).
 
     ``worth`` is 0…1: the log odds of ``bias`` and ``features`` as a probability, times the share of each discount.
     """
@@ -59,24 +50,6 @@ class ExplainedLine:
     too_short: bool
     held_back: str
     bias: float
-    features: tuple[Measured, ...]
+    features: tuple[FeatureValue, ...]
     discounts: tuple[tuple[str, float], ...]
     worth: float
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What an erasure took, or would take, in numbers. ``calls`` of a model follow, about; ``epoch`` is the new one."""
-
-    id: int | None
-    kind: str
-    asked_by: str
-    at: datetime
-    epoch: int
-    dry_run: bool
-    counts: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For ``--json`` and for pages."""
-        named = {name: getattr(self, name) for name in ("id", "kind", "asked_by", "at", "epoch", "dry_run")}
-        return {**named, **{name: self.counts.get(name, 0) for name in COUNTED}}

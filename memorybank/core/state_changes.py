@@ -1,42 +1,43 @@
-"""Which older sentence tells of a state that a newer one says is over: revoked, closed, arrived, moved. Pure.
+"""Detect ended states: which older sentence's state a newer one ends (revoked, closed, arrived, moved). Pure.
 
-What is over must be said outright, and what is so "still" or "for now" must be the same thing: an end that is seen
-where there is none hides a truth, one that is missed only leaves both to be read with their dates.
+The end must be stated explicitly, and the state that "still" holds or holds "for now" must be the same thing: a falsely
+detected end hides a true fact, a missed one only leaves both facts, to be read with their dates.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorybank.core.value_changes import CLAUSE, GENERIC, HEDGED, is_value, replacements, value_phrase
-from memorybank.language import every, pack, packs, spoken, whole
+from memorybank.core.value_changes import CLAUSE_BREAK, GENERIC_TERMS, HEDGED, is_value, replacements, value_phrase
+from memorybank.language import collect, detect_language, pack, packs, whole_words
 from memorybank.language.sentences.negation import denies
 from memorybank.language.sentences.splitting import CONDITION
 from memorybank.language.terms import terms, words
 
-ONGOING = re.compile(whole(lambda pack: pack.states.ongoing), re.IGNORECASE)
-WAITING = re.compile(whole(lambda pack: pack.states.waiting), re.IGNORECASE)
-ENDED = re.compile(whole(lambda pack: pack.states.ended), re.IGNORECASE)
-ARRIVED = re.compile(whole(lambda pack: (*pack.states.ended, *pack.states.arrived)), re.IGNORECASE)
-UPCOMING = re.compile(whole(lambda pack: pack.states.upcoming), re.IGNORECASE)
-OWN = re.compile(whole(lambda pack: pack.states.own), re.IGNORECASE)
+ONGOING = re.compile(whole_words(lambda pack: pack.states.ongoing), re.IGNORECASE)
+WAITING = re.compile(whole_words(lambda pack: pack.states.waiting), re.IGNORECASE)
+ENDED = re.compile(whole_words(lambda pack: pack.states.ended), re.IGNORECASE)
+ARRIVED = re.compile(whole_words(lambda pack: (*pack.states.ended, *pack.states.arrived)), re.IGNORECASE)
+UPCOMING = re.compile(whole_words(lambda pack: pack.states.upcoming), re.IGNORECASE)
+FIRST_PERSON = re.compile(whole_words(lambda pack: pack.states.own), re.IGNORECASE)
 MOVED = tuple(
     re.compile(value_phrase(template, spaced=pack.spaced), re.IGNORECASE)
     for pack in packs()
     for template in pack.states.moved
 )
-MONTHS = frozenset(name for month in every(lambda pack: pack.dates.months) for name in month.casefold().split())
-DIGITS, COUNTED = re.compile(r"\d+"), re.compile(r"(?<!\d)(\d{1,9}+)\.? ([^\W\d_]{1,40}+)")
+MONTH_NAMES = frozenset(name for month in collect(lambda pack: pack.dates.months) for name in month.casefold().split())
+DIGITS, COUNT_AND_UNIT = re.compile(r"\d+"), re.compile(r"(?<!\d)(\d{1,9}+)\.? ([^\W\d_]{1,40}+)")
 KANA = re.compile("[\u3040-\u309f]")
-#: "l'accès", "dell'accesso": the word is what stands behind.
+#: "l'accès", "dell'accesso": the word follows the apostrophe.
 ELIDED = re.compile(r"\b[^\W\d_]{1,4}['’](?=[^\W\d_]{3})")
-#: So much of what the older sentence is about the newer one must speak of, and of so many things at least.
-COVERED, LEAST, SURE = 0.75, 2, 3
+#: The share of the older sentence's subject that the newer one must mention, the minimum of shared terms, and the
+#: number of shared terms that is sufficient evidence.
+MIN_COVERED_SHARE, MIN_SHARED_TERMS, SUFFICIENT_SHARED_TERMS = 0.75, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence with who says it; ``context`` is what else is said there, for one that names nothing itself."""
+    """A sentence with its speaker; ``context`` is the text around it, for a sentence that names nothing itself."""
 
     text: str
     speaker: str = ""
@@ -44,57 +45,59 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
-    """What a clause is about: its content words, those written as names are, and its speaker, who speaks of himself."""
+class ClauseSubject:
+    """The subject of a clause: its content words, those written like names, and a speaker who means themselves."""
 
     terms: frozenset[str]
     names: frozenset[str]
     speaker: frozenset[str]
 
 
-def goes_on(text: str) -> bool:
-    """Whether the text says that something is so for the time being."""
-    return any(True for _ in _states(text))
+def is_ongoing(text: str) -> bool:
+    """Whether the text says that something holds for the time being."""
+    return any(True for _ in _ongoing_matches(text))
 
 
 def is_bare(text: str) -> bool:
-    """Whether the text says so of nothing that it names: "The current answer is July 10." """
-    return any(not _topic(state, "").terms for state in _states(text))
+    """Whether the text says so without naming what it is about: "The current answer is July 10"."""
+    return any(not _topic(state, "").terms for state in _ongoing_matches(text))
 
 
-def ends(text: str) -> bool:
-    """Whether the text says that something is over, has come, or holds another value from now on."""
-    return any(True for _ in _ends(text, ARRIVED)) or any(True for _ in _moves(text))
+def states_end(text: str) -> bool:
+    """Whether the text says that something is over, has arrived, or has another value from now on."""
+    return any(True for _ in _end_matches(text, ARRIVED)) or any(True for _ in _move_matches(text))
 
 
 def tells_of_change(text: str) -> bool:
-    """Whether the text says that a state or a value is over."""
-    return bool(replacements(text)) or ends(text)
+    """Whether the text says that a state or a value no longer holds."""
+    return bool(replacements(text)) or states_end(text)
 
 
 def is_over(older: Statement, newer: Statement) -> bool:
-    """Whether ``newer`` says that a state is over which ``older`` says goes on."""
-    return any(_is_ended(state, newer, older) or _is_moved(state, newer, older) for state in _states(older.text))
+    """Whether ``newer`` ends a state that ``older`` says is ongoing."""
+    return any(
+        _is_ended(state, newer, older) or _is_moved(state, newer, older) for state in _ongoing_matches(older.text)
+    )
 
 
-def _states(text: str) -> Iterator[re.Match[str]]:
-    """Where the text says that something is so for now."""
+def _ongoing_matches(text: str) -> Iterator[re.Match[str]]:
+    """Matches of "for now" and its like."""
     if not text.rstrip().endswith(("?", "？")) and not HEDGED.search(text):
         yield from (match for sign in (WAITING, ONGOING) for match in sign.finditer(text))
 
 
-def _ends(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Where the text says outright that something is over."""
-    if _is_told(text):
+def _end_matches(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Matches of explicit ends."""
+    if _is_stated(text):
         yield from (match for match in by.finditer(text) if not _is_to_come(match))
 
 
-def _is_told(text: str) -> bool:
-    """Whether the text says that something is so, and does not suppose it. "Se" is no condition in Spanish."""
-    code = spoken(words(text))
-    among = pack(code).clauses.conditions if code else every(lambda pack: pack.clauses.conditions)
-    begun = (words(match[0])[-1:] for match in CONDITION.finditer(text))
-    return not HEDGED.search(text) and not any(word in among for each in begun for word in each)
+def _is_stated(text: str) -> bool:
+    """Whether the text states something and does not suppose it. "Se" introduces no condition in Spanish."""
+    code = detect_language(words(text))
+    conditions = pack(code).clauses.conditions if code else collect(lambda pack: pack.clauses.conditions)
+    last_words = (words(match[0])[-1:] for match in CONDITION.finditer(text))
+    return not HEDGED.search(text) and not any(word in conditions for last in last_words for word in last)
 
 
 def _is_to_come(end: re.Match[str]) -> bool:
@@ -105,62 +108,70 @@ def _is_to_come(end: re.Match[str]) -> bool:
 
 def _is_ended(state: re.Match[str], newer: Statement, older: Statement) -> bool:
     about, by = _topic(state, older.speaker), ARRIVED if state.re is WAITING else ENDED
-    return any(_is_same(about, _topic(end, newer.speaker)) for end in _ends(newer.text, by))
+    return any(_is_same(about, _topic(end, newer.speaker)) for end in _end_matches(newer.text, by))
 
 
-def _is_same(about: Topic, told: Topic) -> bool:
-    """Whether what ended is what went on: one of them is all about the other, and about more than any word."""
-    shared = about.terms & told.terms
-    whole_of_it = len(shared) >= COVERED * len(about.terms) if len(about.terms) > SURE else about.terms <= told.terms
-    known = len(shared) >= SURE or bool(shared & (about.names | told.names))
-    return (whole_of_it or told.terms <= about.terms) and len(shared) >= LEAST and known and about.speaker <= shared
-
-
-def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
-    """Whether the newer one says that from now on another value holds: "it has moved to July 31"."""
-    if state.re is not ONGOING:
-        return False
-    own, clause = _topic(state, older.speaker), _clause(state)
-    about = own if own.terms else _said_in(older.context, frozenset())
-    return any(
-        _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), least=len(own.terms) / 2)
-        for move in _moves(newer.text)
+def _is_same(ongoing: ClauseSubject, ended: ClauseSubject) -> bool:
+    """Whether both states are the same: one subject covers the other, and not with common words only."""
+    shared = ongoing.terms & ended.terms
+    if len(ongoing.terms) > SUFFICIENT_SHARED_TERMS:
+        is_covered = len(shared) >= MIN_COVERED_SHARE * len(ongoing.terms)
+    else:
+        is_covered = ongoing.terms <= ended.terms
+    is_known = len(shared) >= SUFFICIENT_SHARED_TERMS or bool(shared & (ongoing.names | ended.names))
+    return (
+        (is_covered or ended.terms <= ongoing.terms)
+        and len(shared) >= MIN_SHARED_TERMS
+        and is_known
+        and ongoing.speaker <= shared
     )
 
 
-def _moves(text: str) -> Iterator[re.Match[str]]:
-    if _is_told(text):
-        found = (match for pattern in MOVED for match in pattern.finditer(text))
-        yield from (match for match in found if is_value(match["new"]) and not _is_to_come(match))
+def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
+    """Whether the newer sentence says that another value holds from now on: "it has moved to July 31"."""
+    if state.re is not ONGOING:
+        return False
+    own, clause = _topic(state, older.speaker), _clause(state)
+    about = own if own.terms else _subject_of(older.context, frozenset())
+    return any(
+        _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), least=len(own.terms) / 2)
+        for move in _move_matches(newer.text)
+    )
 
 
-def _shares(about: Topic, told: Topic, *, least: float) -> bool:
-    """Whether the two are about one thing, beside a value of one kind."""
-    shared = about.terms & told.terms
-    known = len(shared) >= LEAST or bool(shared & (about.names | told.names))
-    return len(shared) >= least and known and about.speaker <= shared
+def _move_matches(text: str) -> Iterator[re.Match[str]]:
+    if _is_stated(text):
+        matches = (match for pattern in MOVED for match in pattern.finditer(text))
+        yield from (match for match in matches if is_value(match["new"]) and not _is_to_come(match))
+
+
+def _shares(ongoing: ClauseSubject, moved: ClauseSubject, *, least: float) -> bool:
+    """Whether both have the same subject, besides a value of the same kind."""
+    shared = ongoing.terms & moved.terms
+    is_known = len(shared) >= MIN_SHARED_TERMS or bool(shared & (ongoing.names | moved.names))
+    return len(shared) >= least and is_known and ongoing.speaker <= shared
 
 
 def _differs(clause: str, value: str) -> bool:
-    """Whether the clause has another value of the same kind: another date, or another number of the same."""
+    """Whether the clause has another value of the same kind: another date, or another number of the same unit."""
     return bool(_kind(value)) and _kind(value) <= _kind(clause) and not _digits(value) <= _digits(clause)
 
 
 def _kind(text: str) -> frozenset[str]:
-    """What is counted in the text: months and what stands behind a number."""
-    counted = {word for _, word in COUNTED.findall(text.casefold())}
-    return frozenset("month" if word in MONTHS else word for word in [*counted, *(MONTHS & set(words(text)))])
+    """What the text's numbers count: months, and the words after numbers."""
+    counted = {word for _, word in COUNT_AND_UNIT.findall(text.casefold())}
+    return frozenset("month" if word in MONTH_NAMES else word for word in [*counted, *(MONTH_NAMES & set(words(text)))])
 
 
 def _digits(text: str) -> frozenset[str]:
-    return frozenset(DIGITS.findall(text)) | (MONTHS & set(words(text)))
+    return frozenset(DIGITS.findall(text)) | (MONTH_NAMES & set(words(text)))
 
 
 def _clause(match: re.Match[str]) -> str:
     """The clause with the match, and those before it as long as it says nothing else."""
     text, start = match.string, 0
     parts: list[str] = []
-    for mark in [*CLAUSE.finditer(text), None]:
+    for mark in [*CLAUSE_BREAK.finditer(text), None]:
         end = mark.start() if mark else len(text)
         parts.append(text[start:end])
         if match.start() < end or mark is None:
@@ -172,22 +183,22 @@ def _clause(match: re.Match[str]) -> str:
     return clause
 
 
-def _topic(sign: re.Match[str], speaker: str) -> Topic:
-    """What the clause of a sign is about, without the sign; who speaks of himself is in it."""
+def _topic(sign: re.Match[str], speaker: str) -> ClauseSubject:
+    """The subject of the clause of a sign, without the sign; with the speaker if they speak of themselves."""
     rest = _without(_clause(sign), sign[0])
-    return _said_in(rest, frozenset(terms(speaker)) if OWN.search(rest) else frozenset())
+    return _subject_of(rest, frozenset(terms(speaker)) if FIRST_PERSON.search(rest) else frozenset())
 
 
-def _said_in(text: str, own: frozenset[str]) -> Topic:
+def _subject_of(text: str, own: frozenset[str]) -> ClauseSubject:
     named = (word for word in ELIDED.sub("", text).split() if any(c.isupper() for c in word))
-    return Topic(_content(text) | own, own.union(*map(terms, named)), own)
+    return ClauseSubject(_content(text) | own, own.union(*map(terms, named)), own)
 
 
 def _content(text: str) -> frozenset[str]:
-    """Content words that are no numbers; of Japanese what is not written in the letters of its grammar."""
+    """Content words without numbers; in Japanese without words in hiragana, which writes its grammar."""
     return (
         frozenset(term for term in terms(ELIDED.sub("", text)) if not term.isdigit() and not KANA.search(term))
-        - GENERIC
+        - GENERIC_TERMS
     )
 
 

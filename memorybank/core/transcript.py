@@ -1,7 +1,7 @@
-"""Outputs → turns → the numbered, fenced transcript a summariser reads. Pure.
+"""Convert outputs into turns, and turns into the numbered, fenced transcript that a summariser reads. Pure.
 
-Every output is one numbered item; what people wrote is indented, so a line that looks like
-a number, a role or a fence stays inside the item it was said in.
+Every output is one numbered item; people's text is indented, so that a line that looks like a number, a role or a fence
+stays inside its item.
 """
 
 import json
@@ -12,20 +12,20 @@ from math import ceil
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from memorybank.core.turns import ASSISTANT, NOTED, Turn, Utterance
+from memorybank.core.turns import ASSISTANT_SPEAKER, NOTED_FROM, Turn, Utterance
 from memorybank.language import dates, tokens
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
-from memorybank.safety.quoting import name_words, quoted
+from memorybank.safety.quoting import name_words, quote_speech
 from memorybank.safety.redaction import Masker
 
-INDENT, IMAGE, MOST_OF_A_NAME = "\n    ", "[image]", 60
-#: Notes of what more people said than this are nobody's.
-MOST_NAMES = 3
+LINE_INDENT, IMAGE_PLACEHOLDER, MAX_TOOL_NAME_CHARACTERS = "\n    ", "[image]", 60
+#: Notes from more speakers than this name none of them.
+MAX_NOTED_SPEAKERS = 3
 
 
-class Recorded(Protocol):
-    """What is read of an output; the model satisfies it, and so does any test's plain object."""
+class RecordedOutput(Protocol):
+    """The attributes read from an output; the model satisfies it, and so does any test's plain object."""
 
     pk: Any
     author: str
@@ -39,7 +39,7 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One numbered piece of a prompt: ``label`` is what a line cites, ``text`` what it is checked against."""
+    """One numbered item of a prompt: lines cite its ``label`` and are checked against its ``text``."""
 
     label: str
     text: str
@@ -49,10 +49,10 @@ class SourceItem:
         return f"[{self.label}] {self.text}"
 
 
-def read(outputs: Iterable[Recorded], *, tz: ZoneInfo, masker: Masker) -> list[Turn]:
-    """Turns with secrets masked, dated in the bank's zone, each said by the account that wrote it.
+def read(outputs: Iterable[RecordedOutput], *, tz: ZoneInfo, masker: Masker) -> list[Turn]:
+    """Turns with secrets masked, dated in the bank's zone, each attributed to the account that wrote it.
 
-    What is masked in one of them is masked in all, before it and after it.
+    A value that is masked in one of them is masked in all, before it and after it.
     """
     turns = [
         Turn(
@@ -66,48 +66,56 @@ def read(outputs: Iterable[Recorded], *, tz: ZoneInfo, masker: Masker) -> list[T
 
 
 def _rewritten(utterances: Iterable[Utterance], rewrite: Callable[[str], str]) -> Iterator[Utterance]:
-    """Their texts rewritten; those of which nothing is left go."""
+    """The utterances with rewritten texts; empty ones are dropped."""
     for utterance in utterances:
         text = rewrite(utterance.text).strip()
         if text:
             yield replace(utterance, text=text)
 
 
-def _utterances(output: Recorded) -> Iterator[Utterance]:
-    """Question, what happened in between, answer."""
+def _utterances(output: RecordedOutput) -> Iterator[Utterance]:
+    """Question, the messages in between, answer."""
     author = display_name(output.author)
     quoting = f"{author}, quoting {display_name(output.said_by)}" if output.said_by else author
     yield Utterance("user", quoting, output.question)
-    for message in _listed(output.messages):
+    for message in _as_list(output.messages):
         yield from _between(message, {output.question, output.answer}, author)
-    yield Utterance("assistant", display_name(output.answered_by) if output.answered_by else ASSISTANT, output.answer)
+    yield Utterance(
+        "assistant", display_name(output.answered_by) if output.answered_by else ASSISTANT_SPEAKER, output.answer
+    )
 
 
-def _between(message: Any, said: set[str], author: str) -> Iterator[Utterance]:
+def _between(message: Any, known_texts: set[str], author: str) -> Iterator[Utterance]:
     """Tool calls, tool results and images of one message in OpenAI's chat format, as text."""
     if not isinstance(message, dict):
         return
     role = str(message.get("role", ""))
     content = _content(message.get("content"))
     if role == "tool":
-        yield Utterance("tool", f"result of {escape(str(message.get('name') or 'tool'))[:MOST_OF_A_NAME]}", content)
-    # What clients send again beside question and answer would be remembered twice.
-    elif role in ("user", "assistant") and content not in said:
-        leftover = IMAGE if content.replace(IMAGE, "").strip() in said else content
-        yield Utterance("user", author, leftover) if role == "user" else Utterance("assistant", ASSISTANT, leftover)
-    for call in _listed(message.get("tool_calls")):
+        yield Utterance(
+            "tool", f"result of {escape(str(message.get('name') or 'tool'))[:MAX_TOOL_NAME_CHARACTERS]}", content
+        )
+    # Clients repeat the question and the answer here; they must not be remembered twice.
+    elif role in ("user", "assistant") and content not in known_texts:
+        leftover = IMAGE_PLACEHOLDER if content.replace(IMAGE_PLACEHOLDER, "").strip() in known_texts else content
+        yield (
+            Utterance("user", author, leftover)
+            if role == "user"
+            else Utterance("assistant", ASSISTANT_SPEAKER, leftover)
+        )
+    for call in _as_list(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             yield Utterance("tool", "call", f"{function.get('name')}({function.get('arguments')})")
 
 
-def _listed(value: Any) -> list[Any]:
-    """A list as it is; anything else, which an older version took in, as none."""
+def _as_list(value: Any) -> list[Any]:
+    """A list unchanged; anything else, which older versions accepted, as an empty list."""
     return value if isinstance(value, list) else []
 
 
 def _content(content: Any) -> str:
-    """The text of a message's content: a string, or parts of which pictures become placeholders."""
+    """The text of a message's content: a string, or parts, with placeholders for pictures."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -124,25 +132,24 @@ def _placeholder(part: dict[str, Any]) -> str:
 
 
 def numbered(texts: Iterable[str], *, encoding: str) -> list[SourceItem]:
-    """The texts, numbered from 1."""
     return [SourceItem(str(number), text, tokens.count(text, encoding)) for number, text in enumerate(texts, start=1)]
 
 
-def items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
-    """The turns, numbered from 1, each with its date; relative dates resolved against it."""
-    return dated(outline(turns, encoding=encoding), turns, encoding=encoding)
+def dated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
+    """The turns, numbered from 1, each with its date and with relative dates resolved."""
+    return resolve_dates(undated_items(turns, encoding=encoding), turns, encoding=encoding)
 
 
-def outline(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
-    """The same with relative dates as they were said: made in a tenth of the time, and enough to plan with."""
+def undated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
+    """The same with relative dates as they were said: ten times as fast, and enough for planning."""
     names = name_words(u.speaker for turn in turns for u in turn.utterances)
-    said = [INDENT.join(f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances) for turn in turns]
-    texts = (f"({dates.spell(turn.at.date())}) {text}" for turn, text in zip(turns, said, strict=True))
+    bodies = [LINE_INDENT.join(f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances) for turn in turns]
+    texts = (f"({dates.format_date(turn.at.date())}) {body}" for turn, body in zip(turns, bodies, strict=True))
     return numbered(texts, encoding=encoding)
 
 
-def dated(planned: Iterable[SourceItem], turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
-    """Items of an :func:`outline` of ``turns``, or parts of them, with relative dates resolved."""
+def resolve_dates(planned: Iterable[SourceItem], turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
+    """Items of an :func:`undated_items` of ``turns``, or parts of them, with relative dates resolved."""
     return [_dated(item, turns[int(item.label) - 1], encoding) for item in planned]
 
 
@@ -151,43 +158,43 @@ def _dated(item: SourceItem, turn: Turn, encoding: str) -> SourceItem:
     return item if text == item.text else replace(item, text=text, tokens=tokens.count(text, encoding))
 
 
-def unlabelled(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
-    """Speaker and text of a line that a model copied with its item's date and speaker in front; "" if none."""
+def split_speaker(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
+    """Speaker and text of a line that a model copied with its item's date and speaker; "" without a speaker."""
     for day in days:
-        text = text.removeprefix(f"({dates.spell(day)}) ")
+        text = text.removeprefix(f"({dates.format_date(day)}) ")
     for speaker in speakers:
         if speaker and text.startswith(f"{speaker}: "):
             return speaker, text.removeprefix(f"{speaker}: ")
     return "", text
 
 
-def noted_from(speakers: Iterable[str]) -> str:
-    """What stands before a line that a model wrote in its own words: of whose words they are notes."""
-    names = list(dict.fromkeys(name.removeprefix(NOTED) for name in speakers if name))
-    return NOTED + ", ".join(names) if 0 < len(names) <= MOST_NAMES else ""
+def notes_speaker(speakers: Iterable[str]) -> str:
+    """The speaker shown for a line in a model's own words: whose words it summarises."""
+    names = list(dict.fromkeys(name.removeprefix(NOTED_FROM) for name in speakers if name))
+    return NOTED_FROM + ", ".join(names) if 0 < len(names) <= MAX_NOTED_SPEAKERS else ""
 
 
 def _indented(text: str, names: Collection[str]) -> str:
-    """Each line of a message, none of which begins as if somebody else spoke."""
-    return INDENT.join(quoted(line, names) for raw in text.splitlines() if (line := escape(raw)))
+    """The lines of a message, indented and with speech in other people's names quoted."""
+    return LINE_INDENT.join(quote_speech(line, names) for raw in text.splitlines() if (line := escape(raw)))
 
 
 def chunks(numbered: Iterable[SourceItem], limit: int, *, encoding: str) -> list[list[SourceItem]]:
-    """Runs of items of at most ``limit`` tokens each, split on turns; a giant turn is split, too.
+    """Runs of items of at most ``limit`` tokens each, split between turns; a longer turn is split, too.
 
     Nothing is left out and nothing is repeated; the parts of a split turn keep its number.
     """
     return _runs((piece for item in numbered for piece in _split(item, limit, encoding)), limit)
 
 
-def waves(
+def even_chunks(
     numbered: Iterable[SourceItem], size: int, *, width: int, limit: int, encoding: str
 ) -> list[list[SourceItem]]:
-    """The same in runs of about ``size`` tokens, even and as many as make whole waves of ``width``.
+    """The same in runs of about ``size`` tokens, of equal length, and as many as fill whole waves of ``width``.
 
-    A run is up to a tenth longer than ``size`` (never than ``limit``), because one more wave for the rest
-    would take as long as any. None is cut below half of ``size`` only to fill a wave. Where turns are too
-    long to be even, the runs are as few as hold them.
+    A run is up to a tenth longer than ``size`` (but never than ``limit``), because one more wave for the rest would
+    take as long as any. No run is cut below half of ``size`` only to fill a wave. Where turns are too long for runs of
+    equal length, there are as few runs as possible.
     """
     pieces = [piece for item in numbered for piece in _split(item, min(size, limit), encoding)]
     total = sum(piece.tokens for piece in pieces)
@@ -200,7 +207,7 @@ def waves(
 
 
 def _even(pieces: Sequence[SourceItem], wanted: int) -> list[list[SourceItem]]:
-    """Each piece in the run that its middle falls into, if all were of one length."""
+    """Each piece in the run that contains its middle, if all runs had the same length."""
     total = sum(piece.tokens for piece in pieces)
     runs: list[list[SourceItem]] = [[] for _ in range(wanted)]
     before = 0
@@ -211,20 +218,20 @@ def _even(pieces: Sequence[SourceItem], wanted: int) -> list[list[SourceItem]]:
 
 
 def _runs(pieces: Iterable[SourceItem], limit: int) -> list[list[SourceItem]]:
-    """Each run as full as ``limit`` allows; what is longer stands alone."""
+    """Runs as full as ``limit`` allows; a longer piece is a run of its own."""
     runs: list[list[SourceItem]] = [[]]
-    room = limit
+    tokens_left = limit
     for piece in pieces:
-        if piece.tokens > room and runs[-1]:
+        if piece.tokens > tokens_left and runs[-1]:
             runs.append([])
-            room = limit
+            tokens_left = limit
         runs[-1].append(piece)
-        room -= piece.tokens
+        tokens_left -= piece.tokens
     return runs
 
 
 def _split(item: SourceItem, limit: int, encoding: str) -> Iterator[SourceItem]:
-    """The item itself, or parts of it of at most ``limit`` tokens, at a space if one is near."""
+    """The item itself, or parts of it of at most ``limit`` tokens, cut at a space if one is near."""
     if item.tokens <= limit:
         yield item
         return
@@ -247,5 +254,5 @@ def _cut(text: str, start: int, end: int) -> int:
 
 
 def fence(lines: Iterable[object], nonce: str, name: str = "data") -> str:
-    """The lines between fences nobody could have written, because ``nonce`` was drawn just now."""
+    """The lines between fences that nobody could have forged, because ``nonce`` was drawn just now."""
     return "\n".join([f"<<<{name} {nonce}", *map(str, lines), f"{name} {nonce}>>>"])

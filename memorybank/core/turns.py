@@ -1,16 +1,16 @@
-"""A turn as memory reads it: plain values between the database and the pure functions."""
+"""Turns, utterances and new facts: plain values between the database and the pure functions."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal
 
-#: The model, as a speaker. No account is shown under this name.
-ASSISTANT = "assistant"
-#: Before the names of those whose turns a model noted a line from, as its speaker.
-NOTED = "noted from "
+#: The model's name as a speaker. No account is shown under this name.
+ASSISTANT_SPEAKER = "assistant"
+#: The speaker of a line in a model's own words: this, and the names of the people it summarises.
+NOTED_FROM = "noted from "
 
-#: Why what a model calls an instruction is held back, with all that its turns say.
-STEERS = "steers the assistant, says the model that noted it"
+#: Why a line that a model calls an instruction is quarantined, with all facts from its turns.
+STEERS_ASSISTANT = "steers the assistant, says the model that noted it"
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -24,8 +24,8 @@ class Utterance:
     text: str
 
     def by_machine(self) -> bool:
-        """Whether the model said it, not a person whose words came in the model's place."""
-        return self.role == "assistant" and self.speaker == ASSISTANT
+        """Whether the model said it, and not a person whose words stand in the model's place."""
+        return self.role == "assistant" and self.speaker == ASSISTANT_SPEAKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A fact on its way into an entry.
+class DraftFact:
+    """A fact that is not stored yet.
 
-    ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest). ``weight`` is its prior
-    worth, 0…1, comparable across chats and between an LLM's facts and extracted ones. ``detail``
-    marks facts extracted beside an LLM's. ``quarantine`` is why it must not be shown ("" = fine).
+    ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest). ``weight`` is its prior weight, 0…1,
+    comparable across chats and between an LLM's facts and extracted ones. ``detail`` marks facts extracted beside an
+    LLM's. ``quarantine`` is why it must not be shown ("" if it may).
     """
 
     kind: str

@@ -1,8 +1,7 @@
-"""Which value a sentence says it replaces, and whether an older fact states that value. Pure.
+"""Detect replaced values: which value a sentence replaces, and whether an older fact states it. Pure.
 
-Only what is said outright counts ("from 3 May to 17 May", "Postgres instead of MySQL", "statt 30 Tage"): the
-newer fact then names what it replaced by itself, and an older one disappears only if it says the old value
-about the same thing.
+Only explicit statements count ("from 3 May to 17 May", "Postgres instead of MySQL", "statt 30 Tage"): the newer fact
+then names the value it replaces, and an older one disappears only if it states the old value about the same thing.
 """
 
 import re
@@ -10,75 +9,75 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from memorybank.core.turns import Draft, Turn
-from memorybank.language import either, every, packs, plain, whole
+from memorybank.core.turns import DraftFact, Turn
+from memorybank.language import alternation, collect, packs, plain, whole_words
 from memorybank.language.characters import cjk_length
 from memorybank.language.sentences import sentences
-from memorybank.language.sentences.negation import ASIDE, around, denies
+from memorybank.language.sentences.negation import CLAUSE_MARKS, between_marks, denies
 from memorybank.language.terms import terms
 
-# A value is short: up to six words, no clause. It ends at punctuation or where the sentence goes on.
-_WORDS = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
-_STOP = either(every(lambda pack: pack.changes.stop))
-_END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP})\b)"
-_WAS = either(every(lambda pack: pack.changes.was))
+# A value is short: up to six words, no clause. It ends at punctuation or at a stop word.
+_VALUE_WORD = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
+_STOP_WORDS = alternation(collect(lambda pack: pack.changes.stop))
+_VALUE_END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP_WORDS})\b)"
+_WAS = alternation(collect(lambda pack: pack.changes.was))
 
 
 def _value(name: str, *, spaced: bool) -> str:
-    """A value as a group of that name."""
+    """A named group for a value."""
     if spaced:
-        return rf"(?P<{name}>{_WORDS}(?: (?!(?:{_STOP})\b){_WORDS}){{0,5}}?)"
+        return rf"(?P<{name}>{_VALUE_WORD}(?: (?!(?:{_STOP_WORDS})\b){_VALUE_WORD}){{0,5}}?)"
     return rf"(?P<{name}>[^，。；、\s]{{1,20}}?)"
 
 
 def value_phrase(template: str, *, spaced: bool) -> str:
-    """A template of a pack, its values as groups. One that ends it reaches as far as a value can."""
+    """A template of a pack with its values as groups. A value at the end of it matches as much as a value can."""
     pattern = template.replace("OLD", _value("old", spaced=spaced)).replace("NEW", _value("new", spaced=spaced))
     if spaced:
-        return rf"\b{pattern}{_END}" if template.endswith(("OLD", "NEW")) else rf"\b{pattern}"
+        return rf"\b{pattern}{_VALUE_END}" if template.endswith(("OLD", "NEW")) else rf"\b{pattern}"
     return pattern.removesuffix("?)") + ")" if template.endswith(("OLD", "NEW")) else pattern
 
 
 def _patterns() -> Iterator[str]:
     for pack in packs():
-        phrase, verb = partial(value_phrase, spaced=pack.spaced), rf"\b(?P<verb>{either(pack.changes.verbs)})\b"
+        phrase, verb = partial(value_phrase, spaced=pack.spaced), rf"\b(?P<verb>{alternation(pack.changes.verbs)})\b"
         yield from (rf"{verb}[^.!?\n]{{0,80}}?{phrase(template)}" for template in pack.changes.after_verb)
         yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{verb}" for template in pack.changes.before_verb)
         yield from map(phrase, pack.changes.alone)
     old, new = _value("old", spaced=True), _value("new", spaced=True)
     yield rf"\((?:{_WAS})[:,]? {old}\s*[,);]"
     # an arrow between two numbers or dates; between words it may mean anything
-    yield rf"(?:^|\s)(?=[^→>]{{0,60}}\d[^→>]{{0,40}}(?:→|->|=>)[^.;!?]{{0,40}}\d){old} ?(?:→|->|=>) ?{new}{_END}"
+    yield rf"(?:^|\s)(?=[^→>]{{0,60}}\d[^→>]{{0,40}}(?:→|->|=>)[^.;!?]{{0,40}}\d){old} ?(?:→|->|=>) ?{new}{_VALUE_END}"
 
 
 _PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
-HEDGED = re.compile(rf"{whole(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
-GENERIC = frozenset(terms(" ".join(every(lambda pack: pack.changes.generic))))
+HEDGED = re.compile(rf"{whole_words(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
+GENERIC_TERMS = frozenset(terms(" ".join(collect(lambda pack: pack.changes.generic))))
 _BEFORE_VALUE = frozenset(
     word
-    for words in every(lambda p: (*p.words.articles, *p.changes.generic, *p.dates.of, *p.dates.weekdays))
+    for words in collect(lambda p: (*p.words.articles, *p.changes.generic, *p.dates.of, *p.dates.weekdays))
     for word in words.split()
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _MARKS = " '\"“”„«»*_`"
-_WORD = re.compile(r"\w")
-#: So many words before a value it is denied: "can't start on 20 April".
-NEAR = 4
-#: The comma of a date parts nothing: "July 1, 2026".
-CLAUSE = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
+_WORD_CHARACTER = re.compile(r"\w")
+#: A value is denied by a negation at most this many words before it: "can't start on 20 April".
+MAX_WORDS_TO_NEGATION = 4
+#: The comma of a date is no break: "July 1, 2026".
+CLAUSE_BREAK = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A value that a sentence says is over; ``new`` is what holds instead, where it is named beside it."""
+    """A value that no longer holds; ``new`` is the value that replaces it, if the sentence names it."""
 
     old: str
     new: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A sentence of a turn, who says it, and what it replaces."""
+class StatedChange:
+    """A sentence of a turn, its speaker, and what it replaces."""
 
     turn_id: int
     speaker: str
@@ -87,31 +86,31 @@ class Change:
 
 
 def replacements(text: str) -> list[Replacement]:
-    """The values that ``text`` says outright it replaces; none when it only asks or supposes."""
+    """The values that ``text`` explicitly replaces; none if it only asks or supposes."""
     if HEDGED.search(text):
         return []
-    return list(dict.fromkeys(_found(text)))
+    return list(dict.fromkeys(_matches(text)))
 
 
-def _found(text: str) -> Iterator[Replacement]:
+def _matches(text: str) -> Iterator[Replacement]:
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            said = match.groupdict(default="")
-            old, new = (said.get(name, "").strip(_MARKS) for name in ("old", "new"))
-            if is_value(old) and (not new or _has_value(new)) and not _stays(match):
+            groups = match.groupdict(default="")
+            old, new = (groups.get(name, "").strip(_MARKS) for name in ("old", "new"))
+            if is_value(old) and (not new or _has_value(new)) and not _is_negated(match):
                 yield Replacement(old, new)
 
 
-def _stays(match: re.Match[str]) -> bool:
-    """Whether the verb of change is denied: "he is away from 3 May to 9 May, and that can't move"."""
-    verb = "verb" in match.re.groupindex
-    return verb and denies(around(match.string, match.start("verb"), match.end("verb"), ASIDE))
+def _is_negated(match: re.Match[str]) -> bool:
+    """Whether the verb of change is negated: "he is away from 3 May to 9 May, and that can't move"."""
+    has_verb = "verb" in match.re.groupindex
+    return has_verb and denies(between_marks(match.string, match.start("verb"), match.end("verb"), CLAUSE_MARKS))
 
 
 def is_value(text: str) -> bool:
-    """Specific enough to be looked for: it begins with a digit, a capital, or a script without capitals.
+    """Whether it is specific enough to search for: it begins with a digit, a capital, or a script without capitals.
 
-    An article or a unit of time may stand before ("the week of 13 July"). What else begins otherwise is a clause.
+    An article or a unit of time may come first ("the week of 13 July"). Any other beginning makes it a clause.
     """
     if len(text) < 2:
         return text.isdigit()
@@ -126,37 +125,40 @@ def _has_value(text: str) -> bool:
 def is_one_of_a_kind(value: str) -> bool:
     """Whether the value is a name with a digit, like "MySQL 8" or "B4-112", and no date."""
     own = set(terms(value))
-    return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & GENERIC
+    return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & GENERIC_TERMS
 
 
 def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bool = False) -> bool:
-    """Whether ``older`` states the replaced value about something ``newer`` speaks of where it replaces it.
+    """Whether ``older`` states the replaced value about the subject of the replacement in ``newer``.
 
-    Where the value is one of a kind and the older sentence a decision for it (``decided``), that is enough.
+    If the value is one of a kind and the older sentence is a decision for it (``decided``), that is enough.
     """
-    if not _states(older, replacement.old) or _knows(older, replacement):
+    if not _contains(older, replacement.old) or _has_new_value(older, replacement):
         return False
-    if any(_states(r.old, replacement.old) or _states(replacement.old, r.old) for r in replacements(older)):
-        return False  # it, too, says that this value is over
+    if any(_contains(r.old, replacement.old) or _contains(replacement.old, r.old) for r in replacements(older)):
+        return False  # it also says that this value no longer holds
     if subjects(older, replacement.old) & subjects(newer, replacement.old):
         return True
     return decided and is_one_of_a_kind(replacement.old)
 
 
-def _knows(older: str, replacement: Replacement) -> bool:
-    """Whether the older sentence has the new value as well, or says that the old one does not hold."""
+def _has_new_value(older: str, replacement: Replacement) -> bool:
+    """Whether the older sentence also has the new value, or says that the old one does not hold."""
     new = replacement.new
-    names = {term for term in set(terms(new)) - GENERIC - set(terms(replacement.old)) if term.isalpha()}
-    if names & set(terms(older)) or (new and _states(older, new)):
+    names = {term for term in set(terms(new)) - GENERIC_TERMS - set(terms(replacement.old)) if term.isalpha()}
+    if names & set(terms(older)) or (new and _contains(older, new)):
         return True
-    before = (older[: found.start()].split()[-NEAR:] for found in _whole(replacement.old).finditer(older))
-    return all(denies(" ".join(words)) for words in before)
+    words_before = (
+        older[: match.start()].split()[-MAX_WORDS_TO_NEGATION:]
+        for match in _whole_value(replacement.old).finditer(older)
+    )
+    return all(denies(" ".join(words)) for words in words_before)
 
 
-def changes(turns: Sequence[Turn]) -> list[Change]:
-    """Everything that anybody says is replaced, in order."""
+def changes(turns: Sequence[Turn]) -> list[StatedChange]:
+    """All replacements that anybody states, in order."""
     return [
-        Change(turn.id, utterance.speaker, sentence, replacement)
+        StatedChange(turn.id, utterance.speaker, sentence, replacement)
         for turn in turns
         for utterance in turn.utterances
         for sentence in sentences(plain(utterance.text))
@@ -164,64 +166,71 @@ def changes(turns: Sequence[Turn]) -> list[Change]:
     ]
 
 
-def mark_changes(drafts: Sequence[Draft], said: Sequence[Change]) -> list[Draft]:
-    """Drafts that name what they replace where anybody in their turn said so, and weigh more for it."""
+def mark_changes(drafts: Sequence[DraftFact], changes: Sequence[StatedChange]) -> list[DraftFact]:
+    """Facts that name what they replace if somebody in their turn said so, with more weight for it."""
     marked = list(drafts)
-    for change in said:
-        _mark(marked, change)
+    for change in changes:
+        _mark_best(marked, change)
     return marked
 
 
-def _mark(drafts: list[Draft], change: Change) -> None:
-    """Append what was replaced to the draft of this turn that the sentence is about, if none says so itself."""
+def _mark_best(drafts: list[DraftFact], change: StatedChange) -> None:
+    """Append the old value to the fact of this turn that the sentence is about, unless a fact already says so."""
     replacement = change.replacement
     about = subjects(change.sentence, replacement.old)
     own = [(number, draft) for number, draft in enumerate(drafts) if change.turn_id in draft.citations]
-    shared = {n: len(about & set(terms(draft.text))) if about else _alike(draft, change) for n, draft in own}
+    shared = {n: len(about & set(terms(draft.text))) if about else _may_mean(draft, change) for n, draft in own}
     akin = [(shared[number], draft.weight, -number) for number, draft in own if shared[number]]
     if not akin:
         return
-    at = -max(akin)[2]
-    draft = drafts[at]
+    best = -max(akin)[2]
+    draft = drafts[best]
     if set(terms(replacement.old)) <= set(terms(draft.text)):
-        # It says so itself, or speaks of the old value in some other way: then another may say so.
-        telling = [number for number, other in own if _ends(other.text, replacement)]
-        for number in [at] if at in telling else telling:
-            drafts[number] = _weighed(drafts[number])
-    elif not replacement.new or _states(draft.text, replacement.new):
-        drafts[at] = _weighed(replace(draft, text=f"{draft.text.rstrip('. ')} (before: {replacement.old})"))
+        # It says so itself, or mentions the old value in another way: then another fact may say so.
+        telling = [number for number, other in own if _says_replaced(other.text, replacement)]
+        for number in [best] if best in telling else telling:
+            drafts[number] = _with_change_weight(drafts[number])
+    elif not replacement.new or _contains(draft.text, replacement.new):
+        drafts[best] = _with_change_weight(
+            replace(draft, text=f"{draft.text.rstrip('. ')} (before: {replacement.old})")
+        )
 
 
-def _ends(text: str, replacement: Replacement) -> bool:
-    """Whether the text itself says that this value is over."""
-    return any(found.old.casefold() == replacement.old.casefold() for found in replacements(text))
+def _says_replaced(text: str, replacement: Replacement) -> bool:
+    """Whether the text itself says that this value no longer holds."""
+    return any(other.old.casefold() == replacement.old.casefold() for other in replacements(text))
 
 
-def _weighed(draft: Draft) -> Draft:
-    """The draft with the weight of what says that something changed."""
+def _with_change_weight(draft: DraftFact) -> DraftFact:
+    """The fact with the weight of a change."""
     return replace(draft, weight=max(draft.weight, (1 + draft.weight) / 2))
 
 
-def _alike(draft: Draft, change: Change) -> bool:
-    """Whether a sentence that says no more than that a value is over may mean this draft: the same person's, of a
-    value that looks like it ("So the old 0.19 is gone." and "0.14 euro")."""
+def _may_mean(draft: DraftFact, change: StatedChange) -> bool:
+    """Whether a sentence that says only that a value no longer holds may mean this fact.
+
+    It does if the same person stated a value that looks like it ("So the old 0.19 is gone." and "0.14 euro").
+    """
     old = change.replacement.old
-    alone = bool(_NUMBER.search(old)) and set(_NUMBER.findall(change.sentence)) == set(_NUMBER.findall(old))
-    return alone and change.speaker == draft.speaker and bool(_shapes(old) & _shapes(draft.text))
+    is_bare = bool(_NUMBER.search(old)) and set(_NUMBER.findall(change.sentence)) == set(_NUMBER.findall(old))
+    return is_bare and change.speaker == draft.speaker and bool(_shapes(old) & _shapes(draft.text))
 
 
 def _shapes(text: str) -> frozenset[str]:
-    """How the numbers of the text are written: "0.19" and "0.14" alike."""
+    """The notation of the text's numbers: "0.19" and "0.14" have the same."""
     return frozenset(re.sub(r"\d", "0", number) for number in _NUMBER.findall(text))
 
 
-def _states(text: str, value: str) -> bool:
-    """Whether the value stands in the text as whole words."""
-    return bool(_whole(value).search(text))
+def _contains(text: str, value: str) -> bool:
+    """Whether the value occurs in the text as whole words."""
+    return bool(_whole_value(value).search(text))
 
 
-def _whole(value: str) -> re.Pattern[str]:
-    before, after = (r"(?<!\w)" if _WORD.match(value[0]) else ""), (r"(?!\w)" if _WORD.match(value[-1]) else "")
+def _whole_value(value: str) -> re.Pattern[str]:
+    before, after = (
+        (r"(?<!\w)" if _WORD_CHARACTER.match(value[0]) else ""),
+        (r"(?!\w)" if _WORD_CHARACTER.match(value[-1]) else ""),
+    )
     if value[0].isdigit():
         before += r"(?<!\d[.,])"
     if value[-1].isdigit():
@@ -232,17 +241,17 @@ def _whole(value: str) -> re.Pattern[str]:
 
 
 def subjects(text: str, value: str) -> frozenset[str]:
-    """What the clause with ``value`` is about, or the nearest before it if that says nothing but the value."""
-    clauses = [clause for clause in CLAUSE.split(text) if clause.strip()]
+    """The subject of the clause with ``value``, or of the nearest clause before it with more than the value."""
+    clauses = [clause for clause in CLAUSE_BREAK.split(text) if clause.strip()]
     about: frozenset[str] = frozenset()
     for number, clause in enumerate(clauses):
-        if _states(clause, value):
-            near = (found for before in reversed(clauses[: number + 1]) if (found := _subjects(before, value)))
-            about |= next(near, frozenset())
+        if _contains(clause, value):
+            nearest = (subject for before in reversed(clauses[: number + 1]) if (subject := _subjects(before, value)))
+            about |= next(nearest, frozenset())
     return about
 
 
 def _subjects(clause: str, value: str) -> frozenset[str]:
     """Content words without the value, numbers, months, and words of change."""
-    own = set(terms(clause)) - set(terms(value)) - GENERIC
+    own = set(terms(clause)) - set(terms(value)) - GENERIC_TERMS
     return frozenset(term for term in own if not any(c.isdigit() for c in term))

@@ -4,7 +4,7 @@ A model that wrote a line had read its neighbours, too. So of whatever was made 
 only if every word of it stands in the turns that it cites and that are left.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,14 +14,13 @@ from django.db.models import F
 
 from memorybank.core import transcript
 from memorybank.core.granularity import Granularity
+from memorybank.data_inventory import TABLES, Touched
 from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
     EXTRACTIVE,
     Bank,
-    BlockLineVersion,
     Chat,
-    Checkpoint,
     Entry,
     Fact,
     FactOutput,
@@ -31,7 +30,11 @@ from memorybank.models import (
     SearchDocument,
     StoredBlock,
 )
+from memorybank.models.output import sequences_by_chat
 from memorybank.safety.redaction import Masker
+
+#: Facts deleted at once; databases bound the parameters of a query.
+AT_ONCE = 10_000
 
 
 @dataclass(slots=True)
@@ -53,24 +56,24 @@ class Shown:
         if key not in self._words:
             [turn] = transcript.read([output], tz=self.bank.tz, masker=self.masker)
             day = turn.at.date()
-            said = [dates.spell(day)]
+            said = [dates.format_date(day)]
             for each in turn.utterances:
                 said += [each.speaker, dates.resolve(each.text, day), dates.resolve(each.text, day, replace=True)]
             self._words[key] = frozenset(word for text in said for word in terms(text))
         return self._words[key]
 
 
-def touched_leaves(touched: Mapping[int, Collection[int]]) -> list[Entry]:
-    """The leaves that cover one of these outputs, which are given by chat."""
+def touched_leaves(touched: Mapping[int, Mapping[int, int]]) -> list[Entry]:
+    """The leaves that cover one of these outputs, which are given by chat as id and sequence."""
     leaves = Entry.objects.leaves().filter(chat__in=touched).order_by("chat", "first_output")
-    return [leaf for leaf in leaves if any(_covers(leaf, output) for output in touched[leaf.chat_id or 0])]
+    return [leaf for leaf in leaves if any(_covers(leaf, place) for place in touched[leaf.chat_id or 0].values())]
 
 
-def _covers(leaf: Entry, output: int) -> bool:
-    return (leaf.first_output or 0) <= output <= (leaf.last_output or 0)
+def _covers(leaf: Entry, sequence: int) -> bool:
+    return (leaf.first_output or 0) <= sequence <= (leaf.last_output or 0)
 
 
-def read_ahead(shown: Shown, touched: Mapping[int, Collection[int]]) -> None:
+def read_ahead(shown: Shown, touched: Mapping[int, Mapping[int, int]]) -> None:
     """Read what is left beside these outputs, as :func:`unlearn` will."""
     for leaf in touched_leaves(touched):
         cited = set(FactOutput.objects.filter(fact__entry=leaf).values_list("output_id", flat=True))
@@ -78,8 +81,8 @@ def read_ahead(shown: Shown, touched: Mapping[int, Collection[int]]) -> None:
             shown.words(output)
 
 
-def unlearn(bank: Bank, touched: Mapping[int, Collection[int]], shown: Shown, counts: Counter[str]) -> set[int]:
-    """Take outputs, given by chat, out of all that was made of them; the facts that went.
+def unlearn(bank: Bank, touched: Mapping[int, Mapping[int, int]], shown: Shown, counts: Counter[str]) -> set[int]:
+    """Take outputs, given by chat as id and sequence, out of all that was made of them; the facts that went.
 
     The caller holds ``bank`` and has deleted the outputs, or a half of each, or said that they are not to be told.
     """
@@ -89,6 +92,9 @@ def unlearn(bank: Bank, touched: Mapping[int, Collection[int]], shown: Shown, co
     gone: set[int] = set()
     for leaf in leaves:
         gone |= _strip_leaf(bank, leaf, set(touched[leaf.chat_id or 0]), shown, counts)
+    ordered = sorted(gone)
+    for start in range(0, len(ordered), AT_ONCE):
+        Fact.objects.filter(pk__in=ordered[start : start + AT_ONCE]).delete()
     for chat in chats:
         _settle(bank, chat, counts)
     return gone | strip_digests(above, counts)
@@ -99,20 +105,19 @@ def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: 
 
     The caller holds ``bank`` and has said that they are not to be told.
     """
-    touched: dict[int, set[int]] = defaultdict(set)
-    for chat, output in Output.objects.filter(chat__bank=bank).of_person(author).values_list("chat", "pk"):
-        touched[chat].add(output)
-    gone = unlearn(bank, touched, shown, counts)
-    Checkpoint.objects.forget(touched)
+    hers = sequences_by_chat(Output.objects.filter(chat__bank=bank).of_person(author).only("chat", "sequence"))
+    gone = unlearn(bank, hers, shown, counts)
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
     StoredBlock.objects.invalidate(bank, facts=gone, now=now)
-    counts["past_lines"] += drop_past(bank, touched)
+    drop(bank, hers, counts)
 
 
-def drop_past(bank: Bank, touched: Iterable[int]) -> int:
-    """Take what rests on these chats out of what blocks said, once the newest is withdrawn; how many lines."""
-    keys = bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True)
-    return BlockLineVersion.objects.drop(bank, chats=list(keys))
+def drop(bank: Bank, touched: Touched, counts: Counter[str]) -> None:
+    """Take what rests on these outputs out of every other table, once the newest block is withdrawn."""
+    for table in TABLES:
+        if table.drop:
+            [name] = table.counts
+            counts[name] += table.drop(bank, touched)
 
 
 def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
@@ -137,14 +142,14 @@ def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
     documents.delete()
     chat.indexed_through = 0
     chat.index_due = bank.enabled and not chat.private and chat.summarised_through > 0
-    chat.pending_outputs = chat.outputs.remembered().filter(pk__gt=chat.summarised_through).count()
+    chat.pending_outputs = chat.outputs.remembered().filter(sequence__gt=chat.summarised_through).count()
     chat.stale = chat.entries.filter(stale=True).exists()
     chat.due_at = chat.next_due(bank)
     chat.save()
 
 
 def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts: Counter[str]) -> set[int]:
-    """Its facts without those that cannot stand on what is left; a leaf of which nothing is left goes."""
+    """Those of its facts that cannot stand on what is left, to be deleted; a leaf of which nothing is left goes."""
     left = list(leaf.covered())
     told = {output.pk: output for output in OptOut.objects.tellable(bank, left)}
     facts = list(leaf.facts.prefetch_related("output_links"))
@@ -154,7 +159,6 @@ def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts
         counts["summaries"] += 1
         leaf.delete()
         return {fact.pk for fact in going}
-    Fact.objects.filter(pk__in=[fact.pk for fact in going]).delete()
     leaf.facts.exclude(original="").update(original="", original_speaker="")  # what a model wrote there, once
     leaf.stale = leaf.stale or any(not told.keys().isdisjoint(fact.citations) for fact in going)
     leaf.tokens -= sum(fact.tokens for fact in going)
@@ -217,7 +221,7 @@ def _rests(line: Fact) -> bool:
 
 
 def _words_of(fact: Fact) -> Iterable[str]:
-    return terms(f"{fact.text} {fact.speaker} {dates.spell(fact.said_on)}")
+    return terms(f"{fact.text} {fact.speaker} {dates.format_date(fact.said_on)}")
 
 
 def _ids(entries: Iterable[Entry]) -> set[int]:

@@ -22,9 +22,10 @@ from memorybank import conf, llm
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import transcript
-from memorybank.core.reports import COUNTED, Receipt
+from memorybank.data_inventory import TABLES, Erasing
 from memorybank.erasure import cascade, requests
 from memorybank.erasure.cascade import Shown
+from memorybank.erasure.receipts import ErasureReceipt, count_names
 from memorybank.erasure.scope import Doomed, Kind, Named, meant
 from memorybank.exceptions import InvalidInput
 from memorybank.indexing import block_writer, document_writer
@@ -32,7 +33,6 @@ from memorybank.language import tokens
 from memorybank.models import (
     CARRIED,
     Bank,
-    Checkpoint,
     Embedding,
     Entry,
     Erasure,
@@ -47,7 +47,7 @@ from memorybank.safety.redaction import Masker
 #: Values looked for in one query.
 AT_ONCE = 50
 #: What is rewritten of a turn of which a half is erased.
-HALVES = ["question", "answer", "author", "said_by", "answered_by", "messages"]
+HALF_FIELDS = next(table.words for table in TABLES if table.model is Output)
 
 
 @at_present
@@ -61,7 +61,7 @@ def forget(
     actor: str,
     dry_run: bool = False,
     now: datetime = PRESENT,
-) -> Receipt:
+) -> ErasureReceipt:
     """Erase one chat, all that one author said, or outputs, with all that was made of it; the receipt.
 
     Or, by ``facts``, a line: all outputs that they rest on, whoever said them. With ``dry_run`` nothing changes, and
@@ -76,12 +76,12 @@ def forget(
 
 
 @at_present
-def clear(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime = PRESENT) -> Receipt:
+def clear(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime = PRESENT) -> ErasureReceipt:
     """Erase every chat of a bank with all its memory; what was said until now is not taken in again."""
     return _forget(bank, Kind.EVERYTHING, "", actor=actor, now=now, dry_run=dry_run)
 
 
-def _forget(bank: Bank, kind: Kind, named: Named, *, actor: str, now: datetime, dry_run: bool) -> Receipt:
+def _forget(bank: Bank, kind: Kind, named: Named, *, actor: str, now: datetime, dry_run: bool) -> ErasureReceipt:
     """Erase it, or do so and take it back at once (``dry_run``): the receipt of either is the same."""
     going = _Going.of(bank, kind, named)
     with transaction.atomic():
@@ -113,7 +113,7 @@ def give_way(
 
 
 @at_present
-def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> list[Receipt]:
+def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> list[ErasureReceipt]:
     """Erase what somebody asked for in a chat; a receipt a turn. Raises ``ErasureRequest.DoesNotExist``."""
     request = bank.erasure_requests.get(pk=request_id)
     if not requests.close(request, ErasureRequest.State.ERASED, actor, now):
@@ -139,12 +139,16 @@ class _Going:
         cascade.read_ahead(shown, doomed.touched())
         return cls(kind, named, shown, told)
 
-    def go(self, bank: Bank, *, actor: str, now: datetime, dry_run: bool = False) -> tuple[Receipt, list[int]]:
+    def go(self, bank: Bank, *, actor: str, now: datetime, dry_run: bool = False) -> tuple[ErasureReceipt, list[int]]:
         """Take it out, in a transaction of the caller's: the receipt, and which of the chats concerned are left."""
         row, counts = Bank.objects.select_for_update().get(pk=bank.pk), Counter[str]()
         doomed = meant(row, self.kind, self.named)
         chats = _erase(row, doomed, self.shown, counts, now)
         _forget_masks(row, self.told, counts)
+        if doomed.kind == Kind.EVERYTHING:
+            for table in TABLES:
+                if table.erasing is not Erasing.KEEP:
+                    table.rows(row).delete()
         row.refresh_from_db()
         _count_work(row, counts)
         return _receipt(row, doomed, counts, actor=actor, now=now, dry_run=dry_run), chats
@@ -159,7 +163,6 @@ def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: 
     counts["blocks"] = bank.blocks.count()
     counts["turns"], counts["halves_of_turns"] = doomed.outputs.count(), len(doomed.halves)
     touched = doomed.touched()
-    counts["checkpoints"] = Checkpoint.objects.forget(touched)
     counts["vectors"] = Embedding.objects.filter(document__chat__in=touched).count()
     gone: set[int] = set()
     if doomed.kind in (Kind.CHAT, Kind.EVERYTHING):
@@ -170,18 +173,16 @@ def _erase(bank: Bank, doomed: Doomed, shown: Shown, counts: Counter[str], now: 
     else:
         quoting = doomed.quoting()
         doomed.outputs.delete()
-        Output.objects.bulk_update(doomed.halves, HALVES)
+        Output.objects.bulk_update(doomed.halves, HALF_FIELDS)
         gone = cascade.unlearn(bank, touched, shown, counts)
         bank.chats.filter(pk__in=quoting).update(title="")
         empty = bank.chats.filter(pk__in=touched, outputs=None)
     counts["chats"] = empty.count()
     bank.refresh_from_db()
     StoredBlock.objects.invalidate(bank, facts=gone, now=now)
-    counts["past_lines"] = cascade.drop_past(bank, touched)
+    cascade.drop(bank, touched, counts)
     empty.delete()
     if doomed.kind == Kind.EVERYTHING:
-        bank.blocks.all().delete()
-        bank.line_versions.all().delete()
         Bank.objects.filter(pk=bank.pk).update(remembers_since=now)
     return list(bank.chats.filter(pk__in=touched).values_list("pk", flat=True))
 
@@ -190,7 +191,7 @@ def _masked(bank: Bank, doomed: Doomed) -> dict[str, str]:
     """The values that these outputs tell and that were masked there, with their kinds."""
     masker = Masker()
     before = Output.objects.filter(pk__in=[each.pk for each in doomed.halves])
-    for outputs in (doomed.outputs.order_by("pk"), before):
+    for outputs in (doomed.outputs.order_by("sequence"), before):
         for output in outputs.iterator(chunk_size=200):
             transcript.read([output], tz=bank.tz, masker=masker)
     return masker.learnt
@@ -237,9 +238,11 @@ def _calls(leaf: Entry) -> int:
     return 1 if size <= now.chunk_from_tokens else ceil(size / now.chunk_tokens)
 
 
-def _receipt(bank: Bank, doomed: Doomed, counts: Counter[str], *, actor: str, now: datetime, dry_run: bool) -> Receipt:
+def _receipt(
+    bank: Bank, doomed: Doomed, counts: Counter[str], *, actor: str, now: datetime, dry_run: bool
+) -> ErasureReceipt:
     """The row that stays, and what the audit trail says of it: counts, never what was erased."""
-    kept = {name: counts[name] for name in COUNTED if counts[name]}
+    kept = {name: counts[name] for name in count_names() if counts[name]}
     subject = Erasure.digest(bank, doomed.subject)
     row = Erasure(
         bank=bank, kind=doomed.kind, subject=subject, asked_by=actor[:200], epoch=bank.epoch, counts=kept, at=now
@@ -250,4 +253,4 @@ def _receipt(bank: Bank, doomed: Doomed, counts: Counter[str], *, actor: str, no
             alike = {"asked_by": row.asked_by, "epoch": row.epoch, "counts": {}, "at": now}
             Erasure.objects.create(bank=bank, kind=Kind.OUTPUT, subject=Erasure.digest(bank, turn), **alike)
         log(bank, actor, Event.Action.ERASE, now, receipt=row.pk, kind=doomed.kind, epoch=bank.epoch, **kept)
-    return Receipt(row.pk, doomed.kind, row.asked_by, now, bank.epoch, dry_run, kept)
+    return ErasureReceipt(row.pk, doomed.kind, row.asked_by, now, bank.epoch, dry_run, kept)

@@ -3,7 +3,6 @@
 Nothing is erased yet, so that a misunderstanding costs a click. The wish is heard as the turn is recorded.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
@@ -27,6 +26,7 @@ from memorybank.models import (
     SearchDocument,
     StoredBlock,
 )
+from memorybank.models.output import sequences_by_chat
 from memorybank.reading import recall
 
 #: Chats looked through for what a wish is about, beside its own.
@@ -36,7 +36,7 @@ State = ErasureRequest.State
 
 def hear(bank: Bank, output: Output, now: datetime) -> ErasureRequest | None:
     """What a turn asks to have forgotten, suppressed and filed; None if it asks nothing. The caller holds ``bank``."""
-    wish = forget_phrases.wish(output.question)
+    wish = forget_phrases.find_forget_request(output.question)
     if wish is None or output.said_by:
         return None
     meant = [output, *_meant(bank, output, wish.about)]
@@ -58,32 +58,21 @@ def hear(bank: Bank, output: Output, now: datetime) -> ErasureRequest | None:
 
 def _meant(bank: Bank, output: Output, about: str) -> list[Output]:
     """Her own turns that speak of it; if none does, or it is not said, the one before."""
-    hers = Output.objects.filter(chat__bank=bank, author=output.author, pk__lt=output.pk, withheld=False)
+    hers = Output.objects.filter(chat__bank=bank, author=output.author, sequence__lt=output.sequence, withheld=False)
     if about:
-        chats = {output.chat_id, *recall.mentioning(bank, [about], most=MOST)}
+        chats = {output.chat_id, *recall.chats_mentioning(bank, [about], most=MOST)}
         words = set(terms(about))
         if found := [each for each in hers.filter(chat__in=chats) if words and words <= set(terms(each.question))]:
             return found
-    return list(hers.filter(chat=output.chat_id).order_by("-pk")[:1])
+    return list(hers.filter(chat=output.chat_id).order_by("-sequence")[:1])
 
 
 def notice(output: Output) -> str:
     """What the answer to a turn says if it was a wish that stands; else ""."""
     if not (output.withheld and ErasureRequest.objects.filter(asked_in=output.pk, state=State.OPEN).exists()):
         return ""
-    found = forget_phrases.wish(output.question)
-    return forget_phrases.said_then(found.language) if found else ""
-
-
-def follow(before: int, output: Output) -> None:
-    """A turn that was answered is a new row: what was said of the old one holds of it. The caller holds the bank."""
-    output.withheld = True
-    output.save(update_fields=["withheld"])
-    for request in ErasureRequest.objects.filter(bank=output.chat.bank_id, state=State.OPEN):
-        if before in request.outputs:
-            request.outputs = [output.pk if each == before else each for each in request.outputs]
-            request.asked_in = output.pk if request.asked_in == before else request.asked_in
-            request.save(update_fields=["outputs", "asked_in"])
+    found = forget_phrases.find_forget_request(output.question)
+    return forget_phrases.confirmation(found.language) if found else ""
 
 
 @at_present
@@ -108,16 +97,14 @@ def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PR
 
 def _make_checkpoints_anew(outputs: Iterable[Output]) -> None:
     """Those that stand for one of these turns go: with it, or now again without it, they would say another thing."""
-    touched: dict[int, set[int]] = defaultdict(set)
-    for output in outputs:
-        touched[output.chat_id].add(output.pk)
-    Checkpoint.objects.forget(touched)
+    Checkpoint.objects.forget(sequences_by_chat(outputs))
 
 
 def _read_again(outputs: Iterable[Output], facts: Collection[int]) -> None:
     """Summaries that were made meanwhile know nothing of these turns: they are made anew."""
     for output in outputs:
-        covering = {"chat": output.chat_id, "first_output__lte": output.pk, "last_output__gte": output.pk}
+        covering = {"chat": output.chat_id, "first_output__lte": output.sequence}
+        covering["last_output__gte"] = output.sequence
         if Entry.objects.filter(**covering).exclude(facts__in=facts).update(stale=True):
             Chat.objects.filter(pk=output.chat_id).update(stale=True, due_at=F("last_output_at"))
 

@@ -10,18 +10,17 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 
 from memorybank.audit import log
+from memorybank.data_inventory import TABLES, Age
 from memorybank.indexing import block_writer
 from memorybank.models import (
     Bank,
     BlockLineVersion,
-    Chat,
     Checkpoint,
     Compaction,
     Entry,
     Event,
     Fact,
     Output,
-    SearchDocument,
     StoredBlock,
 )
 
@@ -54,16 +53,28 @@ def expire(bank_id: int, *, now: datetime) -> Counter[str]:
 
 def _expire_turns(bank: Bank, limit: datetime, counts: Counter[str]) -> None:
     """The words of turns, their documents and vectors, and titles, which quote them."""
-    outputs = Output.objects.filter(chat__bank=bank, created_at__lt=limit)
-    SearchDocument.objects.filter(output__in=outputs).delete()
-    Chat.objects.filter(bank=bank, last_output_at__lt=limit).update(title="")
     _expire_checkpoints(bank, limit, counts)
-    counts["turns"] = outputs.with_words().update(question="", answer="", messages=[], error="")
+    _expire_rows(bank, Age.TURNS, limit, counts)
+
+
+def _expire_rows(bank: Bank, age: Age, limit: datetime, counts: Counter[str]) -> None:
+    """Delete or empty what is too old by its own time, in every table."""
+    day = limit.astimezone(bank.tz).replace(hour=0, minute=0, second=0, microsecond=0)
+    for table in TABLES:
+        for expiry in table.expiries:
+            if expiry.age is age:
+                old = table.rows(bank).filter(**{f"{expiry.time}__lt": day if expiry.whole_days else limit})
+                old = old.exclude(**expiry.blank) if expiry.blank else old
+                if expiry.counted:
+                    counts[expiry.counted] += old.count()
+                old.update(**expiry.blank) if expiry.blank else old.delete()
 
 
 def _expire_checkpoints(bank: Bank, limit: datetime, counts: Counter[str], since: datetime | None = None) -> None:
     """Those made of a turn that is too old now; one from before ``since`` was in none. The chat is shortened again."""
-    own = Output.objects.filter(chat=OuterRef("chat"), pk__lte=OuterRef("through"), created_at__lt=limit).with_words()
+    own = Output.objects.filter(
+        chat=OuterRef("chat"), sequence__lte=OuterRef("through"), created_at__lt=limit
+    ).with_words()
     told = own.filter(created_at__gte=since) if since else own
     old = Checkpoint.objects.filter(Exists(told), chat__bank=bank)
     counts["checkpoints"] += old.count()
@@ -77,12 +88,8 @@ def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int
     The leaves stay, empty: they say which turns have been read.
     """
     Bank.objects.filter(pk=bank.pk).update(remembers_since=max(bank.remembers_since or limit, limit))
-    documents = SearchDocument.objects.filter(bank=bank, said_at__lt=limit)
-    counts["documents"] = documents.count()
-    documents.delete()
+    _expire_rows(bank, Age.MEMORY, limit, counts)
     _expire_checkpoints(bank, limit, counts, since=bank.remembers_since)
-    day = limit.astimezone(bank.tz).replace(hour=0, minute=0, second=0, microsecond=0)
-    counts["past_lines"], _ = bank.line_versions.filter(said_at__lt=day).delete()
     old = bank.facts.filter(entry__in=bank.entries.leaves(), said_on__lt=limit.astimezone(bank.tz).date())
     gone, leaves = set(old.values_list("pk", flat=True)), set(old.values_list("entry", flat=True))
     if not gone:

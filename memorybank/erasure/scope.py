@@ -1,6 +1,5 @@
 """What an erasure means: the turns that go, whole or by halves, and the names that they are not to come back by."""
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -8,10 +7,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
-from memorybank.language.terms import FUNCTION, words
-from memorybank.models import Bank, Chat, Erasure, FactOutput, FactSource, Output
+from memorybank.language.terms import FUNCTION_WORDS, words
+from memorybank.models import Bank, Chat, Erasure, FactOutput, FactSource, Output, public_id
 from memorybank.models.erasure import Subject
-from memorybank.models.output import OutputQuerySet
+from memorybank.models.output import OutputQuerySet, sequences_by_chat
 
 Kind = Erasure.Kind
 #: How a chat, a person, a turn or lines are named: a key, an account, the ids of a row or of facts.
@@ -31,22 +30,16 @@ class Doomed:
     halves: list[Output] = field(default_factory=list)
     along: list[Subject] = field(default_factory=list)
 
-    def touched(self) -> dict[int, set[int]]:
-        """Their ids, by chat."""
-        found: dict[int, set[int]] = defaultdict(set)
-        for chat, output in [
-            *self.outputs.values_list("chat", "pk"),
-            *((each.chat_id, each.pk) for each in self.halves),
-        ]:
-            found[chat].add(output)
-        return dict(found)
+    def touched(self) -> dict[int, dict[int, int]]:
+        """Their ids and sequences, by chat."""
+        return sequences_by_chat([*self.outputs.only("chat", "sequence"), *self.halves])
 
     def quoting(self) -> list[int]:
         """The chats whose titles may quote what goes: of turns, those with a word that no turn says which stays."""
         quoting = []
         for chat in Chat.objects.filter(pk__in=self.touched()).exclude(title=""):
             named = set(words(chat.title))
-            telling = named - FUNCTION
+            telling = named - FUNCTION_WORDS
             at_stake = telling - _unsaid(telling, self.outputs.filter(chat=chat))
             left = chat.outputs.exclude(pk__in=self.outputs.values("pk"))
             if self.kind != Kind.OUTPUT or not named or _unsaid(at_stake, left):
@@ -88,7 +81,9 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> Doomed:
     subjects = {output.pk: _subject(output) for output in found.select_related("chat").only("key", "chat__key")}
     for number in numbers or [0]:
         if number not in subjects:
-            raise InvalidInput(_("output: there is none with the number %(number)s.") % {"number": number})
+            raise InvalidInput(
+                _("output: there is none with the number %(number)s.") % {"number": public_id(int(number))}
+            )
     first, *along = (subjects[pk] for pk in sorted(subjects))
     return Doomed(Kind.OUTPUT, first, found, along=along)
 

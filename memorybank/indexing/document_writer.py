@@ -6,7 +6,7 @@ write that checks epoch, privacy and watermark. So no outage can lose a turn, an
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -14,11 +14,11 @@ from django.db.models import Q, QuerySet
 from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.turns import Turn
-from memorybank.exceptions import unexpected
+from memorybank.exceptions import log_message
 from memorybank.indexing import remask
 from memorybank.models import Bank, Chat, MaskedValue, OptOut, Output, SearchDocument
 from memorybank.reading.recall.documents import Document, documents
-from memorybank.reading.recall.index_terms import indexed
+from memorybank.reading.recall.index_terms import index_text
 from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
@@ -55,9 +55,9 @@ def prepare(chat: Chat, turns: Sequence[Turn]) -> list[Document] | None:
     if chat.summarised_through or len(turns) > BATCH:
         return None
     try:
-        return documents(turns, after=0, encoding=conf.current().encoding)
+        return documents(turns, of={turn.id for turn in turns}, encoding=conf.current().encoding)
     except Exception as error:
-        logger.error("chat %s: indexing: %s", chat.pk, unexpected(error))
+        logger.error("chat %s: indexing: %s", chat.pk, log_message(error))
         return None
 
 
@@ -67,7 +67,7 @@ def follow(chat_id: int) -> None:
         while index_chat(chat_id) == BATCH:
             pass
     except Exception as error:
-        logger.error("chat %s: indexing: %s", chat_id, unexpected(error))
+        logger.error("chat %s: indexing: %s", chat_id, log_message(error))
 
 
 def index_chat(chat_id: int) -> int:
@@ -75,26 +75,26 @@ def index_chat(chat_id: int) -> int:
     chat = Chat.objects.select_related("bank").filter(pk=chat_id, private=False, bank__enabled=True).first()
     if chat is None:
         return 0
-    covered = list(_covered(chat, chat.indexed_through).order_by("pk")[:BATCH])
+    covered = list(_covered(chat, chat.indexed_through).order_by("sequence")[:BATCH])
     masker = MaskedValue.objects.masker(chat.bank)
     made = _read(chat, [output for output in covered if output.status == Output.Status.OK], masker)
-    through = covered[-1].pk if len(covered) == BATCH else max(chat.indexed_through, chat.summarised_through)
+    through = covered[-1].sequence if len(covered) == BATCH else max(chat.indexed_through, chat.summarised_through)
     return len(covered) if _write(chat, made, through, masker) else 0
 
 
 def _covered(chat: Chat, after: int) -> QuerySet[Output]:
     """Turns after ``after`` up to the watermark of ``chat``."""
-    return chat.outputs.filter(pk__gt=after, pk__lte=chat.summarised_through)
+    return chat.outputs.filter(sequence__gt=after, sequence__lte=chat.summarised_through)
 
 
 def _read(chat: Chat, outputs: list[Output], masker: Masker) -> list[Document]:
     """The documents of ``outputs``, read with the turns before them."""
     if not outputs:
         return []
-    earlier = chat.outputs.remembered().filter(pk__lt=outputs[0].pk).order_by("-pk")[:CONTEXT]
+    earlier = chat.outputs.remembered().filter(sequence__lt=outputs[0].sequence).order_by("-sequence")[:CONTEXT]
     told = OptOut.objects.tellable(chat.bank, [*reversed(earlier), *outputs])
     read = transcript.read(told, tz=chat.bank.tz, masker=masker)
-    return documents(read, after=outputs[0].pk - 1, encoding=conf.current().encoding)
+    return documents(read, of={output.pk for output in outputs}, encoding=conf.current().encoding)
 
 
 def _write(chat: Chat, made: list[Document], through: int, masker: Masker) -> bool:
@@ -119,26 +119,31 @@ def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
     unmoved = Chat.objects.filter(pk=chat.pk, private=False, indexed_through=chat.indexed_through)
     if not unmoved.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
         return False
-    alive = set(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", flat=True))
-    rows = (document for document in made if document.id in alive)
+    alive = dict(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", "sequence"))
     # A turn that is indexed again keeps its vector.
     SearchDocument.objects.bulk_create(
-        _rows(chat, rows), update_conflicts=True, unique_fields=["output"], update_fields=["words", "length", "lines"]
+        _rows(chat, made, alive),
+        update_conflicts=True,
+        unique_fields=["output"],
+        update_fields=["words", "length", "lines"],
     )
     return True
 
 
-def _rows(chat: Chat, made: Iterable[Document]) -> list[SearchDocument]:
+def _rows(chat: Chat, made: Iterable[Document], alive: Mapping[int, int]) -> list[SearchDocument]:
+    """The rows of those documents whose turns are still there, by their ids with their sequences."""
     return [
         SearchDocument(
             output_id=document.id,
             bank_id=chat.bank_id,
             chat_id=chat.pk,
-            words=indexed(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers)),
+            sequence=alive[document.id],
+            words=index_text(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers)),
             length=len(document.content),
             lines=[[said.speaker, said.text, said.worth] for said in document.lines],
             said_at=document.said_at,
             previous=document.previous,
         )
         for document in made
+        if document.id in alive
     ]

@@ -13,11 +13,11 @@ from django.db import transaction
 
 from memorybank import conf
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
-from memorybank.llm.embeddings import Embedded, OpenAICompatibleEmbedder
+from memorybank.llm.embeddings import Embeddings, OpenAICompatibleEmbedder
 from memorybank.models import Bank, Embedding, LLMEndpoint, SearchDocument
 from memorybank.models.search import SearchDocumentQuerySet
-from memorybank.reading.recall.vectors import MAX_EMBEDDED_CHARACTERS, ask, embedder, model_name
-from memorybank.reading.recall.visibility import shown
+from memorybank.reading.recall.vectors import MAX_EMBEDDED_CHARACTERS, embed_texts, embedder, model_name
+from memorybank.reading.recall.visibility import as_paragraphs
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,9 @@ def _waiting(model: OpenAICompatibleEmbedder, bank: Bank | None) -> SearchDocume
 def _embed(model: OpenAICompatibleEmbedder, bank_id: int, documents: Sequence[SearchDocument], now: datetime) -> int:
     """One call; if the model refuses it, one for each turn, and a turn refused alone goes without a vector."""
     try:
-        vectors = ask(model, bank_id, [shown(document.lines)[:MAX_EMBEDDED_CHARACTERS] for document in documents], now)
+        vectors = embed_texts(
+            model, bank_id, [as_paragraphs(document.lines)[:MAX_EMBEDDED_CHARACTERS] for document in documents], now
+        )
     except LLMRejected:
         if len(documents) > 1:
             return sum(_embed(model, bank_id, [document], now) for document in documents)
@@ -73,7 +75,7 @@ def _embed(model: OpenAICompatibleEmbedder, bank_id: int, documents: Sequence[Se
     return _store(model, documents, vectors)
 
 
-def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument], made: Embedded | None) -> int:
+def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument], made: Embeddings | None) -> int:
     """Keep the vectors of turns that are still there and still say the same."""
     name = model_name(model)
     with transaction.atomic():

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from memorybank import conf
 from memorybank.language import tokens
 from memorybank.models import Bank, BlockLineVersion, Chat, Fact, MaskedValue, SearchDocument, StoredBlock
-from memorybank.reading.recall.searching import mentioning
+from memorybank.reading.recall.searching import chats_mentioning
 from memorybank.safety.redaction import Masker
 
 #: Values looked for in one query, and turns that mention one.
@@ -66,6 +66,6 @@ def _mask_lines(lines: QuerySet[BlockLineVersion], rewrite: Callable[[str], str]
 
 def _index_again(bank: Bank, values: Collection[str]) -> None:
     """Forget what recall has of the chats that mention one of the values; the next sweep reads them again, masked."""
-    chats = mentioning(bank, values, most=MOST)
+    chats = chats_mentioning(bank, values, most=MOST)
     SearchDocument.objects.filter(chat__in=chats).delete()
     Chat.objects.filter(pk__in=chats, private=False).update(indexed_through=0, index_due=True)

@@ -1,12 +1,20 @@
-"""What we know of languages: their characters, and the words and patterns of each in one file, read once."""
+"""Languages: character classes, and the word lists and patterns of each language pack, loaded once."""
 
 from memorybank.language.characters import is_cjk, plain
-from memorybank.language.pack import Beyond, Pack
-from memorybank.language.pack_loader import beyond, every, masking, meaning, pack, packs, spoken
-from memorybank.language.patterns import either, filled, spelt, whole
+from memorybank.language.pack import Pack, PartialPack
+from memorybank.language.pack_loader import (
+    collect,
+    collect_for_masking,
+    detect_language,
+    meanings,
+    pack,
+    packs,
+    partial_packs,
+)
+from memorybank.language.patterns import alternation, fill_in, literals, whole_words
 from memorybank.language.sections import Words
 
 __all__ = [
-    "Beyond", "Pack", "Words", "beyond", "either", "every", "filled", "is_cjk", "masking", "meaning", "pack", "packs",
-    "plain", "spelt", "spoken", "whole",
+    "Pack", "PartialPack", "Words", "alternation", "collect", "collect_for_masking", "detect_language", "fill_in",
+    "is_cjk", "literals", "meanings", "pack", "packs", "partial_packs", "plain", "whole_words",
 ]  # fmt: skip

@@ -1,20 +1,22 @@
-"""Text as the eye reads it: letters of another alphabet that look like Latin ones, accents and case do not count."""
+"""Fold text to what the eye reads: look-alike letters of other alphabets, accents and case are removed."""
 
 import re
 import unicodedata
 
-# Cyrillic, Greek, Armenian and phonetic letters by the Latin letter that they are taken for.
+# Cyrillic, Greek, Armenian and phonetic letters by the Latin letter they look like.
 LOOKALIKES = {
     "a": "аαɑ", "b": "ВΒЬ", "c": "сϲ", "d": "ԁ", "e": "еεҽ", "g": "ɡց", "h": "һНΗհ", "i": "іιı", "j": "јϳ", "k": "кκКΚ",
     "l": "ӏΙ", "m": "МΜм", "n": "ηΝոп", "o": "оοօσ", "p": "рρ", "q": "ԛ", "r": "г", "s": "ѕ", "t": "тτТΤ", "u": "υսц",
     "v": "ѵν", "w": "ԝω", "x": "хχ", "y": "уүγΥ", "z": "ᴢΖ",
 }  # fmt: skip
-LATIN = str.maketrans({form: latin for latin, forms in LOOKALIKES.items() for form in {*forms, *forms.lower()}})
+LATIN_BY_LOOKALIKE = str.maketrans(
+    {form: latin for latin, forms in LOOKALIKES.items() for form in {*forms, *forms.lower()}}
+)
 LETTERS = re.compile(r"[^\W\d_]+")
 ACCENTS = re.compile("[\u0300-\u036f]")
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """``text`` in lower case, without accents, each word in one alphabet. Linear in its length."""
     text = unicodedata.normalize("NFKC", text).casefold()
     if text.isascii():
@@ -25,13 +27,13 @@ def folded(text: str) -> str:
     return LETTERS.sub(lambda match: _in_latin(match[0], latin), text)
 
 
-def is_mixed(word: str) -> bool:
-    """Whether the word has Latin letters and others that only look so."""
+def mixes_alphabets(word: str) -> bool:
+    """Whether the word mixes Latin letters with look-alikes of other alphabets."""
     word = word.casefold()
-    return any("a" <= letter <= "z" for letter in word) and word.translate(LATIN) != word
+    return any("a" <= letter <= "z" for letter in word) and word.translate(LATIN_BY_LOOKALIKE) != word
 
 
 def _in_latin(word: str, among_latin: bool) -> str:
-    """The word in Latin letters, if that is how it is read."""
-    read = word.translate(LATIN)
-    return read if read.isascii() and (among_latin or is_mixed(word)) else word
+    """The word in Latin letters if all its letters look Latin and it stands among Latin text or mixes alphabets."""
+    latin_word = word.translate(LATIN_BY_LOOKALIKE)
+    return latin_word if latin_word.isascii() and (among_latin or mixes_alphabets(word)) else word

@@ -1,38 +1,48 @@
-"""What we know of one language: its sections."""
+"""One language pack: the sections of one language."""
 
 from dataclasses import dataclass, field
 
-from memorybank.language.safety_sections import Directions, Instructions, Personal, Secrets
-from memorybank.language.sections import Changes, Clauses, Dates, Kinds, Numbers, States, Talk, Vocabulary, Wishes
+from memorybank.language.safety_sections import InjectionPatterns, InjectionTopics, PersonalDataWords, SecretWords
+from memorybank.language.sections import (
+    ChangePatterns,
+    Clauses,
+    Conversation,
+    DateWords,
+    ForgetPhrases,
+    KindPatterns,
+    NumberWords,
+    StatePatterns,
+    Vocabulary,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """One language. ``code`` is ISO 639-1; ``spaced`` says whether it parts its words by spaces."""
+    """One language. ``code`` is ISO 639-1; ``spaced`` says whether the language puts spaces between words."""
 
     code: str
     spaced: bool
     words: Vocabulary
-    talk: Talk
+    talk: Conversation
     clauses: Clauses
-    dates: Dates
-    numbers: Numbers
-    kinds: Kinds
-    changes: Changes
-    states: States
-    secrets: Secrets
-    personal: Personal
-    instructions: Instructions
-    directions: Directions
-    wishes: Wishes
+    dates: DateWords
+    numbers: NumberWords
+    kinds: KindPatterns
+    changes: ChangePatterns
+    states: StatePatterns
+    secrets: SecretWords
+    personal: PersonalDataWords
+    instructions: InjectionPatterns
+    directions: InjectionTopics
+    wishes: ForgetPhrases
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
-    """A language without a pack: as much as masking and screening know of it."""
+class PartialPack:
+    """A language without a full pack: only what masking and injection screening need."""
 
     code: str
     spaced: bool = True
-    secrets: Secrets = field(default_factory=Secrets)
-    personal: Personal = field(default_factory=Personal)
-    directions: Directions = field(default_factory=Directions)
+    secrets: SecretWords = field(default_factory=SecretWords)
+    personal: PersonalDataWords = field(default_factory=PersonalDataWords)
+    directions: InjectionTopics = field(default_factory=InjectionTopics)

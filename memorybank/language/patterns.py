@@ -1,32 +1,32 @@
-"""Words of the packs → parts of regular expressions."""
+"""Build parts of regular expressions from the words of the packs."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 
 from memorybank.language.pack import Pack
-from memorybank.language.pack_loader import every
+from memorybank.language.pack_loader import collect
 from memorybank.language.sections import Words
 
-NOTHING = "(?!)"  # matches nothing, as an empty alternation should
+MATCH_NOTHING = "(?!)"  # an empty alternation must match nothing
 
 
-def either(patterns: Iterable[str]) -> str:
-    """Any of them, the longest first, so that none hides another that begins like it; without parentheses."""
-    return "|".join(sorted(set(patterns), key=lambda pattern: (-len(pattern), pattern))) or NOTHING
+def alternation(patterns: Iterable[str]) -> str:
+    """An alternation without parentheses; longer patterns first, so that no prefix hides a longer pattern."""
+    return "|".join(sorted(set(patterns), key=lambda pattern: (-len(pattern), pattern))) or MATCH_NOTHING
 
 
-def spelt(words: Iterable[str]) -> str:
-    """Any of these words or phrases to the letter, with apostrophes of both kinds."""
-    return either(re.escape(word).replace("'", "['’]") for word in words)
+def literals(words: Iterable[str]) -> str:
+    """An alternation of literal words or phrases; straight and curly apostrophes match each other."""
+    return alternation(re.escape(word).replace("'", "['’]") for word in words)
 
 
-def whole(of: Callable[[Pack], Words]) -> str:
-    """Any of the patterns that ``of`` takes from the packs: whole words where words are parted, else anywhere."""
-    return rf"\b(?:{either(every(of, spaced=True))})(?!\w)|{either(every(of, spaced=False))}"
+def whole_words(of: Callable[[Pack], Words]) -> str:
+    """Patterns that ``of`` takes from the packs: whole words in languages with spaces, substrings elsewhere."""
+    return rf"\b(?:{alternation(collect(of, spaced=True))})(?!\w)|{alternation(collect(of, spaced=False))}"
 
 
-def filled(pattern: str, parts: Mapping[str, str]) -> str:
-    """The pattern with ``{{name}}`` replaced by the part of that name."""
+def fill_in(pattern: str, parts: Mapping[str, str]) -> str:
+    """The pattern with each ``{{name}}`` replaced by its part."""
     for name, part in parts.items():
         pattern = pattern.replace("{{" + name + "}}", part)
     return pattern

@@ -1,68 +1,68 @@
-"""The sections of a pack that safety reads: what people type around secrets, and what tells a model what to do."""
+"""Pack sections for safety: words around secrets and personal data, and patterns of instructions to a model."""
 
 from dataclasses import dataclass
 
-from memorybank.language.sections import Table, Words
+from memorybank.language.sections import Words, WordsByMeaning
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
-    """What people type around secrets."""
+class SecretWords:
+    """Words that people type around secrets."""
 
-    #: Words and phrases for a password, and short forms that mean one only with a colon or an equals sign behind them.
+    #: Words for a password, and short forms that mean one only before a colon or an equals sign.
     passwords: Words = ()
     short: Words = ()
-    #: Patterns: talk of getting in somewhere; what looks very much like a password is one beside these.
+    #: Patterns for logging in or getting access; near them, what strongly resembles a password is one.
     access: Words = ()
-    #: Patterns of names for a secret made of digits, and for one made of words.
+    #: Patterns: names for a secret made of digits, and for one made of words.
     pins: Words = ()
     phrases: Words = ()
-    #: Patterns of names for a key or token, and words of which one is in all of them.
+    #: Patterns: names for a key or token; and words of which every such name contains one.
     keys: Words = ()
     key_words: Words = ()
-    #: Between a secret and its value: "is", and what else may stand there: "to", "as".
+    #: Words between a secret's name and its value: "is"; and other links: "to", "as".
     says: Words = ()
     becomes: Words = ()
-    #: Patterns: what is said of a password that is none: "wrong", "expired".
+    #: Patterns: words that describe a password and are not one: "wrong", "expired".
     states: Words = ()
-    #: Patterns: what a code opens, what one calls a code, and verbs of giving it; two of the three announce digits.
+    #: Patterns: what a code opens, words for a code, verbs for entering it. Two of these three announce a code.
     places: Words = ()
     codes: Words = ()
     types: Words = ()
-    #: Patterns: "unlocks with" and its like, and looser names for a secret made of words.
+    #: Patterns: "unlocks with" and similar; and looser names for a secret made of words.
     opens: Words = ()
     wordings: Words = ()
-    #: Patterns of names for the key of a program that was bought, and for a wireless network.
+    #: Patterns: names for a licence key, and for a wireless network.
     licences: Words = ()
     networks: Words = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Personal:
-    """What people type around personal data; patterns, matched in any case if not said otherwise."""
+class PersonalDataWords:
+    """Words that people type around personal data. They are patterns that ignore case unless said otherwise."""
 
-    #: They announce a telephone number, and what may follow them.
+    #: Words before a telephone number, and words that may follow them.
     phones: Words = ()
     phone_number: Words = ()
-    #: They announce a number that names a person: of a passport, of a tax payer, of a car.
+    #: Words before a number that identifies a person: passport, tax number, number plate.
     ids: Words = ()
-    #: They announce a date of birth.
+    #: Words before a date of birth.
     born: Words = ()
     #: Words for the signs of an e-mail address: "at", "dot".
     at: Words = ()
     dot: Words = ()
-    #: A street with its number, in the case as written.
+    #: A street with its number, case-sensitive.
     streets: Words = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Instructions:
-    """Patterns of lines that command a model, by what they command; matched against case-folded text.
+class InjectionPatterns:
+    """Patterns of lines that give a model commands, by command; matched against case-folded text.
 
-    ``{{name}}`` in a pattern is any of ``parts["name"]``.
+    ``{{name}}`` in a pattern stands for any of ``parts["name"]``.
     """
 
-    #: What takes part in a chat beside its people, by the names it goes by there.
+    #: Names of a chat's participants other than people.
     roles: Words
     role: Words
     tool: Words
@@ -72,26 +72,25 @@ class Instructions:
     standing: Words
     reveal: Words
     concealment: Words
-    parts: Table
+    parts: WordsByMeaning
 
 
 @dataclass(frozen=True, slots=True)
-class Directions:
-    """What a sentence speaks of that tells a model what to do; several together tell it. No word does so alone.
+class InjectionTopics:
+    """Topics of a sentence that instructs a model. Several topics together are a sign; a single word never is.
 
-    Words and phrases, without accents. "answer*" is every word that begins so, "*" alone up to three words.
+    Words and phrases without accents. "answer*" is every word with that beginning, "*" alone up to three words.
     """
 
-    #: Whom it is told: the model by its names, "you", how a note to somebody begins, and what the model is to do.
+    #: Who is addressed: the model by its names, "you", the opening of a note to somebody, the model's task.
     model: Words = ()
     you: Words = ()
     call: Words = ()
     duty: Words = ()
-    #: What a model was told before, and that it shall be no more.
+    #: The model's earlier instructions, and verbs for dropping them.
     orders: Words = ()
     drop: Words = ()
-    #: That something holds always, from now on, when somebody asks, whoever it is; the model's answers, and what they
-    #: shall say.
+    #: Always, from now on, when somebody asks, whoever it is; the model's answers, and what they must contain.
     always: Words = ()
     onward: Words = ()
     asked: Words = ()
@@ -101,29 +100,29 @@ class Directions:
     #: Being somebody else; having no limits.
     persona: Words = ()
     unbound: Words = ()
-    #: What is to stay secret; verbs of giving it away; without asking or checking.
+    #: What must stay secret; verbs for giving it away; without asking or checking.
     secret: Words = ()
     reveal: Words = ()
     waive: Words = ()
-    #: Somebody whose word is to be taken for true, approved or law.
+    #: Somebody whose word counts as true, approved or law.
     trust: Words = ()
-    #: Verbs of remembering, for every chat; not telling; that it is otherwise, and known to be.
+    #: Remembering, for every chat; concealing; contradicting what is known.
     keep: Words = ()
     chats: Words = ()
     conceal: Words = ()
     despite: Words = ()
-    #: Putting somebody or something before others, or naming nobody else; that all is well; what a model writes.
+    #: Preferring somebody or something, or naming nobody else; claiming that all is well; what a model writes.
     favour: Words = ()
     only: Words = ()
     rosy: Words = ()
     output: Words = ()
-    #: Calling itself a memory, a setting, a rule; the project it is for; rights and approvals.
+    #: Calling itself a memory, a setting or a rule; the project it is for; rights and approvals.
     memo: Words = ()
     decree: Words = ()
     here: Words = ()
     grant: Words = ()
-    #: What speaks against a rule for a model: a wish for this once, "we", "I", that it is done, that it is about a
-    #: product, and that it is a lesson, a story, or a warning of fraud.
+    #: Evidence against a rule for a model: a request for this once, "we", "I", work already done, a sentence about a
+    #: product, and a lesson, a story or a fraud warning.
     once: Words = ()
     us: Words = ()
     me: Words = ()

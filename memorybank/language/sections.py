@@ -1,198 +1,198 @@
-"""The sections of a pack: everything a language must say, be it that it has none.
+"""Pack sections: everything a language pack must define, even if empty.
 
-In the file a string is words parted by spaces; an array is phrases or patterns, one each; a table is words by what
-they mean. A pattern is a regular expression that is matched in any case, and brings no groups of its own.
+In the file a string is words separated by spaces, an array is one phrase or pattern per element, and a table is words
+by meaning. A pattern is a regular expression that ignores case and has no capturing groups.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 Words = tuple[str, ...]
-Table = Mapping[str, Words]
+WordsByMeaning = Mapping[str, Words]
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Words by what they are worth, in lower case."""
+    """Words by how much they tell, in lower case."""
 
-    #: They carry no content, and having one or two is what makes words a sentence.
+    #: Words without content; text with one or two of them is a sentence.
     function: Words
-    #: Praise and small talk: a sentence made of these tells nothing that is worth keeping.
+    #: Praise and small talk: a sentence of these words only is not worth keeping.
     praise: Words
-    #: Two lines that differ in these alone say the same.
+    #: Two lines that differ in these words only say the same.
     articles: Words
-    #: A full stop behind these ends no sentence.
+    #: A full stop after these does not end a sentence.
     abbreviations: Words
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """What only the moment needed."""
+class Conversation:
+    """Conversational words that a fact does not need."""
 
-    #: Phrases spoken before the point is made; cut only where punctuation or a name follows.
+    #: Phrases before the point; cut only before punctuation or a name.
     openers: Words
-    #: Phrases that say that something is said. What follows must be able to stand alone.
+    #: Phrases that announce a statement. The rest must be able to stand alone.
     lead_ins: Words
-    #: Words that say nothing, neither more nor less, in any sentence: "basically", not "very".
+    #: Words that change no sentence: "basically", but not "very".
     fillers: Words
-    #: Phrases that say nothing where they stand between commas: ", you know,".
+    #: Phrases that say nothing between commas: ", you know,".
     asides: Words
-    #: Words of asking, telling and summing up: in a question they are about the answer, not about its subject.
+    #: Words for asking, telling and summing up: in a question they describe the answer, not its subject.
     asking: Words
-    #: Patterns: how a sentence begins that leans on the one before it. Joining the two costs nothing when a word
-    #: is misread, so the list may be generous.
+    #: Patterns: beginnings of sentences that depend on the sentence before. A word misread as one only joins two
+    #: sentences, so the list may be generous.
     leaning: Words
-    #: Words with which an answer begins; what begins with another little word is mostly none.
+    #: First words of answers; sentences that begin with another little word are mostly not answers.
     answering: Words
-    #: Sounds of somebody who looks for words; one that is a word elsewhere counts where this language is spoken.
+    #: Hesitation sounds; one that is a word elsewhere counts only in this language.
     hesitations: Words
-    #: Function words that may be said twice in a row; all others are stammered then.
+    #: Function words that may stand twice in a row; all others are a stammer then.
     doubled: Words
-    #: Those of them that are stammered all the same where a speaker halts anyway.
+    #: Words of ``doubled`` that are still a stammer where a speaker hesitates anyway.
     resumed: Words
-    #: Patterns: where one of these stands, no word of the clause is left out. The list may be generous.
+    #: Patterns: a clause with one of these loses no word. The list may be generous.
     negations: Words
 
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """Where a long sentence may be cut behind a comma."""
+    """Where a long sentence may be cut after a comma."""
 
     comma: Words
-    #: Behind a comma these begin a clause of its own; …
+    #: After a comma these words begin an independent clause; …
     opening: Words
-    #: … these only if one of the ``subjects`` (patterns) follows.
+    #: … these words only if one of ``subjects`` (patterns) follows.
     before_subject: Words
     subjects: Words
-    #: They go where the clause becomes a sentence.
+    #: Words that are removed when the clause becomes a sentence.
     dropped: Words
-    #: What a clause hangs on that begins with one of these must stay with it.
+    #: A clause that begins with one of these stays with the clause that depends on it.
     conditions: Words
-    #: They join the last of several names to those before: "and".
+    #: Words that join the last of several names: "and".
     joining: Words
 
 
 @dataclass(frozen=True, slots=True)
-class Dates:
-    """Dates in words. A phrase is filed under what it means: ``"-1 week"`` is the week before that of the speaker."""
+class DateWords:
+    """Dates in words. Phrases are listed under their meaning: ``"-1 week"`` is the week before the speaker's."""
 
-    #: Twelve, each with all its names, the full one first; seven, from Monday.
+    #: Twelve months, each with all its names, the full one first; seven weekdays from Monday.
     months: Words
     weekdays: Words
-    #: Words that show that a sentence speaks of time.
+    #: Words that show that a sentence is about time.
     signs: Words
-    #: Between day, month and year ("3 de mayo"); between month and day; behind the day ("3rd").
+    #: Between day, month and year ("3 de mayo"); between month and day; after the day ("3rd").
     of: Words
     before_day: Words
     ordinals: Words
-    #: Words for day, week, month, year, and those for the numbers before them.
-    units: Table
-    numbers: Table
-    #: Phrases that are never anything else, and patterns with the neighbours that make others sure.
-    phrases: Table
-    patterns: Table
-    #: Around a number with its unit: "vor", "前"; and patterns of what must not follow then.
+    #: Words for day, week, month and year, and for the numbers before them.
+    units: WordsByMeaning
+    numbers: WordsByMeaning
+    #: Unambiguous phrases, and patterns that include the neighbours which make a phrase unambiguous.
+    phrases: WordsByMeaning
+    patterns: WordsByMeaning
+    #: Around a number with its unit: "vor", "前"; and patterns that must not follow.
     ago_before: Words
     ago_after: Words
     not_ago: Words
-    #: Around the weekday that was last, and patterns of what may hang on its name.
+    #: Around the most recent weekday, and patterns that may be attached to its name.
     last_before: Words
     last_after: Words
     weekday_tail: Words
-    #: Patterns before the weekday of another calendar week, by how many weeks from now.
-    week_and_day: Table
-    #: Where words are not parted: characters that make another word of the phrase behind them or of a number, and
-    #: patterns that do so behind the phrase.
+    #: Patterns before the weekday of another calendar week, by the number of weeks from now.
+    week_and_day: WordsByMeaning
+    #: In scripts without spaces: characters before a phrase or number that make it another word, and patterns after a
+    #: phrase that do so.
     not_behind: Words
     not_counted: Words
     not_before: Words
-    #: Patterns for a module of the language's own, by the name it knows them by; then no other reads its phrases.
-    grammar: Table
-    turns: Table
-    seasons: Table
+    #: Named patterns for the language's own module; then no other module reads its phrases.
+    grammar: WordsByMeaning
+    turns: WordsByMeaning
+    seasons: WordsByMeaning
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """Numbers in words, and what they scale."""
+class NumberWords:
+    """Numbers in words, and the words that scale them."""
 
-    #: Those for 1, 2, 3, … and for 10, 20, 30, …, each with all its words; compounds are made of the first.
+    #: Words for 1, 2, 3, … and for 10, 20, 30, …; compounds use the first word of each.
     ones: Words
     tens: Words
-    #: How tens and ones are put together: "{tens}-{ones}".
+    #: How tens and ones are joined: "{tens}-{ones}".
     compounds: Words
-    #: They mean other things, too: they prove a number, but claim none.
+    #: Words with other meanings: they support a number but claim none.
     ambiguous: Words
-    #: By their value: "k", "million".
-    scales: Table
-    #: What may be glued to a number without being its unit: "th", "s".
+    #: By value: "k", "million".
+    scales: WordsByMeaning
+    #: Endings attached to a number that are not its unit: "th", "s".
     endings: Words
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
-    """Patterns of what a sentence is; whole words, where words are parted."""
+class KindPatterns:
+    """Patterns for the kind of a sentence; whole words in languages with spaces."""
 
     decided: Words
-    #: With one of these nothing is decided after all.
+    #: A sentence with one of these is not a decision.
     undecided: Words
     preferred: Words
-    #: How a sentence begins that asks for something to be made; these bring their own ends.
+    #: Beginnings of sentences that request a piece of work; these patterns include their own boundaries.
     requested: Words
-    #: What the whole is for; who answers for what; what is open, or owed by somebody.
+    #: The purpose of the whole; who is responsible for what; what is open or owed.
     purpose: Words
     role: Words
     owed: Words
-    #: How a model names the kinds of lines when it answers in this language.
-    labels: Table
+    #: A model's names for the kinds of lines when it answers in this language.
+    labels: WordsByMeaning
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ChangePatterns:
     """How a sentence says that one value replaces another. OLD and NEW stand for the values."""
 
-    #: Patterns of verbs of change, and of what counts behind one, before one, and by itself.
+    #: Verbs of change (patterns), and patterns that count after one, before one, and alone.
     verbs: Words
     after_verb: Words
     before_verb: Words
     alone: Words
-    #: They open a parenthesis with the old value: "(was 3 May)".
+    #: Words that open a parenthesis with the old value: "(was 3 May)".
     was: Words
-    #: A value ends before these.
+    #: A value ends before these words.
     stop: Words
-    #: With one of these nothing is replaced: it is only supposed.
+    #: A sentence with one of these only supposes and replaces nothing.
     hedged: Words
-    #: Said of any change; two facts that share these alone are not about the same thing.
+    #: Words common to all changes; two facts that share only these are not about the same thing.
     generic: Words
 
 
 @dataclass(frozen=True, slots=True)
-class States:
-    """Patterns of how a sentence says that something is so for the time being, and how, later, that it is over."""
+class StatePatterns:
+    """Patterns for temporary states, and for their end."""
 
     #: What holds for now: "still", "currently"; …
     ongoing: Words
-    #: … and what is waited for: "still no", "open question".
+    #: … and what is awaited: "still no", "open question".
     waiting: Words
-    #: The first ends with one of these: "revoked", "switched off"; …
+    #: End of an ongoing state: "revoked", "switched off"; …
     ended: Words
-    #: … the other with these as well: "arrived", "answered".
+    #: … also an end of waiting: "arrived", "answered".
     arrived: Words
-    #: It holds another value from now on, which NEW stands for: "moved to NEW".
+    #: A new value holds from now on, with NEW in its place: "moved to NEW".
     moved: Words
-    #: With one of these nothing has ended yet.
+    #: A sentence with one of these announces an end that has not happened yet.
     upcoming: Words
-    #: Words by which speakers speak of themselves.
+    #: Words that speakers use for themselves.
     own: Words
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """How somebody asks to have forgotten what she said. Patterns of whole sentences; no talk of code or files."""
+class ForgetPhrases:
+    """How people ask to have something forgotten. Patterns for whole sentences, none about code or files."""
 
-    #: Patterns: what may stand before it, as "please" or "sorry".
+    #: Patterns for what may stand first, such as "please" or "sorry".
     lead: Words
-    #: ``{{about}}`` in a pattern is what it is about; without it, what was said last is meant.
+    #: ``{{about}}`` in a pattern stands for the subject; without it the previous message is meant.
     forget: Words
-    #: What the answer says then: a sentence each.
+    #: The confirmation, one sentence each.
     done: Words

@@ -1,62 +1,64 @@
-"""Text → its words and its content words, the same for whoever counts or compares them, in any script. Pure."""
+"""Split text into words and content words, in any script; shared by all code that counts or compares words. Pure."""
 
 import re
 import unicodedata
 
-from memorybank.language.characters import CJK, cjk_length, is_cjk, unjoined
-from memorybank.language.pack_loader import every
+from memorybank.language.characters import CJK, cjk_length, is_cjk, strip_joiners
+from memorybank.language.pack_loader import collect
 
-LONGEST_WORD, STEM = 60, 6
+MAX_WORD_CHARACTERS, STEM_CHARACTERS = 60, 6
 
-FUNCTION = frozenset(every(lambda pack: pack.words.function))
-PRAISE = frozenset(every(lambda pack: pack.words.praise))
-ARTICLES = frozenset(every(lambda pack: pack.words.articles))
+FUNCTION_WORDS = frozenset(collect(lambda pack: pack.words.function))
+PRAISE_WORDS = frozenset(collect(lambda pack: pack.words.praise))
+ARTICLES = frozenset(collect(lambda pack: pack.words.articles))
 
-# Latin, Cyrillic, Arabic … words; or one run of a script that is written without spaces.
+# Words of Latin, Cyrillic, Arabic and similar scripts, or one run of a script without spaces.
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 
 
 def words(text: str) -> list[str]:
     """Every word in order, case-folded; Chinese and Japanese as overlapping pairs of characters."""
-    found: list[str] = []
+    pieces: list[str] = []
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", unjoined(text))
+        text = unicodedata.normalize("NFKC", strip_joiners(text))
     for word in _WORD.findall(text.casefold()):
         if word.isascii() or len(word) == 1 or not is_cjk(word):
-            found.append(word)
+            pieces.append(word)
         else:
-            found += [word[at : at + 2] for at in range(len(word) - 1)]
-    return found
+            pieces += [word[start : start + 2] for start in range(len(word) - 1)]
+    return pieces
 
 
 def terms(text: str) -> list[str]:
-    """The content words in order, without their endings, so that "camping" meets "camped"."""
-    return [stem(word) for word in words(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
+    """The content words in order, as stems, so that "camping" matches "camped"."""
+    return [stem(word) for word in words(text) if word not in FUNCTION_WORDS and len(word) <= MAX_WORD_CHARACTERS]
 
 
-def telling(text: str) -> list[str]:
-    """The words in order that neither grammar needs nor praise."""
-    return [word for word in words(text) if word not in FUNCTION and word not in PRAISE]
+def informative_words(text: str) -> list[str]:
+    """The words in order that are neither function words nor praise."""
+    return [word for word in words(text) if word not in FUNCTION_WORDS and word not in PRAISE_WORDS]
 
 
 def stem(word: str) -> str:
-    """English endings go (harmless elsewhere, as all words lose them); then six letters tell most words apart, in most
-    inflected languages. Identifiers stay whole.
+    """Remove English endings, then keep six letters. Identifiers stay whole.
+
+    English endings do no harm elsewhere, as all words lose them; six letters tell most words apart in most inflected
+    languages.
     """
     word = word.removesuffix("'s").removesuffix("’s")
     if not word.isalpha() or (not word.isascii() and is_cjk(word)):
         return word
     word = _without_participle(_singular(word))
-    return (word[:-1] if len(word) > 3 and word.endswith("e") else word)[:STEM]
+    return (word[:-1] if len(word) > 3 and word.endswith("e") else word)[:STEM_CHARACTERS]
 
 
 def _singular(word: str) -> str:
     if not word.endswith("s"):
         return word
-    for ending, instead in _PLURALS:
+    for ending, singular_ending in _PLURALS:
         if len(word) > 3 and word.endswith(ending) and not word.endswith(("ss", "us")):
-            return word.removesuffix(ending) + instead
+            return word.removesuffix(ending) + singular_ending
     return word
 
 
@@ -69,6 +71,6 @@ def _without_participle(word: str) -> str:
     return word
 
 
-def length(text: str) -> int:
-    """Length in words; a Chinese or Japanese character is half a word."""
+def word_count(text: str) -> int:
+    """Length in words; a Chinese or Japanese character counts as half a word."""
     return text.count(" ") + 1 + cjk_length(text) // 2

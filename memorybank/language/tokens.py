@@ -1,4 +1,4 @@
-"""Counting tokens exactly and offline: the tables ship with the app.
+"""Count tokens exactly and offline: the encoding tables ship with the app.
 
 Special-token text such as ``<|endoftext|>`` is plain text here, never a control token.
 """
@@ -14,20 +14,19 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 ENCODINGS = ("o200k_base", "cl100k_base")
-TABLES = Path(__file__).parent / "encodings"
+TABLES_FOLDER = Path(__file__).parent / "encodings"
 
-# tiktoken's Rust core recurses on very long pieces and slows down on very long texts;
-# counting in slices of at most this many characters bounds both.
-SLICE = 100_000
-# Both tables' patterns start a piece at a space between two letters, so a cut there changes no count.
-# (A cut elsewhere may: tokens are not subadditive, "rt" is one and "rtrt" is three.)
+# tiktoken's Rust core recurses on very long pieces and slows down on very long texts; slices bound both.
+MAX_SLICE_CHARACTERS = 100_000
+# In both tables a token begins at a space between two letters, so a cut there changes no count. (Another cut may:
+# tokens are not subadditive, "rt" is one token and "rtrt" is three.)
 _SAFE_CUT = re.compile(r"(?<=[a-zA-Z])(?= [a-zA-Z])")
 
 
 @cache
 def encoding(name: str) -> "Encoding":
     """The named encoding, from the shipped table. tiktoken is imported on first use (60 ms)."""
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES)
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES_FOLDER)
     import tiktoken
 
     return tiktoken.get_encoding(name)
@@ -36,8 +35,8 @@ def encoding(name: str) -> "Encoding":
 def encode(text: str, name: str = "o200k_base") -> list[int]:
     """Token ids of ``text``; lone surrogates count as the replacement character.
 
-    Exact, unless 100,000 characters pass without two words in a row: then it may be off by a
-    few tokens at each such cut.
+    Exact, unless 100,000 characters pass without two words in a row: then it may be off by a few tokens at each such
+    cut.
     """
     table = encoding(name)
     text = text.encode("utf-8", "replace").decode("utf-8")
@@ -48,17 +47,16 @@ def encode(text: str, name: str = "o200k_base") -> list[int]:
 
 
 def _slices(text: str) -> Iterator[str]:
-    """``text`` in pieces of at most ``SLICE`` characters, cut where the tokenizer cuts."""
+    """``text`` in pieces of at most ``MAX_SLICE_CHARACTERS``, cut where the tokenizer cuts."""
     start = 0
-    while len(text) - start > SLICE:
-        tail = start + SLICE - 2_000
-        cuts = [match.start() for match in _SAFE_CUT.finditer(text, tail, start + SLICE)]
-        end = cuts[-1] if cuts else start + SLICE
+    while len(text) - start > MAX_SLICE_CHARACTERS:
+        search_start = start + MAX_SLICE_CHARACTERS - 2_000
+        cuts = [match.start() for match in _SAFE_CUT.finditer(text, search_start, start + MAX_SLICE_CHARACTERS)]
+        end = cuts[-1] if cuts else start + MAX_SLICE_CHARACTERS
         yield text[start:end]
         start = end
     yield text[start:]
 
 
 def count(text: str, name: str = "o200k_base") -> int:
-    """How many tokens ``text`` is."""
     return len(encode(text, name))

@@ -12,7 +12,7 @@ from memorybank.llm.base import LLM, MESSAGE_TOKENS, Completion, Message
 
 __all__ = ["LLM", "MESSAGE_TOKENS", "Completion", "Message", "embedder", "get", "reset"]
 
-FALLBACKS = {"summary": "chat"}
+FALLBACK_ALIASES = {"summary": "chat"}
 
 _instances: dict[tuple[tuple[str, str], ...], Any] = {}
 _lock = Lock()
@@ -21,11 +21,11 @@ _lock = Lock()
 def get(alias: str) -> LLM | None:
     """The model configured as ``alias``, or None; "summary" falls back to "chat".
 
-    One instance per configuration, so that connections are reused and aliases that say the
-    same share them. Changed settings give a new instance.
+    One instance per configuration, so that connections are reused and aliases with equal options share them. Changed
+    settings give a new instance.
     """
     llms = conf.current().llms
-    options = llms.get(alias) or llms.get(FALLBACKS.get(alias, alias))
+    options = llms.get(alias) or llms.get(FALLBACK_ALIASES.get(alias, alias))
     return _instance(options) if options else None
 
 
@@ -36,9 +36,9 @@ def embedder() -> Any:
 
 
 def _instance(options: Mapping[str, Any]) -> Any:
-    # By what it says and not by its alias: two aliases of one endpoint share its connections.
+    # By options and not by alias: two aliases of one endpoint share its connections.
     key = tuple(sorted((name, repr(value)) for name, value in options.items()))
-    # Two threads that ask first at the same time must not open two pools.
+    # Two threads with the first call at the same time must not open two pools.
     with _lock:
         if key not in _instances:
             _instances[key] = _build(options)
@@ -46,15 +46,15 @@ def _instance(options: Mapping[str, Any]) -> Any:
 
 
 def reset() -> None:
-    """Close and forget every instance: for tests."""
+    """Close and remove every instance: for tests."""
     with _lock:
         for instance in _instances.values():
             instance.close()
         _instances.clear()
 
 
-def _abandon() -> None:
-    """In a forked child: the sockets are the parent's, and it may have held the lock."""
+def _drop_after_fork() -> None:
+    """Drop the instances in a forked child: the sockets are the parent's, and another thread may have held the lock."""
     global _lock
     _lock = Lock()
     _instances.clear()
@@ -65,4 +65,4 @@ def _build(options: Mapping[str, Any]) -> Any:
     return backend(**{name.lower(): value for name, value in options.items() if name != "BACKEND"})
 
 
-os.register_at_fork(after_in_child=_abandon)
+os.register_at_fork(after_in_child=_drop_after_fork)

@@ -1,4 +1,4 @@
-"""The seam to a language model: messages in, one frozen result out, at once or after its pieces."""
+"""The interface to a language model: messages in, one frozen result out, whole or streamed."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-#: What a message costs beside its text, in the chat formats we know (OpenAI's cookbook: 3 or 4).
+#: Tokens of a message beside its text, in the chat formats we know (OpenAI's cookbook: 3 or 4).
 MESSAGE_TOKENS = 4
 
 
@@ -31,7 +31,7 @@ class LLM(ABC):
     """A model behind some endpoint. Instances are shared between threads."""
 
     model: str
-    #: Seconds after which nobody need wait for an answer any more, retries and all.
+    #: Seconds after which no answer is expected any more, including retries.
     patience: float = 120.0
 
     @abstractmethod
@@ -43,10 +43,10 @@ class LLM(ABC):
         """
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
-        """Answer as :meth:`complete` does, piece by piece: yields the text as it comes, returns the whole of it.
+        """Answer like :meth:`complete`, streamed: yields the pieces of the text, returns the completion.
 
         No piece is blank, and joined they are the text. Raises what :meth:`complete` raises, also in mid-answer.
-        Closed before its end (``close()``), it ends the call; nobody knows then what that cost.
+        Closing the generator early (``close()``) ends the call; its cost is unknown then.
         """
         completion = self.complete(messages, max_tokens=max_tokens)
         yield completion.text
@@ -54,14 +54,14 @@ class LLM(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies the endpoint (sha256 hex): what backs off as a whole, and is new once settings change."""
+        """Identifies the endpoint (sha256 hex): back-off applies to all of it, and changed settings make a new one."""
         return fingerprint(type(self).__qualname__, self.model)
 
     def load(self) -> None:  # noqa: B027  (most models need nothing)
         """Import what the first call needs. A worker does so before it forks, so that its processes share it."""
 
     def close(self) -> None:  # noqa: B027  (most models hold nothing)
-        """Give back connections; the next call opens new ones."""
+        """Close connections; the next call opens new ones."""
 
 
 def fingerprint(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""Texts → vectors, by any OpenAI-compatible endpoint."""
+"""Embed texts as vectors with any OpenAI-compatible endpoint."""
 
 import math
 from array import array
@@ -8,13 +8,13 @@ from typing import Any
 
 from memorybank.exceptions import LLMUnavailable
 from memorybank.language import tokens
-from memorybank.llm.error_scrubbing import discreet
+from memorybank.llm.error_scrubbing import scrub_errors
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """One vector a text, each of unit length as 32-bit floats, and what they cost."""
+class Embeddings:
+    """One vector per text, each of unit length as 32-bit floats, and the tokens of the call."""
 
     vectors: tuple[bytes, ...]
     dims: int
@@ -24,16 +24,16 @@ class Embedded:
 class OpenAICompatibleEmbedder(OpenAICompatibleLLM):
     """Shares address, key, retries and the translation of errors with the chat model."""
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
-        """A vector for each text, in their order. Raises what ``LLM.complete`` raises."""
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        """One vector per text, in order. Raises what ``LLM.complete`` raises."""
         clean = [text.encode("utf-8", "replace").decode() or " " for text in texts]
-        with discreet(clean):
+        with scrub_errors(clean):
             answer, rows = self._ask_for_rows(clean)
         if len(rows) != len(texts) or len({len(row) for row in rows}) != 1 or not rows[0]:
-            raise LLMUnavailable("The endpoint did not answer as an embedding model: not one vector a text.")
-        used = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
-        cost = used if isinstance(used, int) else sum(map(tokens.count, clean))
-        return Embedded(tuple(map(_unit, rows)), len(rows[0]), cost)
+            raise LLMUnavailable("The endpoint did not answer as an embedding model: not one vector per text.")
+        prompt_tokens = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+        cost = prompt_tokens if isinstance(prompt_tokens, int) else sum(map(tokens.count, clean))
+        return Embeddings(tuple(map(_unit, rows)), len(rows[0]), cost)
 
     def _ask_for_rows(self, texts: Sequence[str]) -> tuple[Any, list[list[float]]]:
         try:

@@ -1,21 +1,21 @@
-"""What a provider says of a failure without what it was sent: its words end in logs, ledger and admin."""
+"""Scrub sent text from providers' error messages, because these reach logs, ledger and admin."""
 
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from memorybank.exceptions import LLMError
-from memorybank.language.terms import FUNCTION
+from memorybank.language.terms import FUNCTION_WORDS
 
-# A word, but no short number: those count seconds and items.
+# A word, but no short number: those are seconds and counts.
 _WORD = re.compile(r"(?!\d{1,3}\b)\w+")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _PREFIX = re.compile(r"HTTP \d{3}: |")
 _LEFT_OUT = re.compile(r"…(?:[^\w…]*…)+")
-#: A piece of a word that is so long was sent, too: providers cut what they quote.
-PIECE = 4
-#: What errors are made of, and the little words: these stay, whatever was sent.
-_KEPT = FUNCTION.union(
+#: A part of a sent word is scrubbed if it is at least this long: providers truncate what they quote.
+MIN_ECHO_CHARACTERS = 4
+#: Function words and the vocabulary of errors are kept, even if they were sent.
+_KEPT_WORDS = FUNCTION_WORDS.union(
     """
     answer answered api authentication bad connect connection context error exceeded exceeds failed
     forbidden found gateway header host http https incorrect input internal invalid json key length limit limits loaded
@@ -27,26 +27,28 @@ _KEPT = FUNCTION.union(
 
 
 @contextmanager
-def discreet(sent: Sequence[str]) -> Iterator[None]:
-    """Whatever :class:`LLMError` is raised within says nothing of ``sent``."""
+def scrub_errors(sent: Sequence[str]) -> Iterator[None]:
+    """Scrub ``sent`` from any :class:`LLMError` raised inside."""
     try:
         yield
     except LLMError as error:
-        error.args = (without_echo(str(error), sent), *error.args[1:])
+        error.args = (scrub(str(error), sent), *error.args[1:])
         raise
 
 
-def without_echo(message: str, sent: Sequence[str]) -> str:
-    """The message with "…" for each word that was sent, but for those that errors and sentences are made of."""
+def scrub(message: str, sent: Sequence[str]) -> str:
+    """The message with "…" for each sent word, except function words and the vocabulary of errors."""
     message = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), message).replace("\\n", " ")
-    said = "\n".join(sent).casefold()
-    words = set(_WORD.findall(said))
+    sent_text = "\n".join(sent).casefold()
+    sent_words = set(_WORD.findall(sent_text))
 
-    def told(match: re.Match[str]) -> str:
+    def scrubbed(match: re.Match[str]) -> str:
         word = match[0].casefold()
-        echoed = word not in _KEPT and (word in words or (len(word) >= PIECE and word in said))
-        return "…" if echoed else match[0]
+        is_echo = word not in _KEPT_WORDS and (
+            word in sent_words or (len(word) >= MIN_ECHO_CHARACTERS and word in sent_text)
+        )
+        return "…" if is_echo else match[0]
 
-    begin = _PREFIX.match(message)
-    prefix = begin[0] if begin else ""
-    return prefix + _LEFT_OUT.sub("…", _WORD.sub(told, message[len(prefix) :]))
+    match = _PREFIX.match(message)
+    prefix = match[0] if match else ""
+    return prefix + _LEFT_OUT.sub("…", _WORD.sub(scrubbed, message[len(prefix) :]))

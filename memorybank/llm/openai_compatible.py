@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMTooLong, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message, fingerprint
-from memorybank.llm.error_scrubbing import discreet
-from memorybank.llm.stream_text import Heard, spoken, text_in
+from memorybank.llm.error_scrubbing import scrub_errors
+from memorybank.llm.stream_text import StreamState, text_in, visible_text
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
-OPENAI = "https://api.openai.com/v1"
-MAX_WORDS_KEPT = 500
+OPENAI_URL = "https://api.openai.com/v1"
+MAX_ERROR_CHARACTERS = 500
 
-# Reasoning models behind plain servers put their thoughts in front of the answer.
+# Reasoning models behind plain servers put their thoughts before the answer.
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
 
-# How OpenAI, vLLM, llama.cpp, Ollama, Mistral, Anthropic, Google and their gateways say that a prompt is too long.
+# Error texts for a prompt that is too long: OpenAI, vLLM, llama.cpp, Ollama, Mistral, Anthropic, Google, gateways.
 _TOO_LONG = re.compile(
     r"context[ _](?:length|size|window)|maximum context|max_model_len|prompt (?:is )?too (?:long|large)"
     r"|(?:input|prompt|request|token count|tokens)\b[^.]{0,60}\b(?:exceeds?|too (?:long|large))\b"
@@ -35,9 +35,9 @@ _TOO_LONG = re.compile(
 class OpenAICompatibleLLM(LLM):
     """Calls ``base_url`` ("" means OpenAI itself) with ``api_key`` ("" for local servers that need none).
 
-    ``timeout`` is in seconds, for connecting and for each silence, not for the whole answer.
-    ``max_retries`` is the one retry layer: the SDK's, with back-off, obeying Retry-After up to
-    two minutes. The SDK is imported at the first call (half a second).
+    ``timeout`` is in seconds, for connecting and for each silence, not for the whole answer. ``max_retries`` is the
+    only retry layer: the SDK's, with back-off, obeying Retry-After up to two minutes. The SDK is imported at the first
+    call (half a second).
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class OpenAICompatibleLLM(LLM):
         max_retries: int = 2,
     ) -> None:
         self.model = model
-        self.base_url = base_url or OPENAI
+        self.base_url = base_url or OPENAI_URL
         self.timeout = timeout
         self.max_retries = max_retries
         self.patience = timeout * (max_retries + 1)
@@ -66,7 +66,7 @@ class OpenAICompatibleLLM(LLM):
     def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
         """One chat completion, not streamed. See ``LLM.complete`` for what it raises."""
         clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
-        with discreet([message["content"] for message in clean if message["role"] != "system"]):
+        with scrub_errors([message["content"] for message in clean if message["role"] != "system"]):
             answer = self._ask(clean, max_tokens)
             text = self._text(answer)
         return self._completion(answer, clean, text)
@@ -74,15 +74,15 @@ class OpenAICompatibleLLM(LLM):
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
         """One chat completion, streamed. See ``LLM.stream``; an answer that breaks off is :class:`LLMUnavailable`."""
         clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
-        heard, text = Heard(), ""
-        with discreet([message["content"] for message in clean if message["role"] != "system"]):
-            for piece in spoken(self._pieces(clean, max_tokens, heard)):
+        state, text = StreamState(), ""
+        with scrub_errors([message["content"] for message in clean if message["role"] != "system"]):
+            for piece in visible_text(self._pieces(clean, max_tokens, state)):
                 text += piece
                 yield piece
             if not text:
-                why = "".join(heard.refusal) or f"finish reason: {heard.finish_reason}"
+                why = "".join(state.refusal) or f"finish reason: {state.finish_reason}"
                 raise LLMRejected(self._bounded(f"The model answered nothing ({why})"))
-        return self._completion(heard, clean, text)
+        return self._completion(state, clean, text)
 
     def load(self) -> None:
         """Import the SDK (a second)."""
@@ -94,29 +94,29 @@ class OpenAICompatibleLLM(LLM):
         if client:
             client.close()
 
-    def _ask(self, messages: Sequence[Message], max_tokens: int | None, **more: Any) -> Any:
-        """The provider's answer; newer OpenAI models want the cap under another name, and say so once."""
+    def _ask(self, messages: Sequence[Message], max_tokens: int | None, **options: Any) -> Any:
+        """The provider's answer; newer OpenAI models need the cap under another name, and one rejection tells us."""
         try:
-            return self._create(messages, max_tokens, **more)
+            return self._create(messages, max_tokens, **options)
         except LLMRejected as error:
             if max_tokens is None or self._cap == "max_completion_tokens" or "max_completion_tokens" not in str(error):
                 raise
         self._cap = "max_completion_tokens"
-        return self._create(messages, max_tokens, **more)
+        return self._create(messages, max_tokens, **options)
 
-    def _pieces(self, messages: Sequence[Message], max_tokens: int | None, heard: Heard) -> Iterator[str]:
-        """The text of a stream as it comes, raw; what else it says is in ``heard``."""
+    def _pieces(self, messages: Sequence[Message], max_tokens: int | None, state: StreamState) -> Iterator[str]:
+        """The raw text of a stream, piece by piece; everything else in the stream goes to ``state``."""
         with closing(self._opened(messages, max_tokens)) as chunks:
             try:
                 for chunk in chunks:
-                    yield text_in(chunk, heard)
+                    yield text_in(chunk, state)
             except Exception as error:  # as in ``_create``
                 self._translate(error)
-        if not heard.finish_reason:
+        if not state.finish_reason:
             raise LLMUnavailable("The answer broke off.")
 
     def _opened(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
-        """The stream; an endpoint that cannot say at its end what it cost is not asked to, once it has said so."""
+        """The stream. Usage is requested until the endpoint rejects that option."""
         if self._usage:
             try:
                 return self._ask(messages, max_tokens, stream=True, stream_options={"include_usage": True})
@@ -126,11 +126,11 @@ class OpenAICompatibleLLM(LLM):
             self._usage = False
         return self._ask(messages, max_tokens, stream=True)
 
-    def _create(self, messages: Sequence[Message], max_tokens: int | None, **more: Any) -> Any:
+    def _create(self, messages: Sequence[Message], max_tokens: int | None, **options: Any) -> Any:
         cap = {} if max_tokens is None else {self._cap: max_tokens}
         try:
             create: Any = self._client.chat.completions.create
-            return create(model=self.model, messages=messages, **cap, **more)
+            return create(model=self.model, messages=messages, **cap, **options)
         except Exception as error:  # the SDK lets JSON, header and URL errors through untouched
             self._translate(error)
 
@@ -158,14 +158,14 @@ class OpenAICompatibleLLM(LLM):
         return text
 
     def _refuse(self, answer: Any) -> NoReturn:
-        """A success without an answer: some gateways wrap the real error in a 200."""
+        """Raise for a success without an answer: some gateways wrap the real error in a 200."""
         error = (getattr(answer, "model_extra", None) or {}).get("error")
         if isinstance(error, Mapping):
             code = error.get("code")
             status = code if isinstance(code, int) else 502
             raise self._status_error(status, str(error.get("message") or error))
-        said = answer if isinstance(answer, str) else "no choices in the answer"
-        raise LLMUnavailable(self._bounded(f"The endpoint did not answer as a chat model: {said}"))
+        problem = answer if isinstance(answer, str) else "no choices in the answer"
+        raise LLMUnavailable(self._bounded(f"The endpoint did not answer as a chat model: {problem}"))
 
     def _completion(self, answer: Any, messages: Sequence[Message], text: str) -> Completion:
         usage = getattr(answer, "usage", None)
@@ -178,19 +178,19 @@ class OpenAICompatibleLLM(LLM):
         return Completion(text, prompt, completion, getattr(answer, "model", None) or self.model)
 
     def _translate(self, error: Exception) -> NoReturn:
-        """Raise ours for what the SDK raised."""
+        """Raise our exception for the SDK's."""
         import openai
 
         if isinstance(error, openai.APIStatusError):
-            wish = _retry_after(error.response.headers)
-            raise self._status_error(error.status_code, _words(error), wish) from error
+            retry_after = _retry_after(error.response.headers)
+            raise self._status_error(error.status_code, _provider_message(error), retry_after) from error
         if isinstance(error, openai.APITimeoutError):
             raise LLMUnavailable(f"No answer within {self.timeout:g} s") from error
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
             kind = LLMMisconfigured if type(cause).__name__ in ("UnsupportedProtocol", "InvalidURL") else LLMUnavailable
             raise kind(self._bounded(f"Cannot connect to {self.base_url}: {cause}")) from error
-        if type(error) is openai.APIError:  # said in mid-answer, after a 200
+        if type(error) is openai.APIError:  # an error in mid-answer, after a 200
             code = error.body.get("code") if isinstance(error.body, Mapping) else None
             raise self._status_error(code if isinstance(code, int) else 502, error.message) from error
         if isinstance(error, UnicodeError | openai.OpenAIError) or type(error).__name__ == "InvalidURL":
@@ -206,10 +206,10 @@ class OpenAICompatibleLLM(LLM):
         return LLMTooLong(message) if status == 413 or _TOO_LONG.search(words) else LLMRejected(message)
 
     def _bounded(self, message: str) -> str:
-        """The provider's own words, short, and without the key should the provider echo it."""
+        """The provider's message, truncated, and without the key in case the provider echoes it."""
         if self._api_key:
             message = message.replace(self._api_key, "[key]")
-        return " ".join(message.split())[:MAX_WORDS_KEPT]
+        return " ".join(message.split())[:MAX_ERROR_CHARACTERS]
 
 
 def _utf8(text: str) -> str:
@@ -217,8 +217,8 @@ def _utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _words(error: Any) -> str:
-    """What the provider said: its message if there is one, else the raw body."""
+def _provider_message(error: Any) -> str:
+    """The provider's error message, or the raw body if there is none."""
     body = error.body
     if isinstance(body, Mapping):
         inner = body.get("error", body)
@@ -227,7 +227,7 @@ def _words(error: Any) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the provider wishes us to wait; an HTTP date is read against the answer's own Date."""
+    """Seconds from the Retry-After header; an HTTP date is compared with the answer's own Date."""
     value = headers.get("retry-after", "")
     try:
         seconds = float(value)

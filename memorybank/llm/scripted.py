@@ -1,4 +1,4 @@
-"""A model that says what a test tells it to, and remembers what it was asked (as simonw/llm's mock does)."""
+"""A model for tests: it answers from a script and records what it was asked (like simonw/llm's mock)."""
 
 import re
 from collections import deque
@@ -14,16 +14,15 @@ _WORD = re.compile(r"\S+\s*")
 
 
 def nothing(messages: Sequence[Message]) -> str:
-    """The default answer: there is nothing worth keeping."""
+    """The default answer: nothing is worth keeping."""
     return "- nothing"
 
 
 class ScriptedLLM(LLM):
     """Answers from a queue, then by ``answer``. Thread-safe, and it never sleeps.
 
-    ``history`` holds the messages of every call, in order, those that raised among them.
-    Keyword arguments it does not know (BASE_URL, TIMEOUT, …) are accepted, so that a test
-    may swap the backend of a configured alias and nothing else.
+    ``history`` holds the messages of every call in order, including calls that raised. Unknown keyword arguments
+    (BASE_URL, TIMEOUT, …) are accepted, so that a test may swap the backend of a configured alias and nothing else.
     """
 
     def __init__(self, *, model: str = "scripted", answer: Answer = nothing, **ignored: object) -> None:
@@ -34,12 +33,12 @@ class ScriptedLLM(LLM):
         self._lock = Lock()
 
     def enqueue(self, *answers: Answer) -> None:
-        """The next calls get these, one each: a text, an exception to raise, or a function of the messages."""
+        """Queue answers for the next calls, one each: a text, an exception to raise, or a function of the messages."""
         with self._lock:
             self._queue.extend(answers)
 
     def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
-        """The next scripted answer; ``max_tokens`` is not enforced, as a test wants what it asked for."""
+        """The next scripted answer; ``max_tokens`` is not enforced, so that a test gets its own answer."""
         answer = self._next(messages)
         if isinstance(answer, BaseException):
             raise answer

@@ -1,15 +1,16 @@
-"""Pieces of a streamed answer as people read them: without the thoughts before it and the blanks around it."""
+"""The visible text of a streamed answer: without the thoughts before it and the blanks around it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
+#: Tags around a reasoning model's thoughts.
+THOUGHT_TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
 
 
 @dataclass(slots=True)
-class Heard:
-    """What a stream said beside its text."""
+class StreamState:
+    """Everything a stream contains besides its text."""
 
     model: str = ""
     usage: Any = None
@@ -17,43 +18,43 @@ class Heard:
     refusal: list[str] = field(default_factory=list)
 
 
-def text_in(chunk: Any, heard: Heard) -> str:
-    """The text of one chunk of an OpenAI-compatible stream, and into ``heard`` what else it says."""
-    heard.model, heard.usage = chunk.model or heard.model, chunk.usage or heard.usage
-    if not chunk.choices:  # the last one, which says what all cost
+def text_in(chunk: Any, state: StreamState) -> str:
+    """The text of one chunk of an OpenAI-compatible stream; everything else in it goes to ``state``."""
+    state.model, state.usage = chunk.model or state.model, chunk.usage or state.usage
+    if not chunk.choices:  # the last chunk, which has the usage
         return ""
     choice = chunk.choices[0]
-    heard.finish_reason = choice.finish_reason or heard.finish_reason
+    state.finish_reason = choice.finish_reason or state.finish_reason
     if refusal := getattr(choice.delta, "refusal", None):
-        heard.refusal.append(refusal)
+        state.refusal.append(refusal)
     return getattr(choice.delta, "content", None) or ""
 
 
-def spoken(pieces: Iterable[str]) -> Iterator[str]:
-    """``pieces`` without what a reasoning model thinks first. Joined they neither begin nor end with a blank."""
-    held, begun = "", False
+def visible_text(pieces: Iterable[str]) -> Iterator[str]:
+    """``pieces`` without a reasoning model's thoughts. Joined they neither begin nor end with a blank."""
+    buffer, has_text = "", False
     for piece in pieces:
-        held += piece
-        if not begun:
-            held = _without_thoughts(held)
-        if not begun and _undecided(held):
+        buffer += piece
+        if not has_text:
+            buffer = _without_thoughts(buffer)
+        if not has_text and _may_be_thoughts(buffer):
             continue
-        if ready := held.rstrip():
-            begun = True
+        if ready := buffer.rstrip():
+            has_text = True
             yield ready
-            held = held[len(ready) :]
-    if not begun and (rest := held.strip()):  # thoughts that never ended: what there is
+            buffer = buffer[len(ready) :]
+    if not has_text and (rest := buffer.strip()):  # thoughts without an end are better than nothing
         yield rest
 
 
 def _without_thoughts(text: str) -> str:
     text = text.lstrip()
-    for tag, end in TAGS.items():
+    for tag, end in THOUGHT_TAGS.items():
         if text.startswith(tag) and end in text:
             return text.partition(end)[2].lstrip()
     return text
 
 
-def _undecided(text: str) -> bool:
-    """Whether these may still be thoughts."""
-    return any(tag.startswith(text) or text.startswith(tag) for tag in TAGS)
+def _may_be_thoughts(text: str) -> bool:
+    """Whether the text may still turn out to be thoughts."""
+    return any(tag.startswith(text) or text.startswith(tag) for tag in THOUGHT_TAGS)

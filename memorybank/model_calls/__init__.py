@@ -1,1 +1,1 @@
-"""Calls of the summary model: one accepted answer, one call at a time for each worker, within the monthly budget."""
+"""Calls of the summary model: validated answers, one call at a time per worker, within the monthly budget cap."""

@@ -1,4 +1,4 @@
-"""The monthly cap: what memory has spent, whether it may spend more, and what is made anew once it may again."""
+"""The monthly budget cap: what memory has spent, whether it may spend more, and what to rebuild below the cap."""
 
 import logging
 from collections.abc import Iterable
@@ -17,23 +17,23 @@ logger = logging.getLogger(__name__)
 
 
 def month_of(now: datetime) -> datetime:
-    """When the month began that is counted (UTC, whatever the bank's zone: tenants have banks in several)."""
+    """The start of the current month (UTC whatever the bank's zone: a tenant's banks are in several zones)."""
     return now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 @at_present
 def spent(bank: Bank, *, now: datetime = PRESENT) -> Decimal:
-    """What the memory of ``bank`` has cost this month (UTC)."""
+    """The cost of ``bank``'s memory this month (UTC)."""
     return spent_since([bank], month_of(now))
 
 
 def spent_since(banks: Iterable[Bank], since: datetime) -> Decimal:
-    """What memory of these banks has cost since then."""
+    """The cost of these banks' memory since then."""
     return LLMCall.objects.of_memory(banks, since)
 
 
 def is_capped(bank: Bank, now: datetime) -> bool:
-    """Whether the bank, or who owns it, has spent this month what memory may. A call that is under way may go over."""
+    """Whether the bank or its owner has spent this month's budget. A running call may exceed it."""
     cap = Bank.objects.filter(pk=bank.pk).values_list("monthly_cap", flat=True).first()
     if cap is not None and spent(bank, now=now) >= cap:
         return True
@@ -41,28 +41,28 @@ def is_capped(bank: Bank, now: datetime) -> bool:
     return bool(path and import_string(path)(bank, month_of(now)))
 
 
-def stops(bank: Bank, now: datetime) -> bool:
-    """Whether work on the bank does without the model; noted, so that it is made anew when it need not any more."""
-    capped = llm.get("summary") is not None and is_capped(bank, now)
-    if capped:
+def is_stopped(bank: Bank, now: datetime) -> bool:
+    """Whether work on the bank must do without the model; recorded, so that it is rebuilt once below the cap."""
+    stops_model = llm.get("summary") is not None and is_capped(bank, now)
+    if stops_model:
         Bank.objects.filter(pk=bank.pk, capped_at=None).update(capped_at=now)
-    return capped
+    return stops_model
 
 
 def method() -> str:
-    """What is said of an entry that no model wrote: where there is one, only the cap keeps it from being asked."""
+    """The method of an entry written without a model: "capped" if a model is configured, else "extractive"."""
     return CAPPED if llm.get("summary") else EXTRACTIVE
 
 
-def resume(now: datetime) -> int:
-    """Have what was extracted at a cap made anew by the model, in banks that may spend again; how many those are.
+def resume_below_cap(now: datetime) -> int:
+    """Have the model rebuild what was extracted above the cap, in banks that are below it; returns their number.
 
     One query on an empty index while no bank is at its cap.
     """
-    free = [bank for bank in Bank.objects.filter(capped_at__isnull=False) if not is_capped(bank, now)]
-    for bank in free:
+    banks = [bank for bank in Bank.objects.filter(capped_at__isnull=False) if not is_capped(bank, now)]
+    for bank in banks:
         _resume(bank, now)
-    return len(free)
+    return len(banks)
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""One accepted answer of a model: prompt, call, validation, ledger; for memory also circuit breaker and budget.
+"""A model session: prompt, call, validation and ledger; for memory also circuit breaker and budget cap.
 
 Calls may come from several threads; rows are written only by the thread that opened the session.
 """
@@ -14,27 +14,27 @@ from typing import Any, TypeVar
 from memorybank import conf, llm, prompts
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.transcript import SourceItem, fence
-from memorybank.core.validation import Line, accept
-from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable, Unusable
+from memorybank.core.validation import ParsedLine, accept
+from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable, UnusableAnswer
 from memorybank.llm.base import LLM, Message
 from memorybank.model_calls import budget_cap
-from memorybank.model_calls import gate as slot
-from memorybank.model_calls.gate import Slot
+from memorybank.model_calls import gate as gates
+from memorybank.model_calls.gate import ModelGate
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
 from memorybank.prompts.templates import render
 
 Purpose = LLMCall.Purpose
 T = TypeVar("T")
 
-#: Closes every prompt: the caps and the form of a line again, after the data.
-REMINDER = "reminder"
+#: The prompt file that ends every prompt: it repeats the caps and the line format after the data.
+REMINDER_PROMPT = "reminder"
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt file and what varies in it. ``lines`` and ``words`` are the caps it names; ``cited`` if lines cite.
+class PromptSpec:
+    """A prompt file and its variables. ``lines`` and ``words`` are its caps; ``cited``: whether lines must cite.
 
-    ``most_tokens`` bounds the answer where the window is short; 0: nothing does.
+    ``max_answer_tokens`` limits the answer where the context window is short; 0 means no limit.
     """
 
     name: str
@@ -42,90 +42,92 @@ class Prompt:
     words: int
     context: Mapping[str, object] = field(default_factory=dict)
     cited: bool = True
-    most_tokens: int = 0
+    max_answer_tokens: int = 0
 
     def messages(self, shown: Mapping[str, Sequence[object]]) -> list[Message]:
-        """The system message, and what is shown between fences of a fresh nonce, by name, with the caps said again."""
+        """The system message, then ``shown`` by name between fences with a fresh nonce, and the reminder."""
         nonce = secrets.token_hex(8)
-        varying = {**self.context, "lines": self.lines, "words": self.words, "cited": self.cited, "nonce": nonce}
+        variables = {**self.context, "lines": self.lines, "words": self.words, "cited": self.cited, "nonce": nonce}
         fenced = [fence(lines, nonce, name) for name, lines in shown.items() if lines]
         return [
-            Message(role="system", content=render(self.name, varying)),
-            Message(role="user", content="\n\n".join([*fenced, render(REMINDER, varying)])),
+            Message(role="system", content=render(self.name, variables)),
+            Message(role="user", content="\n\n".join([*fenced, render(REMINDER_PROMPT, variables)])),
         ]
 
     def version(self) -> str:
-        """Names every word of it that stands in a file."""
-        return prompts.version(self.name, REMINDER)
+        """The version of all prompt files in it."""
+        return prompts.version(self.name, REMINDER_PROMPT)
 
     def max_tokens(self) -> int:
-        """Answer tokens allowed: generous, because a cut line is a lost line."""
+        """Maximum answer tokens: generous, because a truncated line is a lost line."""
         generous = self.words * 4 + self.lines * 16 + 1024
-        return min(generous, self.most_tokens or generous)
+        return min(generous, self.max_answer_tokens or generous)
 
 
 @dataclass(slots=True)
-class Session:
-    """The model calls of one piece of work on one bank. ``versions`` are those of the prompts that were answered."""
+class ModelSession:
+    """The model calls of one piece of work on one bank. ``versions``: the prompts that were answered."""
 
     bank: Bank
     model: LLM
     now: datetime
-    slot: Slot | None = None
+    gate: ModelGate | None = None
     calls: list[LLMCall] = field(default_factory=list)
     versions: dict[str, None] = field(default_factory=dict)
 
-    def ask(self, purpose: Purpose, prompt: Prompt, shown: Sequence[SourceItem]) -> list[Line]:
-        """Lines that passed validation against ``shown``; [] only if the model said there is nothing.
+    def ask(self, purpose: Purpose, prompt: PromptSpec, shown: Sequence[SourceItem]) -> list[ParsedLine]:
+        """Lines validated against ``shown``; [] only if the model said that nothing is worth keeping.
 
         Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
         """
-        return self.read(purpose, prompt, {"data": shown}, lambda answer: _usable(answer, prompt, shown))
+        return self.read(purpose, prompt, {"data": shown}, lambda answer: _validated(answer, prompt, shown))
 
     def read(
-        self, purpose: Purpose, prompt: Prompt, shown: Mapping[str, Sequence[Any]], proved: Callable[[str], list[T]]
+        self, purpose: Purpose, prompt: PromptSpec, shown: Mapping[str, Sequence[Any]], proved: Callable[[str], list[T]]
     ) -> list[T]:
-        """What ``proved`` makes of the answer; it raises :class:`Unusable` if that is nothing. As :meth:`ask`."""
+        """Like :meth:`ask`, with the answer parsed by ``proved``, which raises :class:`UnusableAnswer` if nothing is
+        usable.
+        """
         messages = prompt.messages(shown)
         entry = ledgered(self.bank.pk, purpose, self.model.model, self.now, keep=self.calls.append)
-        with self.turn(), entry as call:  # waiting is not the model's time
+        with self.hold_gate(), entry as call:  # waiting does not count as the model's time
             answer = self.model.complete(messages, max_tokens=prompt.max_tokens())
             call.charge(answer)
             lines = proved(answer.text)
             self.versions[prompt.version()] = None
             return lines
 
-    def turn(self) -> AbstractContextManager[None]:
-        """The worker's place at the model; held around several calls, nobody else's come in between."""
-        return self.slot.held(self) if self.slot else nullcontext()
+    def hold_gate(self) -> AbstractContextManager[None]:
+        """Hold the worker's model gate; around several calls, no other work's call comes between them."""
+        return self.gate.hold(self) if self.gate else nullcontext()
 
     def method(self) -> str:
-        """What is said of what it made: the model, and every prompt that shaped it."""
+        """The method recorded on what it wrote: the model and its prompt versions."""
         return " ".join([self.model.model, *self.versions])[:200]
 
 
-def side_by_side(
-    parts: Sequence[Callable[[], list[T]]], over: Callable[[int, int], object] = lambda done, of: None
+def run_parallel(
+    parts: Sequence[Callable[[], list[T]]], over: Callable[[int, int], object] = lambda done, total: None
 ) -> list[list[T] | LLMRejected]:
-    """What came of each part, in their order: a useless answer, tolerated while one is good, is its error.
+    """Run the parts in parallel. A useless answer is returned as its error while at least one answer is good.
 
-    An outage is not tolerated: calls not yet begun are dropped, and it is raised. ``over`` is told from this thread how
-    many of how many parts are over.
+    An outage is raised, and calls that have not begun are dropped. ``over`` is called in this thread with the number of
+    finished parts and of all parts.
     """
     with ThreadPoolExecutor(max_workers=conf.current().concurrency, thread_name_prefix="part") as pool:
-        asked = [pool.submit(part) for part in parts]
+        futures = [pool.submit(part) for part in parts]
         try:
-            for done, future in enumerate(as_completed(asked), start=1):
+            for done, future in enumerate(as_completed(futures), start=1):
                 _outcome(future)
-                over(done, len(asked))
+                over(done, len(futures))
         finally:
-            for future in asked:
+            for future in futures:
                 future.cancel()
-    came = [_outcome(future) for future in asked]
-    useless = [outcome for outcome in came if isinstance(outcome, LLMRejected)]
-    if useless and len(useless) == len(came):
-        raise useless[0]
-    return came
+    outcomes = [_outcome(future) for future in futures]
+    errors = [outcome for outcome in outcomes if isinstance(outcome, LLMRejected)]
+    if errors and len(errors) == len(outcomes):
+        raise errors[0]
+    return outcomes
 
 
 def _outcome(future: Future[list[T]]) -> list[T] | LLMRejected:
@@ -136,17 +138,17 @@ def _outcome(future: Future[list[T]]) -> list[T] | LLMRejected:
 
 
 class BackingOff(LLMUnavailable):
-    """No call was made, because an earlier one failed."""
+    """No call was made, because an earlier one failed and the endpoint backs off."""
 
 
-def _usable(answer: str, prompt: Prompt, shown: Sequence[SourceItem]) -> list[Line]:
+def _validated(answer: str, prompt: PromptSpec, shown: Sequence[SourceItem]) -> list[ParsedLine]:
     sources: dict[str, str] = {}
     for item in shown:  # the parts of a split turn share a label
         sources[item.label] = f"{sources[item.label]}{item.text}" if item.label in sources else item.text
     accepted = accept(answer, sources)
     if not accepted.lines and not accepted.nothing:
         why = accepted.rejected[0][1] if accepted.rejected else "no line has the form “- KIND: text [1,3]”"
-        raise Unusable(f"No usable line in the answer: {why}")
+        raise UnusableAnswer(f"No usable line in the answer: {why}")
     return list(accepted.lines[: prompt.lines])
 
 
@@ -160,9 +162,9 @@ def outage(*, now: datetime = PRESENT) -> LLMEndpoint | None:
 
 
 @contextmanager
-def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[Session]:
-    """A session with a chat's own model: on the ledger whatever comes of it, without memory's cap and breaker."""
-    opened = Session(bank, model, now, slot.current())
+def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[ModelSession]:
+    """A session with a chat's own model: always on the ledger, but without memory's cap and circuit breaker."""
+    opened = ModelSession(bank, model, now, gates.current_gate())
     try:
         yield opened
     finally:
@@ -170,15 +172,15 @@ def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[Session]:
 
 
 @contextmanager
-def session(bank: Bank, now: datetime) -> Iterator[Session | None]:
+def session(bank: Bank, now: datetime) -> Iterator[ModelSession | None]:
     """A session with the summary model, or None when none is configured or the monthly cap is reached.
 
-    Raises :class:`LLMUnavailable` while the endpoint backs off. On leaving, the ledger is written
-    and the endpoint learns how it went, for everybody. A refused or useless answer is the chat's
-    own affair, however many chats get one: it makes nobody else wait.
+    Raises :class:`LLMUnavailable` while the endpoint backs off. On exit the ledger is written and the endpoint's state
+    is updated for all workers. A refused or useless answer concerns its chat only, however many chats get one: no other
+    work waits.
     """
     model = llm.get("summary")
-    if model is None or budget_cap.stops(bank, now):
+    if model is None or budget_cap.is_stopped(bank, now):
         yield None
         return
     endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
@@ -197,7 +199,7 @@ def session(bank: Bank, now: datetime) -> Iterator[Session | None]:
 
 
 def _learn(endpoint: LLMEndpoint, error: LLMError, now: datetime) -> None:
-    """What a failure says about the endpoint."""
+    """Record what a failure means for the endpoint."""
     if isinstance(error, LLMUnavailable):
         endpoint.failed(str(error), now, error.retry_after)
     elif isinstance(error, LLMMisconfigured):

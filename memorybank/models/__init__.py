@@ -17,6 +17,7 @@ from .job import Job
 from .ledger import LLMCall, LLMEndpoint, ledgered
 from .masked import MaskedValue
 from .output import Output
+from .public_id import PublicId, PublicIdKey, public_id
 from .search import Embedding, SearchDocument
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
     "OptOut",
     "Output",
     "PromptCount",
+    "PublicId",
+    "PublicIdKey",
     "Sealed",
     "SearchDocument",
     "Standing",
@@ -56,4 +59,5 @@ __all__ = [
     "Sweep",
     "Trail",
     "ledgered",
+    "public_id",
 ]

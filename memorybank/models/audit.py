@@ -14,6 +14,7 @@ from django.db import models, transaction
 from memorybank.exceptions import AppendOnly
 
 from .bank import Bank
+from .public_id import public_id
 
 
 class SealedQuerySet(models.QuerySet["Any"]):
@@ -151,4 +152,4 @@ class Event(Sealed):
         ]
 
     def __str__(self) -> str:
-        return f"{self.actor} {self.action} bank {self.bank_id}"
+        return f"{self.actor} {self.action} bank {public_id(self.bank_id)}"

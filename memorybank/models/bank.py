@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce
 from memorybank import conf
 
 from .leases import Leased, LeasedQuerySet
+from .public_id import public_id
 
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
 #: Recalled notes may be switched off (0).
@@ -135,8 +136,11 @@ class Bank(Leased):
     disclosure_accepted_by = models.CharField(max_length=200, blank=True, editable=False)
     disclosure_accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
+    last_sequence = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="The last place in the order of its turns that was given away."
+    )
     off_after = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="While it is off: the last turn that was said while it was on."
+        default=0, editable=False, help_text="While it is off: the sequence of the last turn while it was on."
     )
     epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Bumped by every erasure.")
     version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Bumped by every change.")
@@ -182,9 +186,17 @@ class Bank(Leased):
         ]
 
     def __str__(self) -> str:
-        return f"bank {self.pk}"
+        return f"bank {public_id(self.pk)}"
 
     @property
     def tz(self) -> ZoneInfo:
         """The zone its days begin in."""
         return ZoneInfo(self.timezone)
+
+    def draw(self, count: int) -> range:
+        """The next ``count`` places in the order of its turns; none is given twice. The caller holds this row."""
+        first = self.last_sequence + 1
+        self.last_sequence += count
+        if count:
+            Bank.objects.filter(pk=self.pk).update(last_sequence=self.last_sequence)
+        return range(first, first + count)

@@ -130,10 +130,10 @@ class Chat(Leased):
     pending_outputs = models.PositiveIntegerField(default=0, help_text="Turns waiting to be summarised.")
     stale = models.BooleanField(default=False, editable=False, help_text="A summary of it is to be made anew.")
     summarised_through = models.PositiveBigIntegerField(
-        default=0, help_text="The watermark: the last output id that memory covers."
+        default=0, help_text="The watermark: the sequence of the last output that memory covers."
     )
     indexed_through = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="The last output id that recall has looked at."
+        default=0, editable=False, help_text="The sequence of the last output that recall has looked at."
     )
     index_due = models.BooleanField(default=False, editable=False, help_text="Turns wait to be indexed.")
     due_at = models.DateTimeField(null=True, blank=True, help_text="When the sweep should look at it; empty: never.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -14,22 +14,24 @@ from .chat import Chat
 from .entry import EXTRACTIVE
 from .leases import Leased, LeasedQuerySet
 from .ledger import backoff
+from .output import Output
 
 
 class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
     """Sets of checkpoints."""
 
     def newest(self, chat_id: int, before: int | None = None) -> Checkpoint | None:
-        """The one that stands in a chat's prompt; with ``before`` (an output's id) as it would for that turn."""
+        """The one that stands in a chat's prompt; with ``before`` (a sequence) as it would for that turn."""
         made = self.filter(chat=chat_id) if before is None else self.filter(chat=chat_id, through__lt=before)
         return made.order_by("-through", "-pk").first()
 
-    def forget(self, touched: Mapping[int, Collection[int]]) -> int:
-        """Delete those that cover one of these outputs, given by chat; how many. The turns themselves are told again.
+    def forget(self, touched: Mapping[int, Mapping[int, int]]) -> int:
+        """Delete those that cover one of these outputs, given by chat as id and sequence; how many.
 
+        The turns themselves are told again.
         A checkpoint is made of all that was before it, so there is no telling what of it rests on which turn.
         """
-        first = {chat: min(outputs) for chat, outputs in touched.items() if outputs}
+        first = {chat: min(outputs.values()) for chat, outputs in touched.items() if outputs}
         Compaction.objects.filter(chat__in=first).update(focus="", awaited=False)
         rows = self.filter(chat__in=first).values_list("pk", "chat", "through")
         return self.filter(pk__in=[pk for pk, chat, through in rows if through >= first[chat]]).delete()[0]
@@ -43,7 +45,7 @@ class Checkpoint(models.Model):
 
     # Its index is the one below, which begins with it.
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="checkpoints", db_index=False)
-    through = models.PositiveBigIntegerField(help_text="The last output that it stands for.")
+    through = models.PositiveBigIntegerField(help_text="The sequence of the last output that it stands for.")
     notes = models.JSONField(default=list)
     text = models.TextField()
     tokens_before = models.PositiveIntegerField(help_text="What the chat was in a prompt, without system and memory.")
@@ -65,6 +67,11 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return f"checkpoint {self.pk}"
+
+    @property
+    def last_output(self) -> int:
+        """The id of the last output that it stands for. Erasing that one deletes the checkpoint."""
+        return Output.objects.values_list("pk", flat=True).get(chat=self.chat_id, sequence=self.through)
 
     @property
     def is_extracted(self) -> bool:

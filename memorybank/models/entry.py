@@ -120,8 +120,8 @@ class Entry(models.Model):
     period_start = models.DateField(help_text="First day of its period, in the bank's time zone.")
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="entries", null=True, blank=True)
     parent = models.ForeignKey("self", models.SET_NULL, related_name="children", null=True, blank=True)
-    first_output = models.PositiveBigIntegerField(null=True, blank=True)
-    last_output = models.PositiveBigIntegerField(null=True, blank=True)
+    first_output = models.PositiveBigIntegerField(null=True, blank=True, help_text="The sequence of its first turn.")
+    last_output = models.PositiveBigIntegerField(null=True, blank=True, help_text="The sequence of its last turn.")
     output_count = models.PositiveIntegerField(help_text="Turns it covers, counted once.")
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
@@ -197,7 +197,9 @@ class Entry(models.Model):
 
     def covered(self) -> OutputQuerySet:
         """The turns that a leaf covers and memory may hold."""
-        return Output.objects.remembered().filter(chat=self.chat_id, pk__range=(self.first_output, self.last_output))
+        return Output.objects.remembered().filter(
+            chat=self.chat_id, sequence__range=(self.first_output, self.last_output)
+        )
 
     def prune(self) -> None:
         """Delete a digest's lines that rest on a leaf fact which is gone, and count again what it covers."""

@@ -13,6 +13,7 @@ from django.utils.crypto import salted_hmac
 from .bank import Bank
 from .chat import Chat
 from .output import Output
+from .public_id import public_id
 
 #: What may be named: ("chat", its key), ("author", who), ("output", the key of its chat, its own), ("line", ids of
 #: facts …), ("everything",).
@@ -60,7 +61,7 @@ class Erasure(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"erasure {self.pk}"
+        return f"erasure {public_id(self.pk)}"
 
     @staticmethod
     def digest(bank: Bank, subject: Subject) -> str:
@@ -135,4 +136,4 @@ class ErasureRequest(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"request {self.pk}"
+        return f"request {public_id(self.pk)}"

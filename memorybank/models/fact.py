@@ -17,6 +17,7 @@ from .bank import Bank
 from .citation import FactOutput, FactSource
 from .entry import ABOVE, Entry
 from .output import Output
+from .public_id import public_id
 
 
 def _stands() -> Q:
@@ -225,7 +226,7 @@ class Fact(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"fact {self.pk}"
+        return f"fact {public_id(self.pk)}"
 
     @classmethod
     def of(cls, entry: Entry, *, citations: Sequence[int], **values: Any) -> Fact:
@@ -234,7 +235,7 @@ class Fact(models.Model):
         ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest).
         """
         states = {
-            "ongoing": state_changes.goes_on(values["text"]),
+            "ongoing": state_changes.is_ongoing(values["text"]),
             "changing": state_changes.tells_of_change(values["text"]),
         }
         fact = cls(bank_id=entry.bank_id, entry=entry, tier=entry.tier, **states, **values)

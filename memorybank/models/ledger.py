@@ -17,6 +17,7 @@ from memorybank import conf
 from memorybank.exceptions import LLMError
 
 from .bank import Bank
+from .public_id import public_id
 
 
 def backoff(failures: int, draw: Callable[[], float] = random.random) -> timedelta:
@@ -148,7 +149,7 @@ class LLMCall(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.purpose} call {self.pk}"
+        return f"{self.purpose} call {public_id(self.pk)}"
 
     def charge(self, answer: Cost) -> None:
         """Note what an answer took."""

@@ -34,7 +34,7 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
 
     def learn(self, bank: Bank, values: Mapping[str, str]) -> dict[str, str]:
         """Keep what is new of these values, which map to their kinds; what that was. The caller holds the bank."""
-        from memorybank.safety.redaction import PERSONAL, digest
+        from memorybank.safety.redaction import PERSONAL_KINDS, digest
 
         key = _key(bank)
         digests = {digest(key, value): value for value in values}
@@ -46,7 +46,7 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
                 digest=each,
                 length=len(value),
                 kind=values[value][:60],
-                personal=values[value] in PERSONAL,
+                personal=values[value] in PERSONAL_KINDS,
             )
             for each, value in new.items()
         )
@@ -61,10 +61,10 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
 
 
 def _masker(bank: Bank, rows: Iterable[MaskedValue]) -> Masker:
-    from memorybank.safety.redaction import Known, Masker
+    from memorybank.safety.redaction import KnownValues, Masker
 
     kinds = {row.digest: row.kind for row in rows}
-    return Masker(bank.redact_personal, Known(_key(bank), kinds, sorted({row.length for row in rows})))
+    return Masker(bank.redact_personal, KnownValues(_key(bank), kinds, sorted({row.length for row in rows})))
 
 
 def _key(bank: Bank) -> bytes:

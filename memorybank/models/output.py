@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -11,6 +12,7 @@ from django.db.models import F, Q
 
 from .bank import Bank
 from .chat import Chat
+from .public_id import public_id
 
 #: Places looked up in one query: the index is asked for each of their chats with each of their keys.
 PLACES = 50
@@ -27,7 +29,7 @@ class OutputQuerySet(models.QuerySet["Output"]):
         """What was said while the memory of ``bank`` was off and is no part of it."""
         known = Q(left_out=True)
         if not bank.enabled:
-            known |= Q(pk__gt=F("chat__summarised_through")) & Q(pk__gt=bank.off_after)
+            known |= Q(sequence__gt=F("chat__summarised_through")) & Q(sequence__gt=bank.off_after)
         return self.remembered().filter(known, chat__bank=bank)
 
     def unanswered(self) -> OutputQuerySet:
@@ -60,8 +62,9 @@ class OutputQuerySet(models.QuerySet["Output"]):
 class Output(models.Model):
     """One inference: what was asked and what was answered. Once it is ok it is never changed, only erased.
 
-    Ids of ok outputs grow within a chat in the order in which they became so, because whoever makes
-    one locks the bank first and gives it a new id; the watermark relies on it.
+    ``sequence`` is its place in the order of its bank's turns, drawn when it is recorded and drawn again when it
+    becomes ok, both under the bank's lock. So every turn that becomes ok stands after all that were ok before;
+    the watermark relies on it. The id never changes.
     """
 
     class Status(models.TextChoices):
@@ -73,6 +76,9 @@ class Output(models.Model):
         PENDING = "pending"
 
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="outputs")
+    sequence = models.PositiveBigIntegerField(
+        editable=False, help_text="Its place in the order of its bank's turns; drawn again when it becomes ok."
+    )
     key = models.CharField(max_length=200, blank=True, help_text="The outer app's id, for idempotence.")
     author = models.CharField(max_length=200)
     said_by = models.CharField(max_length=200, blank=True, help_text="Whom the author quotes, in a transcript.")
@@ -97,18 +103,16 @@ class Output(models.Model):
     objects: ClassVar[models.Manager[Output]] = models.Manager.from_queryset(OutputQuerySet)()
 
     class Meta:
-        ordering = ["pk"]
+        ordering = ["sequence"]
         constraints = [
             # The same import or request twice records once.
             models.UniqueConstraint(name="output_key_unique_in_chat", fields=["chat", "key"], condition=~Q(key="")),
-        ]
-        indexes = [
-            # Read by summarising: a chat's turns after its watermark, in order.
-            models.Index(name="output_by_chat", fields=["chat", "id"]),
+            # Two turns in one place would hide one from the watermark; and its index gives a chat's turns in order.
+            models.UniqueConstraint(name="output_sequence_unique_in_chat", fields=["chat", "sequence"]),
         ]
 
     def __str__(self) -> str:
-        return f"output {self.pk}"
+        return f"output {public_id(self.pk)}"
 
     @property
     def has_words(self) -> bool:
@@ -118,3 +122,11 @@ class Output(models.Model):
     def is_awaited(self, now: datetime, patience: timedelta) -> bool:
         """Whether somebody may still be answering it; what is pending for longer was given up in silence."""
         return self.status == self.Status.PENDING and self.asked_at is not None and now < self.asked_at + patience
+
+
+def sequences_by_chat(outputs: Iterable[Output]) -> dict[int, dict[int, int]]:
+    """The ids of these outputs with their sequences, by chat."""
+    by_chat: dict[int, dict[int, int]] = defaultdict(dict)
+    for output in outputs:
+        by_chat[output.chat_id][output.pk] = output.sequence
+    return dict(by_chat)

@@ -39,6 +39,7 @@ class SearchDocument(models.Model):
     output = models.OneToOneField(Output, models.CASCADE, primary_key=True, related_name="document")
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="documents")
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="documents", db_index=False)
+    sequence = models.PositiveBigIntegerField(help_text="That of its output.")
     words = models.TextField(help_text="What the full-text index holds.")
     length = models.PositiveIntegerField(help_text="Content words of the turn.")
     lines = models.JSONField(help_text="[speaker, sentence, worth] in the order they were said.")

@@ -1,1 +1,1 @@
-"""How banks fare: health, statistics, time series and the invariants, checked on live data. Reads only."""
+"""Monitor banks: dashboard, health, statistics, time series, and invariants checked on live data. Reads only."""

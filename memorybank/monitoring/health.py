@@ -1,4 +1,4 @@
-"""How the memory of all banks fares, in numbers for whoever watches: what waits, for how long, and what it costs."""
+"""Health metrics of all banks: what waits, for how long, and what it costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, PromptCount, Swe
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """Calls of one purpose with one outcome."""
+class CallTotals:
+    """Totals of the calls of one purpose with one outcome."""
 
     purpose: str
     outcome: str
@@ -25,10 +25,10 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
-    """All banks in numbers, none of them named. Seconds are 0.0 where nothing waits.
+class HealthMetrics:
+    """Figures of all banks together. Seconds are 0.0 if nothing waits.
 
-    ``calls`` and ``prompts`` count since midnight (UTC): what they cost to read is bounded by a day.
+    ``calls`` and ``prompts`` count since midnight (UTC), so that the cost of reading them is bounded.
     """
 
     due: int
@@ -39,32 +39,32 @@ class Vitals:
     endpoints_down: int
     last_sweep: datetime | None
     prompts: Mapping[str, int]
-    calls: tuple[Calls, ...]
+    calls: tuple[CallTotals, ...]
 
 
 def last_sweep() -> datetime | None:
-    """When somebody last looked for what is due; None: never."""
+    """When the last sweep looked for due work; None: never."""
     return Sweep.objects.values_list("at", flat=True).first()
 
 
 def failing(bank: Bank | None = None) -> int:
-    """Chats that failed when last tried and wait for their next try, of one bank or all."""
+    """Number of chats that failed when last tried and wait for a retry, of one bank or all."""
     chats = Chat.objects.failing()
     return (chats.filter(bank=bank) if bank else chats).count()
 
 
 @at_present
-def vitals(*, now: datetime = PRESENT) -> Vitals:
-    """How the memory of all banks fares, in numbers; a few indexed queries, whatever history holds."""
+def health_metrics(*, now: datetime = PRESENT) -> HealthMetrics:
+    """Health metrics of all banks; a few indexed queries, whatever the size of the history."""
     due = Chat.objects.due(now)
     midnight = datetime.combine(now.astimezone(UTC), time(), UTC)
     prompts = PromptCount.objects.filter(day=midnight.date()).order_by().values_list("memory").annotate(Sum("prompts"))
-    return Vitals(
+    return HealthMetrics(
         due=due.count(),
         failing=failing(),
         parked=Chat.objects.parked().count(),
-        lag_seconds=_since(due.aggregate(first=Min("due_at"))["first"], now),
-        block_seconds=_since(_outdated(now), now),
+        lag_seconds=_seconds_since(due.aggregate(first=Min("due_at"))["first"], now),
+        block_seconds=_seconds_since(_oldest_outdated_block(now), now),
         endpoints_down=LLMEndpoint.objects.filter(retry_at__gt=now).count(),
         last_sweep=last_sweep(),
         prompts={**dict.fromkeys(PromptCount.Memory.values, 0), **dict(prompts)},
@@ -72,20 +72,20 @@ def vitals(*, now: datetime = PRESENT) -> Vitals:
     )
 
 
-def _outdated(now: datetime) -> datetime | None:
-    """Since when the block that has waited longest waits to be made anew."""
-    # A withdrawn block is due since ever (LONG_DUE); it has waited since it was last made.
+def _oldest_outdated_block(now: datetime) -> datetime | None:
+    """Since when the longest-waiting block has waited to be rendered again."""
+    # An invalidated block is due since for ever (LONG_DUE); it has waited since the bank was last consolidated.
     since = Greatest("compress_at", Coalesce("settled_at", "compress_at"))
     waiting = Bank.objects.compressible(now).order_by()
     oldest: datetime | None = waiting.aggregate(oldest=Min(since))["oldest"]
     return oldest
 
 
-def _since(moment: datetime | None, now: datetime) -> float:
+def _seconds_since(moment: datetime | None, now: datetime) -> float:
     return max(0.0, (now - moment).total_seconds()) if moment else 0.0
 
 
-def _calls(calls: QuerySet[LLMCall]) -> tuple[Calls, ...]:
+def _calls(calls: QuerySet[LLMCall]) -> tuple[CallTotals, ...]:
     sums = {
         "calls": Count("pk"),
         "prompt": Sum("prompt_tokens"),
@@ -93,4 +93,4 @@ def _calls(calls: QuerySet[LLMCall]) -> tuple[Calls, ...]:
         "spent": Coalesce(Sum("cost"), Decimal()),
     }
     rows = calls.order_by("purpose", "outcome").values_list("purpose", "outcome").annotate(**sums)
-    return tuple(Calls(*row) for row in rows)
+    return tuple(CallTotals(*row) for row in rows)

@@ -1,4 +1,4 @@
-"""I1 coverage, I2 tree, I3 budget, and the audit trail, checked on live data. Reads only."""
+"""Check the invariants on live data: I1 coverage, I2 tree, I3 budget, and the audit log. Reads only."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,13 +20,14 @@ from memorybank.models import (
     KeptFact,
     StoredBlock,
     Trail,
+    public_id,
 )
 from memorybank.reading import rendering
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken invariant, and where; never chat text."""
+    """A broken invariant and its location; never chat text."""
 
     invariant: str
     where: str
@@ -34,8 +35,8 @@ class Violation:
 
 
 def check(bank: Bank) -> list[Violation]:
-    """Every violation found in a bank; [] is the proof that there is none now."""
-    return [*_coverage(bank), *_tree(bank), *_places(bank), *_citations(bank), *_budget(bank), *_trail(bank)]
+    """Every violation in a bank; [] proves that there is none now."""
+    return [*_coverage(bank), *_tree(bank), *_tiers(bank), *_citations(bank), *_budget(bank), *_trail(bank)]
 
 
 def _coverage(bank: Bank) -> Iterator[Violation]:
@@ -45,37 +46,37 @@ def _coverage(bank: Bank) -> Iterator[Violation]:
     for chat_id, first, last, count in bank.entries.leaves().order_by("first_output").values_list(*columns):
         leaves.setdefault(chat_id, []).append((first, last, count))
     for chat in bank.chats.all().iterator():
-        ids = list(chat.outputs.remembered().order_by("pk").values_list("pk", flat=True))
-        for what in _chat_coverage(chat, ids, leaves.get(chat.pk, [])):
-            yield Violation("I1", f"chat {chat.pk}", what)
+        places = list(chat.outputs.remembered().values_list("sequence", flat=True))
+        for what in _chat_coverage(chat, places, leaves.get(chat.pk, [])):
+            yield Violation("I1", f"chat {public_id(chat.pk)}", what)
 
 
-def _chat_coverage(chat: Chat, ids: list[int], leaves: list[tuple[int, int, int]]) -> Iterator[str]:
-    waiting = [pk for pk in ids if pk > chat.summarised_through]
+def _chat_coverage(chat: Chat, places: list[int], leaves: list[tuple[int, int, int]]) -> Iterator[str]:
+    waiting = [place for place in places if place > chat.summarised_through]
     if len(waiting) != chat.pending_outputs:
         yield f"{len(waiting)} turns wait, {chat.pending_outputs} are counted"
     covered: Counter[int] = Counter()
     for first, last, count in leaves:
-        inside = [pk for pk in ids if first <= pk <= last]
+        inside = [place for place in places if first <= place <= last]
         covered.update(inside)
         if len(inside) != count:
-            yield f"the leaf from output {first} counts {count} turns and covers {len(inside)}"
+            yield f"the leaf from turn {first} counts {count} turns and covers {len(inside)}"
         if last > chat.summarised_through:
-            yield f"the leaf from output {first} reaches beyond the watermark"
-    for pk in ids:
-        if covered[pk] != (pk <= chat.summarised_through):
-            yield f"output {pk} is covered by {covered[pk]} leaves"
-    if _is_forgotten_by_the_sweep(chat):
+            yield f"the leaf from turn {first} reaches beyond the watermark"
+    for place in places:
+        if covered[place] != (place <= chat.summarised_through):
+            yield f"turn {place} is covered by {covered[place]} leaves"
+    if _is_never_due(chat):
         yield "its turns wait, but no sweep will ever look at it"
 
 
-def _is_forgotten_by_the_sweep(chat: Chat) -> bool:
+def _is_never_due(chat: Chat) -> bool:
     waits = (chat.pending_outputs > 0 or chat.stale) and chat.bank.enabled
     return waits and not chat.private and chat.due_at is None and chat.parked_at is None
 
 
 def _tree(bank: Bank) -> Iterator[Violation]:
-    """I2: one coarser parent of the same bank at most, counts add up, no cycle."""
+    """I2: at most one parent, coarser and of the same bank; counts add up; no cycle."""
     entries = {entry.pk: entry for entry in Entry.objects.filter(bank=bank)}
     sums: Counter[int] = Counter()
     for entry in entries.values():
@@ -83,62 +84,66 @@ def _tree(bank: Bank) -> Iterator[Violation]:
             continue
         parent = entries.get(entry.parent_id)
         if parent is None:
-            yield Violation("I2", f"entry {entry.pk}", "its parent belongs to another bank")
+            yield Violation("I2", f"entry {public_id(entry.pk)}", "its parent belongs to another bank")
         elif Granularity(parent.granularity).tier <= Granularity(entry.granularity).tier:
-            yield Violation("I2", f"entry {entry.pk}", "its parent is not coarser")
+            yield Violation("I2", f"entry {public_id(entry.pk)}", "its parent is not coarser")
         sums[entry.parent_id] += entry.output_count
     for entry in entries.values():
         if entry.granularity != Granularity.CONVERSATION and entry.output_count != sums[entry.pk]:
             what = f"counts {entry.output_count} turns, its children {sums[entry.pk]}"
-            yield Violation("I2", f"entry {entry.pk}", what)
+            yield Violation("I2", f"entry {public_id(entry.pk)}", what)
 
 
-def _places(bank: Bank) -> Iterator[Violation]:
-    """A fact is of its entry's bank, and in the tier of the live entry above.
+def _tiers(bank: Bank) -> Iterator[Violation]:
+    """A fact is in its entry's bank, and has the tier of the live entry above.
 
-    The lines of absorbed digests are in none, unless a person settled them.
+    Lines of absorbed digests have no tier, unless a person pinned or edited them.
     """
     entries = {pk: rest for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity")}
     facts = Fact.objects.filter(Q(bank=bank) | Q(entry__bank=bank)).order_by("pk")
     settled = set(facts.settled().values_list("pk", flat=True))
     for pk, entry, own, tier in facts.values_list("pk", "entry_id", "bank_id", "tier").iterator():
         if own != bank.pk or entry not in entries:
-            yield Violation("I2", f"fact {pk}", "its entry belongs to another bank")
+            yield Violation("I2", f"fact {public_id(pk)}", "its entry belongs to another bank")
         elif tier != (expected := _tier(entries, entry, pk in settled)):
-            yield Violation("I2", f"fact {pk}", f"stands in tier {tier}, its entry in {expected}")
+            yield Violation("I2", f"fact {public_id(pk)}", f"stands in tier {tier}, its entry in {expected}")
 
 
 def _tier(entries: dict[int, list[Any]], pk: int, settled: bool) -> int | None:
     parent, rung = entries[pk]
     if parent and rung != Granularity.CONVERSATION and not settled:
         return None
-    for _ in Granularity:  # no chain is longer, and a cycle is somebody else's finding
+    for _ in Granularity:  # no chain is longer, and another check reports cycles
         if parent in entries:
             parent, rung = entries[parent]
     return Granularity(rung).tier
 
 
 def _citations(bank: Bank) -> Iterator[Violation]:
-    """A fact of a leaf cites turns of its chat; a digest and its facts rest on leaf facts of this bank.
+    """A leaf's fact cites turns of its chat; a digest and its facts rest on leaf facts of this bank.
 
-    That what is cited is there, the database sees to itself.
+    Foreign keys guarantee that what is cited exists.
     """
     turns = FactOutput.objects.filter(fact__bank=bank).exclude(output__chat=F("fact__entry__chat"))
     for fact, output in turns.values_list("fact_id", "output_id"):
-        yield Violation("I2", f"fact {fact}", f"cites output {output}, which is not of its chat")
+        yield Violation("I2", f"fact {public_id(fact)}", f"cites output {public_id(output)}, which is not of its chat")
     below = {"source__bank": bank, "source__entry__chat__isnull": False}
     sources = FactSource.objects.filter(fact__bank=bank).exclude(fact__entry__chat=None, **below)
     for fact, source in sources.values_list("fact_id", "source_id"):
-        yield Violation("I2", f"fact {fact}", f"rests on fact {source}, which is no leaf fact of this bank")
+        yield Violation(
+            "I2", f"fact {public_id(fact)}", f"rests on fact {public_id(source)}, which is no leaf fact of this bank"
+        )
     kept = KeptFact.objects.filter(entry__bank=bank).exclude(fact__bank=bank, fact__entry__chat__isnull=False)
     for entry, fact in kept.values_list("entry_id", "fact_id"):
-        yield Violation("I2", f"entry {entry}", f"stands for fact {fact}, which is no leaf fact of this bank")
+        yield Violation(
+            "I2", f"entry {public_id(entry)}", f"stands for fact {public_id(fact)}, which is no leaf fact of this bank"
+        )
     for fact in bank.facts.filter(output_links=None, source_links=None).values_list("pk", flat=True):
-        yield Violation("I2", f"fact {fact}", "cites nothing")
+        yield Violation("I2", f"fact {public_id(fact)}", "cites nothing")
 
 
 def _budget(bank: Bank) -> Iterator[Violation]:
-    """I3: the block, counted with the real tokenizer, fits: a fresh one, and the stored one as it is given."""
+    """I3: the block, counted with the real tokenizer, fits: a fresh one, and the stored one as prompts get it."""
     stored = StoredBlock.objects.current(bank.pk)
     blocks = {"fresh": rendering.render(bank).text}
     if stored:
@@ -152,7 +157,7 @@ def _budget(bank: Bank) -> Iterator[Violation]:
 
 
 def _trail(bank: Bank) -> Iterator[Violation]:
-    """Every event that was written is there, and says what it said."""
+    """Every event that was written still exists, unchanged."""
     head = Trail.objects.filter(bank=bank).first()
     for where, what in bank.events.flaws(head):
         yield Violation("trail", where, what)

@@ -1,4 +1,4 @@
-"""How some banks fared day by day: for small curves, without a row for each call or chat."""
+"""Time series of some banks, one value a day, for the dashboard's charts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from django.utils.translation import gettext as _
 
 from memorybank.models import Bank, BankDay, LLMCall
 
-DAYS = 14
-#: Calls that make memory of chats.
-SUMMARIES = (LLMCall.Purpose.SUMMARY, LLMCall.Purpose.CHUNK, LLMCall.Purpose.MERGE)
+DAYS_SHOWN = 14
+#: Calls that summarise chats.
+SUMMARY_PURPOSES = (LLMCall.Purpose.SUMMARY, LLMCall.Purpose.CHUNK, LLMCall.Purpose.MERGE)
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class TimeSeries:
     """A value for each of the last days, oldest first; None where there was nothing to measure."""
 
     name: str
@@ -26,40 +26,42 @@ class Curve:
 
     @property
     def last(self) -> float | None:
-        """The newest value that there is."""
+        """The newest measured value."""
         return next((value for value in reversed(self.values) if value is not None), None)
 
 
-def curves(banks: QuerySet[Any], now: datetime) -> tuple[Curve, ...]:
-    """Tokens that models took, chats that were due at once, how long a call took, how full the blocks are."""
-    lately = LLMCall.objects.filter(bank__in=banks, at__gte=datetime.combine(first_day(now), time(), UTC))
-    calls: QuerySet[Any] = lately.annotate(day=TruncDate("at", tzinfo=UTC)).order_by()
+def load_time_series(banks: QuerySet[Any], now: datetime) -> tuple[TimeSeries, ...]:
+    """Tokens, chats due at once, call durations, and the share of budgets in use."""
+    recent = LLMCall.objects.filter(bank__in=banks, at__gte=datetime.combine(first_day(now), time(), UTC))
+    calls: QuerySet[Any] = recent.annotate(day=TruncDate("at", tzinfo=UTC)).order_by()
     tokens = dict(calls.values_list("day").annotate(n=Sum(F("prompt_tokens") + F("completion_tokens"))))
     days = BankDay.objects.filter(bank__in=banks, day__gte=first_day(now)).order_by().values_list("day")
     due = dict(days.annotate(n=Sum("due")))
     full = days.filter(budget__gt=0).annotate(used=Sum("block_tokens"), of=Sum("budget"))
     return (
-        _curve(_("Tokens a day"), "", now, tokens, empty=0),
-        _curve(_("Chats due at once, at most"), "", now, due, empty=0),
-        _curve(_("Half of summary calls (p50) take up to"), "s", now, _latency(calls, 0.5)),
-        _curve(_("95 of 100 (p95) take up to"), "s", now, _latency(calls, 0.95)),
-        _curve(_("Budget in use"), "%", now, {day: 100 * used / of for day, used, of in full}),
+        _series(_("Tokens a day"), "", now, tokens, empty=0),
+        _series(_("Chats due at once, at most"), "", now, due, empty=0),
+        _series(_("Half of summary calls (p50) take up to"), "s", now, _latency(calls, 0.5)),
+        _series(_("95 of 100 (p95) take up to"), "s", now, _latency(calls, 0.95)),
+        _series(_("Budget in use"), "%", now, {day: 100 * used / of for day, used, of in full}),
     )
 
 
 def first_day(now: datetime) -> date:
-    """The oldest of the days (UTC) that are shown."""
-    return now.astimezone(UTC).date() - timedelta(days=DAYS - 1)
+    """The oldest day (UTC) shown."""
+    return now.astimezone(UTC).date() - timedelta(days=DAYS_SHOWN - 1)
 
 
-def _curve(name: str, unit: str, now: datetime, found: Mapping[date, float], empty: float | None = None) -> Curve:
-    days = (first_day(now) + timedelta(days=number) for number in range(DAYS))
-    return Curve(name, unit, tuple(found.get(day, empty) for day in days))
+def _series(
+    name: str, unit: str, now: datetime, by_day: Mapping[date, float], empty: float | None = None
+) -> TimeSeries:
+    days = (first_day(now) + timedelta(days=number) for number in range(DAYS_SHOWN))
+    return TimeSeries(name, unit, tuple(by_day.get(day, empty) for day in days))
 
 
 def _latency(calls: QuerySet[Any], share: float) -> dict[date, float]:
-    """Of each day the seconds within which this share of its answered calls was over. The database picks the row."""
-    answered = calls.filter(purpose__in=SUMMARIES, outcome=LLMCall.Outcome.OK)
+    """For each day, the seconds within which this share of its successful calls ended. The database picks the row."""
+    answered = calls.filter(purpose__in=SUMMARY_PURPOSES, outcome=LLMCall.Outcome.OK)
     each_day: dict[str, Any] = {"partition_by": [F("day")]}
     ranked = answered.annotate(
         place=Window(RowNumber(), order_by="duration_ms", **each_day), all_of_day=Window(Count("pk"), **each_day)
@@ -69,7 +71,7 @@ def _latency(calls: QuerySet[Any], share: float) -> dict[date, float]:
 
 
 def tokens_by_bank(banks: QuerySet[Bank], now: datetime, most: int = 10) -> dict[int, int]:
-    """What models read and wrote in these days for each bank, the thirstiest first."""
+    """The tokens of each bank in these days, the largest first."""
     since = datetime.combine(first_day(now), time(), UTC)
     calls = LLMCall.objects.filter(bank__in=banks.order_by().values("pk"), at__gte=since).order_by()
     sums = calls.values_list("bank").annotate(n=Sum(F("prompt_tokens") + F("completion_tokens"))).order_by("-n")

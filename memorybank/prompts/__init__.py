@@ -1,6 +1,6 @@
-"""Every sentence that a model reads: prompts and their parts are ``*.txt``, single sentences in ``sentences.toml``.
+"""All text that a model reads: prompts and their parts are ``*.txt``, single sentences are in ``sentences.toml``.
 
-The core reads headers here, so this module imports no framework; ``templates`` renders what varies in a prompt.
+The core reads headers here, so this module imports no framework; ``templates`` renders the prompts' variables.
 """
 
 import tomllib
@@ -12,13 +12,13 @@ FOLDER = Path(__file__).parent
 
 
 def text(name: str) -> str:
-    """The sentence of this name, such as “memory.block”; :class:`KeyError` if there is none."""
+    """The sentence with this name, such as “memory.block”; raises :class:`KeyError` if there is none."""
     return _sentences()[name]
 
 
 @cache
 def version(*names: str) -> str:
-    """Names a prompt by the content of all files that make it, so that an edit of any is a new version."""
+    """The version of a prompt: a hash of all files it consists of, so that an edit of any makes a new version."""
     content = b"\0".join((FOLDER / f"{name}.txt").read_bytes() for name in names)
     return f"{names[0]}@{sha256(content).hexdigest()[:8]}"
 

@@ -1,4 +1,4 @@
-"""All that reads a bank: its block, recall, prompts, exports, explanations.
+"""Read a bank: its block, recall, prompts, exports and explanations.
 
-It writes only that somebody read: an audit row of an explanation or an export, a ledger row of a question's embedding.
+It writes only who read: an audit row of an explanation or an export, a ledger row of a question's embedding.
 """

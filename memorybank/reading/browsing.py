@@ -1,4 +1,4 @@
-"""A bank's facts for people to look through: all that they may see, what it says, where it comes from."""
+"""Browse a bank's facts: what a person may see, search results, and where each fact comes from."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -11,15 +11,16 @@ from memorybank.models.fact import FactQuerySet
 from memorybank.reading import recall
 from memorybank.reading.recall.visibility import VisibleSentence
 
-#: Facts that a search finds at most.
-MOST = 200
+#: Facts that a search returns.
+MAX_FOUND_FACTS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A turn that a fact rests on, without its words: whose it is, of when, and in which chat."""
+    """A turn that a fact rests on, without its text: its author, time and chat."""
 
     output: int
+    sequence: int
     chat: int
     chat_key: str
     author: str
@@ -27,36 +28,36 @@ class Origin:
 
 
 def browse(bank: Bank) -> FactQuerySet:
-    """The facts of a bank, each once: nothing of private chats, and no line of a digest that was absorbed."""
+    """The facts of a bank, each once: nothing from private chats, and no line of an absorbed digest."""
     facts = bank.facts.filter(tier__isnull=False).exclude(entry__chat__private=True)
     return facts.exclude(sources__entry__chat__private=True)
 
 
 @at_present
 def find(bank: Bank, question: str, *, now: datetime = PRESENT) -> list[int]:
-    """Facts that a question is about, best first, whatever became of them, found through the index."""
-    found = recall.about(bank, question, most=MOST, now=now)
-    restating = FactSource.objects.filter(source__in=found).values("fact")
-    return [*found, *bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)]
+    """Ids of the facts that a question is about, best first, whatever their state, found through the index."""
+    fact_ids = recall.facts_about(bank, question, most=MAX_FOUND_FACTS, now=now)
+    restating = FactSource.objects.filter(source__in=fact_ids).values("fact")
+    return [*fact_ids, *bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)]
 
 
 def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
-    """Of each of these facts the turns that it rests on, oldest first; none of private chats. Two queries."""
+    """For each of these facts, the turns that it rests on, oldest first; none of private chats. Two queries."""
     ids = [fact.pk for fact in facts]
-    turns = Output.objects.filter(chat__bank=bank, chat__private=False).order_by("pk").distinct()
-    columns = ("pk", "chat_id", "chat__key", "author", "created_at")
-    told: dict[int, list[Origin]] = defaultdict(list)
-    for resting in ("facts", "facts__restated_by"):  # a leaf's facts, lines of digests
-        for fact, *turn in turns.filter(**{f"{resting}__in": ids}).values_list(resting, *columns):
-            told[fact].append(Origin(*turn))
-    return told
+    turns = Output.objects.filter(chat__bank=bank, chat__private=False).order_by("sequence").distinct()
+    columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at")
+    origins_by_fact: dict[int, list[Origin]] = defaultdict(list)
+    for relation in ("facts", "facts__restated_by"):  # a leaf's facts, lines of digests
+        for fact, *turn in turns.filter(**{f"{relation}__in": ids}).values_list(relation, *columns):
+            origins_by_fact[fact].append(Origin(*turn))
+    return origins_by_fact
 
 
 def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], VisibleSentence]:
-    """Who says what at each of these places (an output, a place in it), as far as memory tells it now; two queries.
+    """The sentence at each place (an output and an index in it), as far as memory shows it now; two queries.
 
-    What was erased, hidden or made private since is not among them.
+    What was erased, hidden or made private since is missing.
     """
-    lines = recall.visible(bank, {output for output, _ in places})
-    sentences = {(output, line.place): line for output, of in lines.items() for line in of}
+    lines = recall.visible_sentences(bank, {output for output, _ in places})
+    sentences = {(output, line.place): line for output, visible in lines.items() for line in visible}
     return {place: sentences[place] for place in places if place in sentences}

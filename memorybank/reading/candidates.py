@@ -1,8 +1,8 @@
-"""A bank's best facts as candidates for its block, each with its place on the ladder and its origin.
+"""Load a bank's best facts as candidates for its block, each with its tier, its period and its origin.
 
-Leaf facts are candidates whichever digest has absorbed them, and so are the facts of live digests, which a
-model wrote: absorbing is what re-opening undoes. Of each tier only the best are read, through an index, so
-that a long history costs no more than a short one.
+Leaf facts are candidates whichever digest has absorbed them, and so are the facts of live digests that a model wrote:
+packing may show a period by either. Only the best facts of each tier are read, through an index, so that a long history
+costs no more than a short one.
 """
 
 from collections import defaultdict
@@ -23,25 +23,25 @@ from memorybank.language import dates
 from memorybank.models import Bank, Entry, Fact, FactOutput, FactSource, Granularity
 from memorybank.models.fact import FactQuerySet
 
-#: As many facts are read as the budget has tokens, and so many at least: several times what packing looks at closely.
+#: As many facts are read as the budget has tokens, but at least this many: several times what packing compares.
 MIN_FACTS_READ = 2_000
-#: What part of those still to be read each tier has: half for the coarsest, where history grows, the rest alike.
+#: Each tier's part of the facts still to be read: half for the coarsest, where history grows, the rest evenly.
 TIER_PARTS = {
     granularity.tier: granularity.tier + 1 if granularity.tier < len(Granularity.digests()) else 2
     for granularity in Granularity.coarsest_first()
 }
-#: Rows asked for by id at once; databases bound the parameters of a query.
+#: Databases limit the parameters of a query.
 IDS_PER_QUERY = 10_000
 #: Columns of a fact that its line has under the same name; the line's tier is that of the live entry above.
 LINE_COLUMNS = tuple(
     column.name for column in Fact._meta.concrete_fields if column.name in MemoryLine._fields and column.name != "tier"
 )
-#: Where the entry of a fact stands.
-STANDING = ("entry__chat_id", "entry__chat__key", "entry__parent_id", "entry__granularity", "entry__period_start")
+#: Columns of a fact's entry that give its chat and period.
+ENTRY_COLUMNS = ("entry__chat_id", "entry__chat__key", "entry__parent_id", "entry__granularity", "entry__period_start")
 
 
-class Place(NamedTuple):
-    """Where an entry stands: its own time and chat (of a digest none), and tier and period of the live entry above."""
+class EntryPosition(NamedTuple):
+    """Where an entry stands: its time and chat (none for a digest), and tier and period of the live entry above."""
 
     last_at: datetime
     chat: str
@@ -51,94 +51,98 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Memory:
+class Candidates:
     """A bank's visible facts as packing sees them, with what is needed to explain a line."""
 
     candidates: list[MemoryLine] = field(default_factory=list)
-    #: Of each leaf fact: the outputs it cites.
+    #: The outputs that each leaf fact cites.
     outputs: Mapping[int, Collection[int]] = field(default_factory=dict)
-    #: Of each leaf fact: the key of its chat.
+    #: The chat key of each leaf fact.
     chat_keys: dict[int, str] = field(default_factory=dict)
-    #: Of each digest fact: the leaf facts it rests on.
+    #: The leaf facts that each digest fact rests on.
     restated: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
-    #: Up to when the stable section is chosen, if these are not all.
+    #: The stable section is chosen from facts up to this moment; None: from all.
     stable_before: datetime | None = None
 
     @cached_property
     def pool(self) -> Pool:
-        """The candidates, made ready for packing once."""
+        """The candidates, prepared for packing once."""
         return Pool(self.candidates, conf.current().encoding, self.stable_before)
 
     def explain(self, fact: int) -> Source:
-        """Whose words a fact is: the chats and the outputs of the leaf facts that it is or rests on."""
+        """The origin of a fact: the chats and outputs of the leaf facts that it is or rests on."""
         leaves = self.restated.get(fact, (fact,))
         outputs = {output for leaf in leaves for output in self.outputs[leaf]}
         return Source(tuple(sorted({self.chat_keys[leaf] for leaf in leaves})), tuple(sorted(outputs)))
 
 
-def load(bank: Bank, *, budget: int | None = None) -> Memory:
-    """What may be shown and has a chance in ``budget`` tokens (default: the bank's): pinned facts, and the best."""
+def load(bank: Bank, *, budget: int | None = None) -> Candidates:
+    """Facts that may be shown and may fit ``budget`` tokens (default: the bank's): pinned ones, and the best."""
     budget = bank.max_tokens if budget is None else budget
     shown = bank.facts.shareable()
-    rows, complete = _best(shown, max(MIN_FACTS_READ, budget))
-    above = _above(bank, {parent for *_, parent, _, _ in rows if parent})
-    memory = Memory(stable_before=None if complete else _stable_before(bank, budget))
-    cited = _linked(FactSource.objects.values_list("fact_id", "source_id"), (row[1] for row in rows if not row[-4]))
+    rows, complete = _best_rows(shown, max(MIN_FACTS_READ, budget))
+    above = _digests_above(bank, {parent for *_, parent, _, _ in rows if parent})
+    candidates = Candidates(stable_before=None if complete else _stable_before(bank, budget))
+    cited = _ids_by_fact(
+        FactSource.objects.values_list("fact_id", "source_id"), (row[1] for row in rows if not row[-4])
+    )
     leaves = {row[1] for row in rows if row[-4]}.union(*cited.values())
-    memory.outputs = _linked(FactOutput.objects.values_list("fact_id", "output_id"), leaves)
+    candidates.outputs = _ids_by_fact(FactOutput.objects.values_list("fact_id", "output_id"), leaves)
     digested = []
     for entry, pk, day, *row, replaces, last_at, chat, key, parent, granularity, start in rows:
         values = dict(zip(LINE_COLUMNS, row, strict=True), facts=(pk,), replaces=replaces)
-        place = Place(last_at, str(chat), *_period(*_root(above, parent, granularity, start)))
+        place = EntryPosition(last_at, str(chat), *_period(*_live_entry_above(above, parent, granularity, start)))
         if key:
-            memory.candidates.append(_leaf_line(place, day, values, frozenset(memory.outputs[pk])))
-            memory.chat_keys[pk] = key
+            candidates.candidates.append(_leaf_line(place, day, values, frozenset(candidates.outputs[pk])))
+            candidates.chat_keys[pk] = key
         else:
             digested.append((place._replace(chat=f"digest {entry}"), day, cited[pk], values))
-    _add_digests(memory, bank, digested)
-    return memory
+    _add_digests(candidates, bank, digested)
+    return candidates
 
 
-def _linked(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) -> dict[int, list[int]]:
-    """What these facts rest on."""
+def _ids_by_fact(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) -> dict[int, list[int]]:
+    """For each of these facts, the ids it links to."""
     linked: dict[int, list[int]] = defaultdict(list)
     for fact, on in _by_id(links, facts, "fact"):
         linked[fact].append(on)
     return linked
 
 
-def _best(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
-    """Pinned facts and ``most`` others, and whether those are all; the next tiers have what one leaves of its share."""
-    # Few facts say that anything is over, so few are looked up.
+def _best_rows(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
+    """Pinned facts and ``most`` others, and whether those are all; a tier's unused share passes to the next tiers."""
+    # Few facts state a change, so few are looked up.
     replaces = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
     own: list[Any] = [*_raw("entry_id", "pk", "said_on", *LINE_COLUMNS), replaces]
-    columns = [*own, "entry__last_at", *_raw(*STANDING)]
+    columns = [*own, "entry__last_at", *_raw(*ENTRY_COLUMNS)]
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
     for tier, part in TIER_PARTS.items():
         share = most // part
-        found = list(shown.best(tier, share).values_list(*columns))
-        complete, most = complete and len(found) < share, most - len(found)
-        rows += found
+        best = list(shown.best(tier, share).values_list(*columns))
+        complete, most = complete and len(best) < share, most - len(best)
+        rows += best
     return rows, complete
 
 
 def _raw(*columns: str) -> list[Combinable]:
-    """The columns as the database's driver gives them: Django's conversions cost as much again."""
+    """The columns as the database driver returns them: Django's conversions would double the cost."""
     return [ExpressionWrapper(F(column), output_field=TextField()) for column in columns]
 
 
-def _add_digests(memory: Memory, bank: Bank, lines: list[tuple[Place, date, list[int], dict[str, Any]]]) -> None:
-    """Lines of digests, as long as everything they rest on may be shown, but for what they replace themselves."""
+def _add_digests(
+    candidates: Candidates, bank: Bank, lines: list[tuple[EntryPosition, date, list[int], dict[str, Any]]]
+) -> None:
+    """Add the lines of digests whose sources may all be shown, except sources that the line itself replaces."""
     cited = {leaf for _, _, leaves, _ in lines for leaf in leaves}
     leaf_facts = bank.facts.shareable(beneath=True).filter(entry__granularity=Granularity.CONVERSATION)
     origins = leaf_facts.values_list("pk", "entry__chat__key")
-    memory.chat_keys.update(_by_id(origins, cited - memory.chat_keys.keys()))
+    candidates.chat_keys.update(_by_id(origins, cited - candidates.chat_keys.keys()))
     for place, day, leaves, values in lines:
-        if all(leaf in memory.chat_keys for leaf in leaves):
-            memory.candidates.append(_digest_line(place, day, values, frozenset(leaves)))
-            memory.restated[values["facts"][0]] = tuple(leaves)
+        if all(leaf in candidates.chat_keys for leaf in leaves):
+            candidates.candidates.append(_digest_line(place, day, values, frozenset(leaves)))
+            candidates.restated[values["facts"][0]] = tuple(leaves)
 
 
 def _by_id(rows: QuerySet[Any, Any], ids: Iterable[int], column: str = "pk") -> Iterator[Any]:
@@ -147,17 +151,17 @@ def _by_id(rows: QuerySet[Any, Any], ids: Iterable[int], column: str = "pk") -> 
         yield from rows.filter(**{f"{column}__in": ordered[start : start + IDS_PER_QUERY]}).order_by()
 
 
-def _above(bank: Bank, ids: set[int]) -> dict[int, Any]:
+def _digests_above(bank: Bank, ids: set[int]) -> dict[int, Any]:
     """Parent, granularity and period of these digests and of all above them."""
     digests = bank.entries.values_list("pk", *_raw("parent_id", "granularity", "period_start"))
     above: dict[int, Any] = {}
-    for _ in Granularity:  # no chain is longer, and a broken one must not hang us
+    for _ in Granularity:  # no chain is longer, and a broken one must not loop
         above.update((pk, rest) for pk, *rest in _by_id(digests, ids - above.keys()))
         ids = {parent for parent, *_ in above.values() if parent}
     return above
 
 
-def _root(above: dict[int, Any], parent: int | None, granularity: str, start: date) -> tuple[str, date]:
+def _live_entry_above(above: dict[int, Any], parent: int | None, granularity: str, start: date) -> tuple[str, date]:
     """Granularity and period of the live entry above one."""
     for _ in Granularity:
         if parent not in above:
@@ -166,18 +170,18 @@ def _root(above: dict[int, Any], parent: int | None, granularity: str, start: da
     return granularity, start
 
 
-def growth(bank: Bank) -> QuerySet[Entry, tuple[date, int]]:
-    """Day by day, how long the facts of its leaves are."""
+def tokens_by_day(bank: Bank) -> QuerySet[Entry, tuple[date, int]]:
+    """The tokens of the leaf facts of each day."""
     days = bank.entries.leaves().order_by("period_start").values_list("period_start")
     return days.annotate(size=Sum("tokens"))
 
 
 def _stable_before(bank: Bank, budget: int) -> datetime | None:
-    """The moment at which history had grown to the checkpoint; None while all of it fits.
+    """The moment at which history had grown to the checkpoint of the stable section; None while all of it fits.
 
-    Of private chats, too: it says when the stable section was chosen, not from what.
+    Private chats count: this says when the section was chosen, not from what.
     """
-    days = list(growth(bank))
+    days = list(tokens_by_day(bank))
     sizes = [size for _, size in days]
     level = checkpoint(sum(sizes), budget)
     if (full := reached(sizes, level)) == len(days):
@@ -192,40 +196,40 @@ def _stable_before(bank: Bank, budget: int) -> datetime | None:
 def _period(granularity: str, start: date) -> tuple[int, date, str]:
     """Tier, first day and label of a period."""
     rung, tier = Granularity(granularity).rung, Granularity(granularity).tier
-    return tier, start, rung.label % {"day": dates.spell(start), "month": f"{start:%B %Y}"}
+    return tier, start, rung.label % {"day": dates.format_date(start), "month": f"{start:%B %Y}"}
 
 
 @lru_cache(maxsize=4096)
-def _said(day: date, last_at: datetime) -> datetime:
-    """When a fact of a chat was said: before the chat went on for days, at the end of its own day."""
+def _said_at(day: date, last_at: datetime) -> datetime:
+    """When a fact of a chat was said: if the chat went on for days, at the end of the fact's own day."""
     return last_at if day >= last_at.date() else datetime.combine(day, time.max, tzinfo=last_at.tzinfo)
 
 
 @lru_cache(maxsize=4096)
-def _spelt(day: date) -> str:
-    return dates.spell(day)
+def _day_label(day: date) -> str:
+    return dates.format_date(day)
 
 
 def leaf_line(fact: Fact) -> MemoryLine:
     """A leaf fact by itself, as if no digest had absorbed its entry."""
     values = {name: getattr(fact, name) for name in LINE_COLUMNS} | {"facts": (fact.pk,)}
-    place = Place(fact.entry.last_at, str(fact.entry.chat_id))
+    place = EntryPosition(fact.entry.last_at, str(fact.entry.chat_id))
     return _leaf_line(place, fact.said_on, values, frozenset(fact.citations))
 
 
-def _leaf_line(place: Place, day: date, values: dict[str, Any], turns: frozenset[int]) -> MemoryLine:
+def _leaf_line(place: EntryPosition, day: date, values: dict[str, Any], turns: frozenset[int]) -> MemoryLine:
     return MemoryLine(
         **values,
-        said_at=_said(day, place.last_at),
+        said_at=_said_at(day, place.last_at),
         tier=place.tier,
         period_start=place.period_start if place.tier else day,
-        label=_spelt(day),
+        label=_day_label(day),
         chat=place.chat,
         turns=turns,
     )
 
 
-def _digest_line(place: Place, day: date, values: dict[str, Any], leaves: frozenset[int]) -> MemoryLine:
+def _digest_line(place: EntryPosition, day: date, values: dict[str, Any], leaves: frozenset[int]) -> MemoryLine:
     return MemoryLine(
         **values,
         said_at=datetime.combine(day, time.max, tzinfo=place.last_at.tzinfo),

@@ -1,4 +1,4 @@
-"""Why memory says something: a fact → the facts and turns it rests on. Whoever reads turns is on the audit trail."""
+"""Explain a fact by the facts and turns it rests on. Reading turns is recorded in the audit log."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why memory says something: the leaf facts a digest's fact rests on, and the turns, masked and not to be saved."""
+    """A fact with the leaf facts that it rests on, and the turns, masked and not to be saved."""
 
     fact: Fact
     facts: list[Fact]
@@ -23,22 +23,22 @@ class Explanation:
 
 @at_present
 def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime = PRESENT) -> Explanation:
-    """The lineage of a fact of ``bank``, down to the turns it cites. Raises ``Fact.DoesNotExist``.
+    """The sources of a fact of ``bank``, down to the turns it cites. Raises ``Fact.DoesNotExist``.
 
-    These are people's own words, as memory reads them: masked. That ``actor`` has read them goes on the audit trail.
+    The turns are people's own words, as memory reads them: masked. The audit log records that ``actor`` has read them.
     """
     fact = Fact.objects.select_related("entry").get(pk=fact_id, entry__bank=bank)
     leaf_facts = list(fact.sources.filter(bank=bank).select_related("entry"))
-    cited = FactOutput.objects.filter(fact__in=[each.pk for each in leaf_facts or [fact]]).values("output")
-    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("pk")
+    cited = FactOutput.objects.filter(fact__in=[source.pk for source in leaf_facts or [fact]]).values("output")
+    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("sequence")
     detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs if not output.chat.private]}
     log(bank, actor, Event.Action.READ, now, **detail)
     return Explanation(fact, leaf_facts, _masked(list(outputs), MaskedValue.objects.masker(bank)))
 
 
 def _masked(outputs: list[Output], masker: "Masker") -> list[Output]:
-    """The turns without secrets, and without those in the titles of their chats."""
-    for rewrite in (masker.mask, masker.again):  # what one turn tells apart is masked in all
+    """The turns and the titles of their chats without secrets."""
+    for rewrite in (masker.mask, masker.again):  # a secret found in one turn is masked in all
         for output in outputs:
             output.question, output.answer = rewrite(output.question), rewrite(output.answer)
             output.chat.title = rewrite(output.chat.title)

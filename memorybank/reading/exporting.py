@@ -1,19 +1,17 @@
 """A bank as JSON Lines: everything that is remembered, but what people hid, and what it was made from."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
+from memorybank.data_inventory import TABLES, StoredTable
 from memorybank.models import Bank, Entry, Event, Fact, Granularity, Output
 
 #: Rows read at once.
 AT_ONCE = 2_000
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
-FACT_FIELDS = (
-    "position kind text speaker said_on tokens weight detail citations pinned edited_by original quarantine released_by"
-).split()
 
 
 @at_present
@@ -25,22 +23,37 @@ def export(bank: Bank, *, actor: str, now: datetime = PRESENT) -> Iterator[dict[
 
 def _rows(bank: Bank) -> Iterator[dict[str, Any]]:
     """One mapping a row, each with its ``type``: bank, chat, output, entry, fact; in an order fit for reading."""
-    settings = ("enabled", "max_tokens", "idle_minutes", "timezone", "focus", "redact_personal")
-    yield {"type": "bank", **{name: getattr(bank, name) for name in settings}}
-    for chat in bank.chats.order_by("pk").iterator():
-        yield {"type": "chat", "chat": chat.key, "title": chat.title, "private": chat.private}
     numbers = Numbers.of(bank)
-    for output in Output.objects.filter(chat__bank=bank).select_related("chat").order_by("pk").iterator():
-        yield _output(output, numbers)
+    for table in TABLES:
+        if table.model is Fact:
+            yield from _memory(bank, table, numbers)
+        elif table.model is Output:
+            yield from _section(bank, table, numbers.outputs, order="sequence")
+        elif table.section:
+            yield from _section(bank, table)
+
+
+def _section(
+    bank: Bank, table: StoredTable, numbers: Mapping[int, int] | None = None, order: str = "pk"
+) -> Iterator[dict[str, Any]]:
+    """The rows of a table with the columns that its copy has; with ``numbers``, each with its own."""
+    rows = table.rows(bank).order_by(order).values_list("pk", *table.exported.values())
+    for pk, *values in rows.iterator():
+        number = {"id": numbers[pk]} if numbers else {}
+        yield {"type": table.section, **number, **dict(zip(table.exported, values, strict=True))}
+
+
+def _memory(bank: Bank, table: StoredTable, numbers: "Numbers") -> Iterator[dict[str, Any]]:
+    """Entries, then their facts."""
     for entry in bank.entries.select_related("chat").prefetch_related("kept_links").in_order().iterator(AT_ONCE):
         yield _entry(entry, numbers)
     for fact in bank.facts.select_related("entry").with_citations().order_by("entry_id", "position").iterator(AT_ONCE):
         if fact.pk in numbers.facts:
-            yield _fact(fact, numbers)
+            yield _fact(fact, table, numbers)
 
 
 class Numbers(NamedTuple):
-    """What rows are called in a copy: 1, 2, 3, … in the order of their ids, which count the rows of all banks."""
+    """What rows are called in a copy: 1, 2, 3, … in their order, because ids count the rows of all banks."""
 
     outputs: dict[int, int]
     entries: dict[int, int]
@@ -50,32 +63,18 @@ class Numbers(NamedTuple):
     def of(cls, bank: Bank) -> Self:
         """Those of a bank."""
         # A tenant must not learn from ids how much others have written.
-        outputs = Output.objects.filter(chat__bank=bank).values_list("pk", flat=True)
+        outputs = Output.objects.filter(chat__bank=bank).order_by("sequence").values_list("pk", flat=True)
         entries = bank.entries.values_list("pk", flat=True)
-        return cls(_numbered(outputs), _numbered(entries), _numbered(_told(bank)))
+        return cls(_numbered(outputs), _numbered(sorted(entries)), _numbered(sorted(_told(bank))))
 
 
 def _numbered(ids: Iterable[int]) -> dict[int, int]:
-    return {pk: at for at, pk in enumerate(sorted(ids), 1)}
+    return {pk: at for at, pk in enumerate(ids, 1)}
 
 
 def _told(bank: Bank) -> Iterable[int]:
     """Facts that nobody hid, without the lines of digests that rest on one somebody did."""
     return bank.facts.filter(hidden=False).exclude(sources__hidden=True).values_list("pk", flat=True)
-
-
-def _output(output: Output, numbers: Numbers) -> dict[str, Any]:
-    return {
-        "type": "output",
-        "id": numbers.outputs[output.pk],
-        "chat": output.chat.key,
-        "user": output.author,
-        "question": output.question,
-        "answer": output.answer,
-        "messages": output.messages,
-        "status": output.status,
-        "created_at": output.created_at,
-    }
 
 
 def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
@@ -93,13 +92,13 @@ def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
     }
 
 
-def _fact(fact: Fact, numbers: Numbers) -> dict[str, Any]:
+def _fact(fact: Fact, table: StoredTable, numbers: Numbers) -> dict[str, Any]:
     """A leaf's fact cites outputs, a digest's the facts of leaves."""
     cited = numbers.outputs if fact.entry.is_leaf else numbers.facts
     return {
-        "type": "fact",
+        "type": table.section,
         "id": numbers.facts[fact.pk],
         "entry": numbers.entries[fact.entry_id],
-        **{name: getattr(fact, name) for name in FACT_FIELDS},
+        **{name: getattr(fact, column) for name, column in table.exported.items()},
         "citations": [cited[pk] for pk in fact.citations if pk in cited],
     }

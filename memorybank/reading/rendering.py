@@ -1,4 +1,4 @@
-"""A bank → its block within a budget, and the notes beside a message. Reads only."""
+"""Render a bank's block within a token budget, and the notes beside a message. Reads only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,24 +14,24 @@ from memorybank.core.packing.memory_line import MemoryLine, PackedBlock, Source,
 from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
-from memorybank.models import Bank, BankDay, StoredBlock
+from memorybank.models import Bank
 from memorybank.reading import recall
 from memorybank.reading.candidates import load
 
-#: What stands above recalled notes.
-RECALLED = prompts.text("memory.recalled")
+#: Stands above recalled notes.
+NOTES_HEADER = prompts.text("memory.recalled")
 
 
-NOTHING = Text()
+EMPTY_TEXT = Text()
 
 
 @dataclass(frozen=True, slots=True)
 class Block(Text):
-    """The block exactly as a prompt gets it, and beside it what is recalled for a message."""
+    """The block exactly as a prompt gets it, with the notes recalled for a message."""
 
     budget: int = 0
     encoding: str = ""
-    recalled: Text = NOTHING
+    recalled: Text = EMPTY_TEXT
 
 
 @at_present
@@ -46,9 +46,9 @@ def render(
 ) -> Block:
     """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines.
 
-    With a ``question``, ``recalled`` has what answers it in ``recall_budget`` tokens (default: the bank's); "yesterday"
-    in it is read against ``now``. "" when there is nothing to show or the bank is off. Same entries, same budget → same
-    bytes, whatever is asked. Raises :class:`InvalidInput` for a negative budget.
+    With a ``question``, ``recalled`` holds notes that answer it in ``recall_budget`` tokens (default: the bank's);
+    "yesterday" in it is relative to ``now``. Empty if there is nothing to show or the bank is off. The same entries and
+    budget give the same bytes, whatever the question. Raises :class:`InvalidInput` for a negative budget.
     """
     for name, value in (("budget", budget), ("recall_budget", recall_budget)):
         if value is not None and value < 0:
@@ -58,34 +58,36 @@ def render(
     if not bank.enabled:
         return Block(budget=limit, encoding=encoding)
     shown = exclude(render_block(bank, limit), limit, encoding=encoding, chats=[exclude_chat] if exclude_chat else [])
-    room = bank.recall_tokens if recall_budget is None else recall_budget
-    recalled = notes(bank, question, shown, room, exclude_chat=exclude_chat, now=now)
+    max_note_tokens = bank.recall_tokens if recall_budget is None else recall_budget
+    recalled = render_notes(bank, question, shown, max_note_tokens, exclude_chat=exclude_chat, now=now)
     return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled)
 
 
 def render_block(bank: Bank, budget: int) -> PackedBlock:
-    """The block of everything that may be shown, with its reserve, and what each line rests on."""
-    memory = load(bank, budget=budget)
-    block = pack(memory.pool, budget)
+    """The block of everything that may be shown, with its reserve, and the origin of each line."""
+    candidates = load(bank, budget=budget)
+    block = pack(candidates.pool, budget)
 
     def explained(lines: Sequence[MemoryLine]) -> tuple[MemoryLine, ...]:
-        return tuple(line._replace(sources=tuple(map(memory.explain, line.facts))) for line in lines)
+        return tuple(line._replace(sources=tuple(map(candidates.explain, line.facts))) for line in lines)
 
     return replace(block, lines=explained(block.lines), reserve=explained(block.reserve))
 
 
-def notes(
-    bank: Bank, question: str, beside: Text, room: int, *, exclude_chat: str = "", now: datetime | None = None
+def render_notes(
+    bank: Bank, question: str, block: Text, max_tokens: int, *, exclude_chat: str = "", now: datetime | None = None
 ) -> Text:
-    """What answers a message in ``room`` tokens, without repeating the block it stands beside; nothing if nothing does.
+    """Notes that answer a message in ``max_tokens`` tokens without repeating the block; empty if nothing does.
 
-    From turns that memory covers, never from the chat that asks.
+    From turns that memory covers, never from the asking chat.
     """
-    if room <= 0 or not question.strip():
-        return NOTHING
-    said, speakers = [line.text for line in beside.lines], [line.speaker for line in beside.lines]
-    found = recall.answering(bank, question, room=room, said=said, exclude_chat=exclude_chat, now=now)
-    packed = pack_notes(found, room, header=RECALLED, speakers=speakers, encoding=conf.current().encoding)
+    if max_tokens <= 0 or not question.strip():
+        return EMPTY_TEXT
+    known, speakers = [line.text for line in block.lines], [line.speaker for line in block.lines]
+    passages = recall.find_passages(
+        bank, question, max_tokens=max_tokens, known=known, exclude_chat=exclude_chat, now=now
+    )
+    packed = pack_notes(passages, max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=conf.current().encoding)
     return Text(packed.text, packed.tokens, tuple(map(_recalled_line, packed.passages)))
 
 
@@ -99,33 +101,21 @@ def _recalled_line(passage: Passage) -> MemoryLine:
         label=passage.label,
         sources=(Source((passage.chat_key,), (passage.output,)),),
         place=passage.place,
-        why=_why(passage),
+        why=_recall_reason(passage),
     )
 
 
-def _why(passage: Passage) -> str:
-    """Why a sentence was recalled."""
+def _recall_reason(passage: Passage) -> str:
     if not passage.rank:
         return _("It replaced a part of what was recalled.")
     asked = set(passage.asked)
-    found = dict.fromkeys(word for word in words(passage.text) if not asked.isdisjoint(terms(word)))
-    has = ", ".join(f"“{word}”" for word in found)
+    matches = dict.fromkeys(word for word in words(passage.text) if not asked.isdisjoint(terms(word)))
+    quoted = ", ".join(f"“{word}”" for word in matches)
     reasons = (
-        [_("has %(words)s of the question") % {"words": has}]
-        if has
+        [_("has %(words)s of the question") % {"words": quoted}]
+        if quoted
         else [_("stands where the question's subject was talked about")]
     )
     reasons += [_("is said by somebody the question names")] if passage.named else []
     why = _(" and ").join(reasons)
     return _("It %(why)s; its turn is number %(rank)d of those found.") % {"why": why, "rank": passage.rank}
-
-
-def refresh(bank_id: int, *, now: datetime) -> None:
-    """Render the block of a bank that is on and store it, unless the stored one is current."""
-    bank = Bank.objects.filter(pk=bank_id, enabled=True).first()
-    if bank is None:
-        return
-    if StoredBlock.objects.current_version(bank.pk) < bank.version:
-        block = render_block(bank, bank.max_tokens)
-        if StoredBlock.objects.store(bank, block, now):
-            BankDay.objects.note_block(bank, block.tokens, now)

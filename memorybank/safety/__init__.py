@@ -1,1 +1,1 @@
-"""What may not pass: markup that a line must not forge, secrets, instructions to a model. No Django."""
+"""Safety: escape forged markup, mask secrets, and detect instructions to a model. No Django."""

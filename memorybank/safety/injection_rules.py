@@ -1,8 +1,7 @@
-"""Whether a text tells a model what to do: by what it speaks of, sentence by sentence, in the words of each language.
+"""Detect instructions to a model by the topics of each sentence, in the words of each language.
 
-No word is an attack. "Always" and "answer" are not, nor "the assistant"; but somebody who says always, answer and
-whenever they ask in one sentence lays down rules for a model. What is spoken of together is weighed; the words are in
-the packs.
+No single word is an attack: neither "always" nor "answer" nor "the assistant". But a sentence with "always", "answer"
+and "whenever they ask" gives a model a rule. So the combination of topics is weighed. The words are in the packs.
 """
 
 import re
@@ -13,13 +12,13 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from memorybank.language import beyond, packs
-from memorybank.language.lookalikes import folded
+from memorybank.language import packs, partial_packs
+from memorybank.language.lookalikes import fold
 from memorybank.language.masks import MASK
-from memorybank.language.pack import Beyond, Pack
-from memorybank.language.safety_sections import Directions
-from memorybank.language.terms import FUNCTION
-from memorybank.safety.injection_score import heaviest, is_heavy
+from memorybank.language.pack import Pack, PartialPack
+from memorybank.language.safety_sections import InjectionTopics
+from memorybank.language.terms import FUNCTION_WORDS
+from memorybank.safety.injection_score import heaviest, is_injection
 
 OVERRIDE = "tells a model to drop its instructions"
 PERSONA = "gives a model another role"
@@ -30,22 +29,23 @@ WAIVER = "frees a model from asking or checking"
 KEEPING = "has something kept for every chat"
 CONCEALMENT = "hides something from the user"
 FAVOUR = "has something preferred in every answer"
-MANY = "speaks of much that only a model is told"
-SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
-# Scripts whose words are not parted, or carry their particles before or behind them: there a word is found anywhere.
-ATTACHED = "\u0600-\u06ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
-WORD = re.compile(rf"[^\W_{ATTACHED}]+")
-PART = re.compile(r"[^\W_]+\*?|\*")
-RUN = re.compile(f"[{ATTACHED}][{ATTACHED} ]*")
-GAP, SHORTEST_STEM = 3, 2
-#: A language counts that has this share of the topics of the one that has most: words mean other things elsewhere.
-LEAST = 0.7
-#: Where a lesson is spoken of so many characters before or behind a quotation, it is an example.
-LESSON, AROUND = "lesson", 120
+MANY_TOPICS = "speaks of much that only a model is told"
+SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
+# Scripts without spaces, or with particles attached to words: there a word is found inside longer runs.
+ATTACHED_SCRIPTS = "\u0600-\u06ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+SPACED_WORD = re.compile(rf"[^\W_{ATTACHED_SCRIPTS}]+")
+PHRASE_PART = re.compile(r"[^\W_]+\*?|\*")
+ATTACHED_RUN = re.compile(f"[{ATTACHED_SCRIPTS}][{ATTACHED_SCRIPTS} ]*")
+MAX_GAP_WORDS, MIN_STEM_CHARACTERS = 3, 2
+#: A language counts if it has at least this share of the topics of the language with most, because words mean other
+#: things in other languages.
+MIN_TOPIC_SHARE = 0.7
+#: A quotation is an example if a lesson is mentioned at most this far before or after it.
+LESSON_TOPIC, MAX_LESSON_CHARACTERS = "lesson", 120
 #: Signs of a topic in any language: a web or e-mail address, masked or not; dictated words; markup and data that nobody
-#: types into a chat; a question; a quotation behind its source.
-ANY = ""
-SIGNS = {
+#: types into a chat; a question; a quotation after its source.
+ANY_LANGUAGE = ""
+TOPIC_SIGNS = {
     "away": re.compile(
         r"https?://|\w@\w|\[redacted: e-mail|"
         r"(?<![\w/.@-])(?:[\w-]{1,40}\.){1,4}(?:example|com|net|org|io|dev|app|info|co|ai|eu|xyz|link)/\S"
@@ -62,135 +62,144 @@ SIGNS = {
     ),
 }
 
-#: Whoever speaks of himself by his name, in more words than a signature has, speaks for himself as of somebody else.
-SELF, SIGNATURE = "self", 3
-TOPICS = (*(each.name for each in fields(Directions)), *SIGNS, SELF)
-#: What the heaviest topic of a sentence says of it.
+#: An author who uses their own name in more words than a signature has makes a claim about themselves.
+SELF_TOPIC, MAX_SIGNATURE_WORDS = "self", 3
+TOPICS = (*(field.name for field in fields(InjectionTopics)), *TOPIC_SIGNS, SELF_TOPIC)
+#: The reason given when this topic is the heaviest of a sentence.
 REASONS = {
     topic: why
-    for why, named in {
+    for why, names in {
         OVERRIDE: "drop orders", PERSONA: "persona unbound", REVEAL: "reveal secret away",
         WAIVER: "waive", TRUST: "trust grant self", KEEPING: "keep chats memo", CONCEALMENT: "conceal",
         FAVOUR: "favour only", STANDING: "always onward answers output duty relay whoever",
     }.items()
-    for topic in named.split()
+    for topic in names.split()
 }  # fmt: skip
 
-#: A language, and what a word or phrase of it speaks of.
-Topic = tuple[str, str]
+#: A language code and a topic.
+LanguageTopic = tuple[str, str]
 
 
-class Phrase(NamedTuple):
-    """What follows the first word: words, stems ("answer*"), or a gap ("*")."""
+class TopicPhrase(NamedTuple):
+    """The parts after the first word: words, stems ("answer*"), or a gap ("*")."""
 
     rest: tuple[str, ...]
-    topic: Topic
+    topic: LanguageTopic
 
 
 class Lexicon(NamedTuple):
-    """Phrases by their first word, by its stem; and words that are found anywhere, with the length of the longest."""
+    """Phrases by first word and by its stem; words of scripts without spaces, with the length of the longest."""
 
-    words: dict[str, list[Phrase]]
-    stems: dict[str, list[Phrase]]
-    anywhere: dict[str, list[Topic]]
+    words: dict[str, list[TopicPhrase]]
+    stems: dict[str, list[TopicPhrase]]
+    anywhere: dict[str, list[LanguageTopic]]
     longest: int
 
 
-def direction(text: str, by: str = "") -> str:
-    """What ``text``, written by somebody of that name, tells a model to do; "" when nothing. Linear."""
-    among = len(_sentences(text))
-    return next((why for spoken in spoken_of(text, by) if (why := _told(spoken, among))), "")
+def injection_reason(text: str, by: str = "") -> str:
+    """Why ``text`` by an author called ``by`` reads like an instruction to a model; "" if it does not. Linear."""
+    sentence_count = len(_sentences(text))
+    return next((why for topics in sentence_topics(text, by) if (why := _reason(topics, sentence_count))), "")
 
 
-def spoken_of(text: str, by: str = "") -> Iterator[frozenset[str]]:
-    """What each sentence speaks of in the languages it has most of; two neighbouring ones are read together, too."""
+def sentence_topics(text: str, by: str = "") -> Iterator[frozenset[str]]:
+    """The topics of each sentence, and of each two neighbours, in the languages with most topics."""
     names = _names(by)
-    spoken = [topics(sentence, names) for sentence in _sentences(text)]
-    for found in (*spoken, *(one | other for one, other in pairwise(spoken))):
-        named: dict[str, set[str]] = defaultdict(set)
-        for language, topic in found:
-            named[language].add(topic)
-        signs = named.pop(ANY, set())
-        most = max(map(len, named.values()), default=0)
-        yield from (frozenset(each | signs) for each in named.values() or [set()] if len(each) >= LEAST * most)
+    by_sentence = [topics(sentence, names) for sentence in _sentences(text)]
+    for sentence_topics in (*by_sentence, *(one | other for one, other in pairwise(by_sentence))):
+        by_language: dict[str, set[str]] = defaultdict(set)
+        for language, topic in sentence_topics:
+            by_language[language].add(topic)
+        signs = by_language.pop(ANY_LANGUAGE, set())
+        most = max(map(len, by_language.values()), default=0)
+        for named in by_language.values() or [set()]:
+            if len(named) >= MIN_TOPIC_SHARE * most:
+                yield frozenset(named | signs)
 
 
 def _sentences(text: str) -> list[str]:
-    return [sentence for sentence in SENTENCE.split(text) if sentence.strip()]
+    return [sentence for sentence in SENTENCE_BREAK.split(text) if sentence.strip()]
 
 
 def _names(by: str) -> frozenset[str]:
-    """What somebody calls himself by: no letter and no function word of "Grad A", or every sentence would."""
-    said = frozenset(WORD.findall(folded(by)))
-    return frozenset(word for word in said if len(word) > 1 and word not in FUNCTION) or said
+    """The words of an author's name, without single letters and function words, which every sentence contains."""
+    name_words = frozenset(SPACED_WORD.findall(fold(by)))
+    return frozenset(word for word in name_words if len(word) > 1 and word not in FUNCTION_WORDS) or name_words
 
 
-def used(text: str) -> str:
-    """``text`` without what it quotes to speak about it: in lessons, stories, and warnings of fraud. Linear."""
+def without_examples(text: str) -> str:
+    """``text`` without quotations that are examples: in lessons, stories and fraud warnings. Linear."""
 
     def shown(quoted: re.Match[str]) -> str:
-        around = text[max(0, quoted.start() - AROUND) : quoted.start()], text[quoted.end() : quoted.end() + AROUND]
-        return "" if any(topic == LESSON for _, topic in topics(" ".join(around))) else quoted[0]
+        around = (
+            text[max(0, quoted.start() - MAX_LESSON_CHARACTERS) : quoted.start()],
+            text[quoted.end() : quoted.end() + MAX_LESSON_CHARACTERS],
+        )
+        return "" if any(topic == LESSON_TOPIC for _, topic in topics(" ".join(around))) else quoted[0]
 
-    return SIGNS["dictated"].sub(shown, text)
-
-
-def topics(sentence: str, names: Collection[str] = ()) -> frozenset[Topic]:
-    """What a sentence speaks of, by language. Who wrote it is called ``names``."""
-    known, text = _lexicon(), folded(MASK.sub(" ", sentence))
-    words = WORD.findall(text)
-    found = {phrase.topic for at in range(len(words)) for phrase in _phrases(known, words, at)}
-    for run in RUN.findall(text):
-        for at in range(len(run)):
-            for end in range(at + 1, min(len(run), at + known.longest) + 1):
-                found.update(known.anywhere.get(run[at:end], ()))
-    found.update((ANY, topic) for topic, signs in SIGNS.items() if signs.search(sentence))
-    if len(words) > SIGNATURE and not set(words).isdisjoint(names):
-        found.add((ANY, SELF))
-    return frozenset(found)
+    return TOPIC_SIGNS["dictated"].sub(shown, text)
 
 
-def _told(spoken: Collection[str], among: int) -> str:
-    """Why what is spoken of in one of so many sentences tells a model what to do; "" if it weighs too little."""
-    if not is_heavy(spoken, among):
+def topics(sentence: str, names: Collection[str] = ()) -> frozenset[LanguageTopic]:
+    """The topics of a sentence, by language. ``names`` are its author's."""
+    lexicon, text = _lexicon(), fold(MASK.sub(" ", sentence))
+    words = SPACED_WORD.findall(text)
+    topics = {phrase.topic for index in range(len(words)) for phrase in _phrases(lexicon, words, index)}
+    for run in ATTACHED_RUN.findall(text):
+        for start in range(len(run)):
+            for end in range(start + 1, min(len(run), start + lexicon.longest) + 1):
+                topics.update(lexicon.anywhere.get(run[start:end], ()))
+    topics.update((ANY_LANGUAGE, topic) for topic, signs in TOPIC_SIGNS.items() if signs.search(sentence))
+    if len(words) > MAX_SIGNATURE_WORDS and not set(words).isdisjoint(names):
+        topics.add((ANY_LANGUAGE, SELF_TOPIC))
+    return frozenset(topics)
+
+
+def _reason(topics: Collection[str], sentence_count: int) -> str:
+    """Why one of ``sentence_count`` sentences with these topics is an instruction; "" if they weigh too little."""
+    if not is_injection(topics, sentence_count):
         return ""
-    return next((REASONS[topic] for topic in heaviest(spoken) if topic in REASONS), MANY)
+    return next((REASONS[topic] for topic in heaviest(topics) if topic in REASONS), MANY_TOPICS)
 
 
-def _phrases(known: Lexicon, words: Sequence[str], at: int) -> Iterator[Phrase]:
-    """The phrases that begin at a word."""
-    word = words[at]
-    stems = (word[:end] for end in range(SHORTEST_STEM, len(word) + 1))
-    for phrases in (known.words.get(word, ()), *(known.stems.get(stem, ()) for stem in stems)):
-        yield from (phrase for phrase in phrases if _goes_on(phrase.rest, words, at + 1))
+def _phrases(lexicon: Lexicon, words: Sequence[str], index: int) -> Iterator[TopicPhrase]:
+    """The phrases that begin with this word."""
+    word = words[index]
+    stems = (word[:end] for end in range(MIN_STEM_CHARACTERS, len(word) + 1))
+    for phrases in (lexicon.words.get(word, ()), *(lexicon.stems.get(stem, ()) for stem in stems)):
+        yield from (phrase for phrase in phrases if _continues(phrase.rest, words, index + 1))
 
 
-def _goes_on(rest: Sequence[str], words: Sequence[str], at: int) -> bool:
-    """Whether the words from ``at`` on are the rest of a phrase; no phrase has two gaps."""
-    for place, part in enumerate(rest):
+def _continues(rest: Sequence[str], words: Sequence[str], index: int) -> bool:
+    """Whether the words from ``index`` on are the rest of a phrase; no phrase has two gaps."""
+    for number, part in enumerate(rest):
         if part == "*":
-            return any(_goes_on(rest[place + 1 :], words, after) for after in range(at, at + GAP + 1))
-        if at >= len(words) or not (words[at].startswith(part[:-1]) if part.endswith("*") else words[at] == part):
+            return any(
+                _continues(rest[number + 1 :], words, after) for after in range(index, index + MAX_GAP_WORDS + 1)
+            )
+        if index >= len(words):
             return False
-        at += 1
+        if not (words[index].startswith(part[:-1]) if part.endswith("*") else words[index] == part):
+            return False
+        index += 1
     return True
 
 
 @cache
 def _lexicon() -> Lexicon:
-    known = Lexicon({}, {}, {}, 0)
-    languages: tuple[Pack | Beyond, ...] = (*packs(), *beyond())
-    for each in languages:
-        for topic in fields(Directions):
-            for written in getattr(each.directions, topic.name):
-                _enter(known, folded(written), (each.code, topic.name))
-    return known._replace(longest=max(map(len, known.anywhere), default=0))
+    lexicon = Lexicon({}, {}, {}, 0)
+    languages: tuple[Pack | PartialPack, ...] = (*packs(), *partial_packs())
+    for language in languages:
+        for topic in fields(InjectionTopics):
+            for phrase in getattr(language.directions, topic.name):
+                _add_phrase(lexicon, fold(phrase), (language.code, topic.name))
+    return lexicon._replace(longest=max(map(len, lexicon.anywhere), default=0))
 
 
-def _enter(known: Lexicon, written: str, topic: Topic) -> None:
-    if RUN.match(written):
-        known.anywhere.setdefault(written, []).append(topic)
+def _add_phrase(lexicon: Lexicon, phrase: str, topic: LanguageTopic) -> None:
+    if ATTACHED_RUN.match(phrase):
+        lexicon.anywhere.setdefault(phrase, []).append(topic)
         return
-    first, *rest = PART.findall(written)
-    table = known.stems if first.endswith("*") else known.words
-    table.setdefault(first.removesuffix("*"), []).append(Phrase(tuple(rest), topic))
+    first, *rest = PHRASE_PART.findall(phrase)
+    table = lexicon.stems if first.endswith("*") else lexicon.words
+    table.setdefault(first.removesuffix("*"), []).append(TopicPhrase(tuple(rest), topic))

@@ -1,50 +1,54 @@
-"""The name of an account → the name that its lines stand under: short, on one line, and nothing but a name.
+"""Turn an account name into the display name of its lines: short, on one line, and nothing but a name.
 
-Who may choose a name may choose what a model reads. One that had to be changed carries a code of the account, so that
-two accounts never share one.
+People who choose a name choose text that a model reads. A name that had to be changed gets a code of the account, so
+that two accounts never share one.
 """
 
 import re
 from hashlib import sha256
 
 from memorybank.language import plain
-from memorybank.language.lookalikes import LETTERS, folded, is_mixed
+from memorybank.language.lookalikes import LETTERS, fold, mixes_alphabets
 from memorybank.safety import quarantine
 from memorybank.safety.quoting import ROLES
 from memorybank.safety.redaction import redact
 
-NOBODY = "a member"
-LONGEST = 40
-#: In a name of three words or more, a word without a capital is a particle, and has at most so many letters.
-PARTICLE = 4
+NEUTRAL_NAME = "a member"
+MAX_NAME_CHARACTERS = 40
+#: In a name of three words or more, a word without a capital is a particle, and at most this long.
+MAX_PARTICLE_CHARACTERS = 4
 
-ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
-# Marks that no name has, and a full stop where a sentence ends, not an initial.
-MARKS = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
+EMAIL_ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
+# Marks that no name has, and a full stop after a word, which unlike one after an initial ends a sentence.
+MARKS_OUTSIDE_NAMES = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
 
 
 def display_name(account: str) -> str:
-    """What stands before the lines of an account: its name, the local part of its address, or what says nothing."""
-    address = ADDRESS.fullmatch(account)
+    """The name shown before an account's lines: its name, the local part of its address, or a neutral name."""
+    address = EMAIL_ADDRESS.fullmatch(account)
     name = address[1] if address else account
     if not reads_like_a_name(name):
-        return f"{NOBODY} ({_code(account)})"
-    return f"{name[:LONGEST].rstrip()} ({_code(account)})" if address or len(name) > LONGEST else name
+        return f"{NEUTRAL_NAME} ({_code(account)})"
+    return (
+        f"{name[:MAX_NAME_CHARACTERS].rstrip()} ({_code(account)})"
+        if address or len(name) > MAX_NAME_CHARACTERS
+        else name
+    )
 
 
 def reads_like_a_name(text: str) -> bool:
-    """Nothing hidden, no markup, no mixed alphabets, no role, no sentence, no instruction, nothing to be masked."""
+    """Whether the text has no hidden character, markup, mixed alphabets, role, sentence, instruction or secret."""
     words = text.split()
-    if not words or plain(text) != text or " ".join(words) != text or MARKS.search(text):
+    if not words or plain(text) != text or " ".join(words) != text or MARKS_OUTSIDE_NAMES.search(text):
         return False
-    if any(map(is_mixed, LETTERS.findall(text))) or _is_role(text):
+    if any(map(mixes_alphabets, LETTERS.findall(text))) or _is_role(text):
         return False
-    small = [word for word in words if word[0].islower() and len(word) > PARTICLE]
-    return not (len(words) > 2 and small) and not quarantine.reason(text) and not redact(text).found
+    lower_case = [word for word in words if word[0].islower() and len(word) > MAX_PARTICLE_CHARACTERS]
+    return not (len(words) > 2 and lower_case) and not quarantine.reason(text) and not redact(text).kinds
 
 
 def _is_role(name: str) -> bool:
-    return ROLES.issuperset(LETTERS.findall(folded(name))) and not any(map(str.isdigit, name))
+    return ROLES.issuperset(LETTERS.findall(fold(name))) and not any(map(str.isdigit, name))
 
 
 def _code(account: str) -> str:

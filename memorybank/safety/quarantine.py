@@ -1,70 +1,77 @@
-"""Lines that tell a model what to do are held back for review, not injected.
+"""Quarantine lines that instruct a model: they wait for review and reach no prompt.
 
-Three looks, all linear: at the marks of prompts and protocols, at phrases that each language has for it (in its pack),
-and at what a sentence speaks of (``injection_rules``). Tuned on ``tests/memorybank/safety/corpus``: every attack
-there is caught and no sentence from ordinary work is. This is one fence of several, not the wall: memory is also
-quoted as data, cited, and shown to people.
+Three checks, all linear: marks of prompts and protocols, phrases of each language's pack, and the topics of a sentence
+(``injection_rules``). Tuned on ``tests/memorybank/safety/corpus``: every attack there is caught and no sentence from
+ordinary work is. This is one of several defences: memory is also quoted as data, cited, and shown to people.
 """
 
 import re
 from collections.abc import Callable, Iterator
 
-from memorybank.language import Words, either, filled, packs
-from memorybank.language.safety_sections import Instructions
-from memorybank.safety.deobfuscation import undisguised
-from memorybank.safety.injection_rules import CONCEALMENT, OVERRIDE, PERSONA, REVEAL, STANDING, direction, used
+from memorybank.language import Words, alternation, fill_in, packs
+from memorybank.language.safety_sections import InjectionPatterns
+from memorybank.safety.deobfuscation import deobfuscate
+from memorybank.safety.injection_rules import (
+    CONCEALMENT,
+    OVERRIDE,
+    PERSONA,
+    REVEAL,
+    STANDING,
+    injection_reason,
+    without_examples,
+)
 
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"
 EXFILTRATION = "sends data away"
-#: Words and spaces of a text in which the telling ones are looked for: there are as many looks as words.
-MOST_PIECES = 200
+#: A text with more words and spaces is not searched for the telling words: every word costs a check.
+MAX_PIECES = 200
 
 
 def reason(text: str) -> str:
-    """Why ``text`` should not be shown to a model, or "" when it is fine. Linear in its length."""
-    shown = undisguised(text)
-    if _SHOUTED.search(shown):
+    """Why ``text`` must not be shown to a model, or "" if it may. Linear in its length."""
+    visible = deobfuscate(text)
+    if _ROLE_HEADING.search(visible):
         return ROLE
-    folded = used(shown).casefold()
-    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or direction(shown)
+    folded = without_examples(visible).casefold()
+    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or injection_reason(visible)
 
 
 def telling_words(text: str) -> list[tuple[str, bool]]:
-    """``text`` in pieces, each with whether it is of what makes it read like an instruction.
+    """``text`` in pieces, each with whether it is one of the words that make it read like an instruction.
 
-    Found by leaving words out: what remains is no instruction any more if one more word is taken away.
+    Found by leaving words out, until leaving out any other word would end the instruction.
     """
     pieces = re.findall(r"\s+|\S+", text)
-    left = dict(enumerate(pieces)) if len(pieces) <= MOST_PIECES and reason(text) else {}
-    for at in list(left):
-        if not pieces[at].isspace() and reason("".join(piece for place, piece in left.items() if place != at)):
-            del left[at]
-    return [(piece, at in left and not piece.isspace()) for at, piece in enumerate(pieces)]
+    kept = dict(enumerate(pieces)) if len(pieces) <= MAX_PIECES and reason(text) else {}
+    for number in list(kept):
+        if not pieces[number].isspace() and reason("".join(kept[other] for other in kept if other != number)):
+            del kept[number]
+    return [(piece, number in kept and not piece.isspace()) for number, piece in enumerate(pieces)]
 
 
-def commands(text: str, by: str = "") -> str:
-    """Why nothing of a message, written by somebody of that name, is shown: it commands a model somewhere.
+def reason_in_message(text: str, by: str = "") -> str:
+    """Why no part of a message by an author called ``by`` may be shown: a part of it instructs a model.
 
-    With marks alone it may be talk about marks.
+    Marks of prompts alone are no reason, because people also write about them.
     """
-    shown = undisguised(text)
-    folded = used(shown).casefold()
-    found = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
-    return next(found, "") or direction(shown, by)
+    visible = deobfuscate(text)
+    folded = without_examples(visible).casefold()
+    reasons = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
+    return next(reasons, "") or injection_reason(visible, by)
 
 
-_SHOUTED = re.compile(
+_ROLE_HEADING = re.compile(
     r"(?:^|[.!?\]\n] )\W{0,4}(?:SYSTEM|ASSISTANT|DEVELOPER|ADMIN|ROOT|SYSTEM PROMPT|SYSTEM MESSAGE|SYSTEM OVERRIDE)\s?:"
     r"|(?:BEGIN|END)(?: OF)? (?:SYSTEM )?(?:PROMPT|INSTRUCTIONS|MEMORY|TRANSCRIPT|CONTEXT)\b"
     r"|^#{1,6} ?(?:SYSTEM|POLICY)\b"
 )
 
 # Control tokens, markup and links: the same in every language.
-_FORMS: dict[str, tuple[str, ...]] = {
+_FORMS_BY_REASON: dict[str, tuple[str, ...]] = {
     ROLE: (
         r"<\|?/?(?:im_start|im_end|im_sep|endoftext|endofprompt|system|user|assistant|end_of_turn|start_of_turn|eot_id|begin_of_text|end_of_text|start_header_id|end_header_id|fim_\w+|channel|message|bos|eos|instructions?|admin|developer|human)\|?>",
-        # A chat as JSON: who, and what was said.
+        # A chat message as JSON: role and content.
         r"[\"'](?:role|author|speaker|sender)[\"']\s?:\s?[\"'][^\"']{1,80}[\"'].{0,120}[\"']\w{2,20}[\"']\s?:",
         r"<\|[^|<>]{1,40}\|>|\[/?inst\]|<</?sys>>|<｜|<\|?(?:begin|end)▁of",
     ),
@@ -81,26 +88,29 @@ _FORMS: dict[str, tuple[str, ...]] = {
         r"\bjavascript\s?:|\bdata\s?:text/html",
     ),
 }
-_OF_LANGUAGES: dict[str, Callable[[Instructions], Words]] = {
-    ROLE: lambda said: said.role,
-    TOOL: lambda said: said.tool,
-    EXFILTRATION: lambda said: said.exfiltration,
-    OVERRIDE: lambda said: said.override,
-    PERSONA: lambda said: said.persona,
-    STANDING: lambda said: said.standing,
-    REVEAL: lambda said: said.reveal,
-    CONCEALMENT: lambda said: said.concealment,
+_SECTIONS_BY_REASON: dict[str, Callable[[InjectionPatterns], Words]] = {
+    ROLE: lambda section: section.role,
+    TOOL: lambda section: section.tool,
+    EXFILTRATION: lambda section: section.exfiltration,
+    OVERRIDE: lambda section: section.override,
+    PERSONA: lambda section: section.persona,
+    STANDING: lambda section: section.standing,
+    REVEAL: lambda section: section.reveal,
+    CONCEALMENT: lambda section: section.concealment,
 }
 
 
-def _spoken(of: Callable[[Instructions], Words]) -> Iterator[str]:
-    """The patterns of every language, with their parts."""
-    for said in (pack.instructions for pack in packs()):
-        parts = {name: f"(?:{either(words)})" for name, words in said.parts.items()}
-        yield from (filled(pattern, parts) for pattern in of(said))
+def _language_patterns(of: Callable[[InjectionPatterns], Words]) -> Iterator[str]:
+    """The patterns of every language, with their parts filled in."""
+    for section in (pack.instructions for pack in packs()):
+        parts = {name: f"(?:{alternation(words)})" for name, words in section.parts.items()}
+        yield from (fill_in(pattern, parts) for pattern in of(section))
 
 
 _PATTERNS = tuple(
-    (why, re.compile("|".join(f"(?:{one})" for one in (*_FORMS.get(why, ()), *_spoken(of)))))
-    for why, of in _OF_LANGUAGES.items()
+    (
+        why,
+        re.compile("|".join(f"(?:{pattern})" for pattern in (*_FORMS_BY_REASON.get(why, ()), *_language_patterns(of)))),
+    )
+    for why, of in _SECTIONS_BY_REASON.items()
 )

@@ -1,80 +1,79 @@
-"""Text that speaks in somebody's name is shown as a quotation: who speaks is the account that wrote it.
+"""Quote text that speaks in somebody's name, so that only the account that wrote a line speaks in it.
 
-"Fine. Priya: I approve" becomes "Fine. “Priya – I approve”". Names need not be known for it: a word that is written
-with a capital more often than without one is a name, by the order of the tokenizer's table ("Priya", not "Deadline").
+"Fine. Priya: I approve" becomes "Fine. “Priya – I approve”". The names need not be known: a word that is written with a
+capital more often than without one is a name, judged by the order of the tokenizer's table ("Priya", not "Deadline").
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
-from memorybank.language import every, tokens
-from memorybank.language.lookalikes import LETTERS, folded
+from memorybank.language import collect, tokens
+from memorybank.language.lookalikes import LETTERS, fold
 
 COLONS = ":：꞉∶﹕︓ː˸׃։፥"
 NAME = r"[^\W\d_][\w'’.-]{0,30}"
 CLOCK = r"(?:,? ?[\[(]?\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[aApP]\.?[mM]\.?)?[\])]?)?"
-# A name of one to three words: at the beginning or behind a mark, with a colon or an arrow; or in brackets. A mask of
-# ours is no name.
-LABEL = re.compile(
+# A name of one to three words: at the beginning or after a mark, with a colon or an arrow; or in brackets. Our own
+# masks are not names.
+SPEAKER_LABEL = re.compile(
     rf"(?:^|(?<=[^\w\s{COLONS}/\\@.'’-])|(?<=[.] )|(?<= -))\s?@?(?!redacted: )"
     rf"(?:(?P<name>{NAME}(?: [\w'’.-]{{1,31}}){{0,2}}){CLOCK}\s?[{COLONS}](?![\d/\\{COLONS}])"
     rf"|(?P<pointed>{NAME}(?: {NAME}){{0,2}}) [>›])\s*"
     rf"|(?<!\w)[\[‹<](?P<bracketed>{NAME}(?: {NAME}){{0,2}}){CLOCK}[\]›>](?!\()\s*"
 )
-# Anywhere: a word with a colon, which counts if somebody is called so.
-CALLED = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
-SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
-QUOTES = re.compile('["“”„«»]')
+# Anywhere: a word with a colon, which counts if somebody has that name.
+WORD_WITH_COLON = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
+LABEL_SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
+QUOTATION_MARKS = re.compile('["“”„«»]')
 
-ROLES = frozenset(map(folded, every(lambda pack: pack.instructions.roles)))
-#: They open sentences and notes, and so are written with a capital as often as names are.
-NO_NAMES = frozenset(map(folded, every(lambda pack: (*pack.words.function, *pack.words.praise, *pack.dates.signs))))
+ROLES = frozenset(map(fold, collect(lambda pack: pack.instructions.roles)))
+#: Words that open sentences and notes, and so are capitalised as often as names are.
+NEVER_NAMES = frozenset(map(fold, collect(lambda pack: (*pack.words.function, *pack.words.praise, *pack.dates.signs))))
 
 
-def quoted(text: str, names: Collection[str] = ()) -> str:
-    """``text``, from the first name that it speaks in on as a quotation. ``names``: see :func:`name_words`."""
-    found = min(_labels(text, names), key=re.Match.start, default=None)
-    if found is None or not (rest := text[found.end() :].strip()):
+def quote_speech(text: str, names: Collection[str] = ()) -> str:
+    """``text`` with everything from the first speaking name on as a quotation. ``names``: see :func:`name_words`."""
+    label = min(_labels(text, names), key=re.Match.start, default=None)
+    if label is None or not (rest := text[label.end() :].strip()):
         return text
-    return f"{text[: found.start()].rstrip()} “{_unspoken(found)} – {_inside(rest, names)}”".lstrip()
+    return f"{text[: label.start()].rstrip()} “{_label_name(label)} – {_as_quotation(rest, names)}”".lstrip()
 
 
 def name_words(speakers: Iterable[str]) -> frozenset[str]:
-    """The words that people are called by, folded."""
-    return frozenset(word for name in set(speakers) for word in re.findall(r"\w{2,}", folded(name)))
+    """The words of people's names, folded."""
+    return frozenset(word for name in set(speakers) for word in re.findall(r"\w{2,}", fold(name)))
 
 
 def _labels(text: str, names: Collection[str]) -> Iterator[re.Match[str]]:
-    if SIGNS.search(text):
-        yield from (match for match in LABEL.finditer(text) if _is_name(match, names))
-        yield from (match for match in CALLED.finditer(text) if folded(match["name"]) in names)
+    if LABEL_SIGNS.search(text):
+        yield from (match for match in SPEAKER_LABEL.finditer(text) if _is_name(match, names))
+        yield from (match for match in WORD_WITH_COLON.finditer(text) if fold(match["name"]) in names)
 
 
 def _is_name(label: re.Match[str], names: Collection[str]) -> bool:
-    """Whether somebody, or a role in a chat, may be called so."""
-    words = LETTERS.findall(folded(_unspoken(label)))
+    """Whether the label is a person's name or a role in a chat."""
+    words = LETTERS.findall(fold(_label_name(label)))
     if any(word in names or word in ROLES for word in words):
         return True
-    titled = len(words) > 1 and all(word[0].isupper() for word in LETTERS.findall(_unspoken(label)))
+    titled = len(words) > 1 and all(word[0].isupper() for word in LETTERS.findall(_label_name(label)))
     return (any if titled else all)(map(_is_capitalised, words))
 
 
 @lru_cache(maxsize=4096)
 def _is_capitalised(word: str) -> bool:
-    """Whether a folded word is mostly written with a capital; without capitals, whether it is a rare one."""
-    if word in NO_NAMES:
+    """Whether a folded word is mostly capitalised; if it has no capitalised form, whether it is rare."""
+    if word in NEVER_NAMES:
         return False
     small, capital = tokens.encode(f" {word}"), tokens.encode(f" {word.capitalize()}")
     return len(small) > 1 or (len(capital) == 1 and capital < small)
 
 
-def _inside(text: str, names: Collection[str]) -> str:
-    """What may stand between quotation marks, with no colon behind a name in it."""
-    text = LABEL.sub(lambda match: f" {_unspoken(match)} – " if _is_name(match, names) else match[0], text)
-    return QUOTES.sub("'", text).strip()
+def _as_quotation(text: str, names: Collection[str]) -> str:
+    """The text as a quotation, without colons after names."""
+    text = SPEAKER_LABEL.sub(lambda match: f" {_label_name(match)} – " if _is_name(match, names) else match[0], text)
+    return QUOTATION_MARKS.sub("'", text).strip()
 
 
-def _unspoken(label: re.Match[str]) -> str:
-    """The name alone."""
+def _label_name(label: re.Match[str]) -> str:
     return next(name for name in label.groups() if name)

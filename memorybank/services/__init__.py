@@ -1,7 +1,7 @@
-"""The public face of the app: what another app may call. What concerns one bank takes it first.
+"""The public interface of the app: what another app may call. A function about one bank takes it first.
 
-Queries return rows, frozen values, or sets of rows to be narrowed, ordered and paged; whatever changes
-something is a verb. Classes of rows are here as types, for annotations and forms.
+Queries return rows, frozen values, or querysets to filter, order and page; a function that changes something is named
+by a verb. Model classes are exported as types, for annotations and forms.
 """
 
 from importlib import import_module
@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from memorybank.core.granularity import Granularity
 from memorybank.core.packing.memory_line import MemoryLine, Text
-from memorybank.core.reports import ExplainedLine, Receipt, Report
-from memorybank.i18n import give_to_translators
+from memorybank.core.reports import ExplainedLine, RunReport
+from memorybank.data_inventory import Erasing, PrivacyRow, StoredTable
+from memorybank.data_inventory import register as register_tables
+from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
+from memorybank.i18n import translate_models
 from memorybank.models import (
     BY_HAND,
     Bank,
@@ -30,15 +33,17 @@ from memorybank.models import (
     LLMEndpoint,
     Output,
     PromptCount,
+    PublicId,
     Sealed,
+    public_id,
 )
 from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
-from memorybank.monitoring.dashboard import Board, board
-from memorybank.monitoring.health import Vitals, failing, last_sweep, vitals
+from memorybank.monitoring.dashboard import Dashboard, load_dashboard
+from memorybank.monitoring.health import HealthMetrics, failing, health_metrics, last_sweep
 from memorybank.monitoring.invariants import Violation, check
 from memorybank.monitoring.statistics import History, Recorded, Statistics, history, recorded, statistics
-from memorybank.monitoring.time_series import Curve
-from memorybank.new_output import MAX_TEXT, NewOutput
+from memorybank.monitoring.time_series import TimeSeries
+from memorybank.new_output import MAX_TEXT_CHARACTERS, NewOutput
 from memorybank.prompts import text as prompt_text
 from memorybank.reading.browsing import Origin, browse, find, origins, sentences
 from memorybank.reading.explanations import Explanation, explain
@@ -55,7 +60,7 @@ from memorybank.services.block_history import (
     block_lines_at,
     block_lines_changed,
 )
-from memorybank.services.chats import chats_of, create_chat, rename_chat, saying
+from memorybank.services.chats import chats_of, containing_words, create_chat, rename_chat
 from memorybank.services.checkpoints import (
     checkpoints_after,
     compaction_of,
@@ -63,29 +68,29 @@ from memorybank.services.checkpoints import (
     may_compact,
     newest_checkpoint,
 )
-from memorybank.services.ledger import enter_call, on_ledger
-from memorybank.services.memory import entries_of, facts_of, restated_by, stale_entries, withheld
+from memorybank.services.ledger import ledgered_call, record_call
+from memorybank.services.memory import entries_of, facts_of, restated_facts, restricted_facts, stale_entries
 from memorybank.services.outputs import outputs_of, turns_from, turns_of
 from memorybank.services.tokens import count_tokens
 from memorybank.services.trail import (
-    ERASING,
+    ERASING_ACTIONS,
+    audit_logs,
     erased_since,
     erasure_requests_of,
     erasures_of,
     events_of,
     jobs_of,
-    trails,
-    was_on,
+    was_enabled,
 )
 from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_private
 from memorybank.writing.kept_prompts import count_prompt, keep_prompt
-from memorybank.writing.recording import ask_again, record_many
+from memorybank.writing.recording import record_many, retry_output
 from memorybank.writing.revisions import complete, record
 
 if TYPE_CHECKING:
     from memorybank.compaction.compact import compact_chat, finish_compaction
     from memorybank.compaction.lease import begin_compaction, resume_compaction
-    from memorybank.compaction.tool_messages import tools_said
+    from memorybank.compaction.tool_messages import render_tool_messages
     from memorybank.erasure.erase import clear, forget, forget_asked
     from memorybank.erasure.requests import restore_asked
     from memorybank.indexing.document_writer import reindex
@@ -95,15 +100,15 @@ if TYPE_CHECKING:
     from memorybank.services.extraction import explain_line
     from memorybank.worker import run, run_due, summarise_now
     from memorybank.writing.fact_edits import add, edit, hide, keep_back, pin, release, restore, unpin
-    from memorybank.writing.jobs import ask
+    from memorybank.writing.jobs import request_job
 
-#: Imported at the first call: the rules of whatever writes memory take a third of a second, and no prompt needs them.
+#: Imported at the first call: loading the code that writes memory takes a third of a second, and no prompt needs it.
 _LATE = {
     name: module
     for module, names in {
         "memorybank.compaction.compact": "compact_chat finish_compaction",
         "memorybank.compaction.lease": "begin_compaction resume_compaction",
-        "memorybank.compaction.tool_messages": "tools_said",
+        "memorybank.compaction.tool_messages": "render_tool_messages",
         "memorybank.erasure.erase": "clear forget forget_asked",
         "memorybank.erasure.requests": "restore_asked",
         "memorybank.indexing.document_writer": "reindex",
@@ -111,7 +116,7 @@ _LATE = {
         "memorybank.services.extraction": "explain_line",
         "memorybank.worker": "run run_due summarise_now",
         "memorybank.writing.fact_edits": "add edit hide keep_back pin release restore unpin",
-        "memorybank.writing.jobs": "ask",
+        "memorybank.writing.jobs": "request_job",
         "memorybank.model_calls.budget_cap": "spent spent_since",
         "memorybank.model_calls.session": "outage",
     }.items()
@@ -120,23 +125,25 @@ _LATE = {
 
 __all__ = [
     "BY_HAND",
-    "ERASING",
+    "ERASING_ACTIONS",
     "MAX_DAYS",
     "MAX_IDLE_MINUTES",
     "MAX_RECALL_TOKENS",
-    "MAX_TEXT",
+    "MAX_TEXT_CHARACTERS",
     "MAX_TOKENS",
     "MIN_TOKENS",
+    "REBUILT_COUNTS",
     "Bank",
     "Block",
     "BlockLineVersion",
-    "Board",
     "Chat",
     "Checkpoint",
     "Compaction",
-    "Curve",
+    "Dashboard",
     "Entry",
+    "Erasing",
     "Erasure",
+    "ErasureReceipt",
     "ErasureRequest",
     "Event",
     "ExplainedLine",
@@ -145,6 +152,7 @@ __all__ = [
     "FactQuerySet",
     "Granularity",
     "Head",
+    "HealthMetrics",
     "History",
     "Hit",
     "Job",
@@ -154,21 +162,22 @@ __all__ = [
     "NewOutput",
     "Origin",
     "Output",
+    "PrivacyRow",
     "PromptCount",
     "PromptMemory",
-    "Receipt",
+    "PublicId",
     "Recorded",
-    "Report",
+    "RunReport",
     "Sealed",
     "Statistics",
+    "StoredTable",
     "Text",
+    "TimeSeries",
     "Violation",
     "VisibleSentence",
-    "Vitals",
     "add",
     "all_banks",
-    "ask",
-    "ask_again",
+    "audit_logs",
     "begin_compaction",
     "block_changes",
     "block_kept_since",
@@ -176,7 +185,6 @@ __all__ = [
     "block_lines_at",
     "block_lines_changed",
     "block_tokens",
-    "board",
     "browse",
     "chats_of",
     "check",
@@ -186,6 +194,7 @@ __all__ = [
     "compaction_of",
     "complete",
     "configure",
+    "containing_words",
     "count_prompt",
     "count_tokens",
     "create_bank",
@@ -194,8 +203,8 @@ __all__ = [
     "disable",
     "edit",
     "enable",
-    "enter_call",
     "entries_of",
+    "erased_counts",
     "erased_since",
     "erasure_requests_of",
     "erasures_of",
@@ -209,7 +218,7 @@ __all__ = [
     "finish_compaction",
     "forget",
     "forget_asked",
-    "give_to_translators",
+    "health_metrics",
     "hide",
     "history",
     "is_compacting",
@@ -217,9 +226,10 @@ __all__ = [
     "keep_back",
     "keep_prompt",
     "last_sweep",
+    "ledgered_call",
+    "load_dashboard",
     "may_compact",
     "newest_checkpoint",
-    "on_ledger",
     "opt_out",
     "origins",
     "outage",
@@ -227,22 +237,28 @@ __all__ = [
     "pin",
     "prompt_memory",
     "prompt_text",
+    "public_id",
     "recall",
     "record",
+    "record_call",
     "record_many",
     "recorded",
+    "register_tables",
     "reindex",
     "release",
     "rename_chat",
     "render",
-    "restated_by",
+    "render_tool_messages",
+    "request_job",
+    "restated_facts",
     "restore",
     "restore_asked",
+    "restricted_facts",
     "resume_compaction",
+    "retry_output",
     "retry_parked",
     "run",
     "run_due",
-    "saying",
     "sentences",
     "set_private",
     "spent",
@@ -251,14 +267,11 @@ __all__ = [
     "statistics",
     "summarise_now",
     "telling_words",
-    "tools_said",
-    "trails",
+    "translate_models",
     "turns_from",
     "turns_of",
     "unpin",
-    "vitals",
-    "was_on",
-    "withheld",
+    "was_enabled",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Banks as rows: made and deleted with the projects of the outer application, listed for whoever may see several."""
+"""Create, delete and list banks as rows, for the projects of the outer application."""
 
 from collections.abc import Collection
 
@@ -8,7 +8,7 @@ from memorybank.models import Bank, StoredBlock
 
 
 def all_banks() -> QuerySet[Bank]:
-    """The banks of all tenants: whoever asks narrows them to those that somebody may see."""
+    """The banks of all tenants: the caller filters them by permission."""
     return Bank.objects.all()
 
 
@@ -18,7 +18,7 @@ def create_bank() -> Bank:
 
 
 def delete_banks(ids: Collection[int]) -> tuple[int, dict[str, int]]:
-    """Delete banks with all they hold, the rows of other apps that refer to them included; Django's counts."""
+    """Delete banks with everything they hold and the rows of other apps that refer to them; Django's counts."""
     return Bank.objects.filter(pk__in=ids).delete()
 
 

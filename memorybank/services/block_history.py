@@ -1,4 +1,4 @@
-"""What the block of a bank has said, and when it changed."""
+"""The history of a bank's block: what it said at a moment, and when it changed."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -16,25 +16,25 @@ def block_lines_at(bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
 
 
 def block_lines_changed(bank: Bank, moments: Collection[datetime]) -> BlockLineVersionQuerySet:
-    """The lines that came or went at these moments."""
+    """The lines added or removed at these moments."""
     return BlockLineVersion.objects.filter(Q(since__in=moments) | Q(until__in=moments), bank=bank)
 
 
 def block_changes(bank: Bank, most: int) -> list[datetime]:
-    """The latest moments at which lines came or went, newest first."""
+    """The latest moments at which lines were added or removed, newest first."""
     lines = BlockLineVersion.objects.filter(bank=bank)
-    came = lines.order_by("-since").values_list("since", flat=True).distinct()[:most]
-    went = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:most]
-    return sorted((moment for moment in {*came, *went} if moment), reverse=True)[:most]
+    added = lines.order_by("-since").values_list("since", flat=True).distinct()[:most]
+    removed = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:most]
+    return sorted((moment for moment in {*added, *removed} if moment), reverse=True)[:most]
 
 
 def block_known_from(bank: Bank) -> datetime | None:
-    """When the first line came that is still known; None: none is."""
+    """When the oldest known line was added; None if none is known."""
     first: datetime | None = BlockLineVersion.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
     return first
 
 
 @at_present
 def block_kept_since(bank: Bank, *, now: datetime = PRESENT) -> datetime | None:
-    """From when on all that the block said is known, but for what was erased; None: nothing is known yet."""
+    """Since when everything the block said is known, except what was erased; None: nothing is known yet."""
     return BlockLineVersion.objects.kept_since(bank, now)

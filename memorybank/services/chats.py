@@ -1,4 +1,4 @@
-"""Chats as rows: found, made and named. What was said in them is in ``outputs``."""
+"""Chats as rows: list, create, rename and search them. Their turns are in ``outputs``."""
 
 from functools import reduce
 from operator import or_
@@ -8,40 +8,42 @@ from django.db.models import Exists, OuterRef, Q
 from memorybank.models import Bank, Chat, Output
 from memorybank.models.chat import ChatQuerySet
 
-#: Words that one search may have; more are not looked for.
+#: Further words of a search are ignored.
 MAX_SEARCH_WORDS = 8
 
 
 def chats_of(bank: Bank) -> ChatQuerySet:
-    """All chats of a bank, private ones among them."""
+    """All chats of a bank, also private ones."""
     return bank.chats.all()
 
 
 def create_chat(bank: Bank, *, key: str, private: bool = False) -> Chat:
-    """A chat that nobody has written in yet."""
+    """A chat without turns."""
     return Chat.objects.create(bank=bank, key=key, private=private)
 
 
 def rename_chat(bank: Bank, *, chat_key: str, title: str) -> None:
-    """Give a chat another title; one that was erased meanwhile gets none."""
+    """Give a chat another title; does nothing if it was erased meanwhile."""
     Chat.objects.filter(bank=bank, key=chat_key).update(title=title)
 
 
-def saying(words: str, *, chat: str = "chat") -> Q:
-    """A condition on rows that refer to a chat by the column ``chat``: each word is in its title or in a turn.
+def containing_words(words: str, *, chat: str = "chat") -> Q:
+    """A condition on rows that refer to a chat by the column ``chat``: each word occurs in its title or in a turn.
 
-    A part of a word is enough; no words: all.
+    Part of a word is enough; without words, all match.
     """
     wanted = words.replace("\x00", "").split()[:MAX_SEARCH_WORDS]
-    return reduce(Q.__and__, (_saying(word, chat) for word in wanted), Q())
+    return reduce(Q.__and__, (_containing_word(word, chat) for word in wanted), Q())
 
 
-def _saying(word: str, chat: str) -> Q:
+def _containing_word(word: str, chat: str) -> Q:
     turns = Output.objects.filter(_containing(word, "question", "answer"), chat=OuterRef(chat))
     return _containing(word, f"{chat}__title") | Q(Exists(turns))
 
 
 def _containing(word: str, *columns: str) -> Q:
-    # SQLite knows capitals of ASCII only.
-    spelt = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
-    return reduce(or_, (Q(**{f"{column}__icontains": each}) for column in columns for each in sorted(spelt)))
+    # SQLite ignores case for ASCII only.
+    spellings = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
+    return reduce(
+        or_, (Q(**{f"{column}__icontains": spelling}) for column in columns for spelling in sorted(spellings))
+    )

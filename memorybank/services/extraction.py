@@ -1,4 +1,4 @@
-"""Why extraction would keep a sentence, and why not."""
+"""Explain how extraction judges a sentence."""
 
 from datetime import datetime
 
@@ -10,5 +10,5 @@ from memorybank.core.reports import ExplainedLine
 
 @at_present
 def explain_line(text: str, *, assistant: bool = False, now: datetime = PRESENT) -> list[ExplainedLine]:
-    """Why extraction would keep a sentence of ``text``, and why not, as if it were a message of its own."""
+    """Why extraction would keep each sentence of ``text``, or not, as if it were a separate message."""
     return list(explaining.explain(text, assistant=assistant, at=now, encoding=conf.current().encoding))

@@ -1,4 +1,4 @@
-"""Calls of models that are made outside memory, on the ledger of their bank."""
+"""Record model calls made outside memory in their bank's ledger."""
 
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -8,14 +8,14 @@ from memorybank.models import Bank, LLMCall, ledgered
 
 
 @at_present
-def on_ledger(
+def ledgered_call(
     bank: Bank, *, purpose: LLMCall.Purpose, model: str, now: datetime = PRESENT
 ) -> AbstractContextManager[LLMCall]:
-    """The ledger's row for the call that is made within, which the caller ``charge``s; kept however the call ends."""
+    """The ledger's row for a call made within; the caller ``charge``s it; it is stored however the call ends."""
     return ledgered(bank.pk, purpose, model, now, keep=LLMCall.save)
 
 
-def enter_call(
+def record_call(
     bank: Bank,
     *,
     purpose: LLMCall.Purpose,
@@ -27,7 +27,7 @@ def enter_call(
     failed: str = "",
     error: str = "",
 ) -> None:
-    """Put a call that somebody else made on the ledger. ``failed`` is a value of ``LLMCall.Outcome``, or ""."""
+    """Record a finished call in the ledger. ``failed`` is a value of ``LLMCall.Outcome``, or ""."""
     call = LLMCall(bank_id=bank.pk, purpose=purpose, model=model[:200], at=asked_at)
     call.prompt_tokens, call.completion_tokens = prompt_tokens, completion_tokens
     call.outcome = failed or LLMCall.Outcome.OK

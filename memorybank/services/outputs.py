@@ -1,11 +1,11 @@
-"""Turns as rows: those of a bank, of a chat, and of a chat from one on."""
+"""Turns as rows: of a bank, of a chat, and of a chat from one turn on."""
 
 from memorybank.models import Bank, Chat, Output
 from memorybank.models.output import OutputQuerySet
 
 
 def outputs_of(bank: Bank) -> OutputQuerySet:
-    """All turns of a bank, unanswered ones and those of private chats among them."""
+    """All turns of a bank, also unanswered ones and those of private chats."""
     return Output.objects.filter(chat__bank=bank)
 
 
@@ -15,5 +15,5 @@ def turns_of(chat: Chat) -> OutputQuerySet:
 
 
 def turns_from(output: Output) -> OutputQuerySet:
-    """A turn and all that came after it in its chat."""
-    return Output.objects.filter(chat=output.chat_id, pk__gte=output.pk)
+    """A turn and all later ones of its chat."""
+    return Output.objects.filter(chat=output.chat_id, sequence__gte=output.sequence)

@@ -1,1 +1,1 @@
-"""All that changes a bank: recording, summarising, rolling up, settings, and the queue of what is due."""
+"""Change a bank: record outputs, summarise chats, roll up entries, edit facts and settings, and queue due work."""

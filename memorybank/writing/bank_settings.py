@@ -1,4 +1,4 @@
-"""What people decide about a bank: its settings, what is private. Validated, and on the audit trail."""
+"""Change a bank's settings, its private chats and its opt-outs: validated, and recorded in the audit log."""
 
 from collections import Counter
 from datetime import datetime
@@ -18,23 +18,23 @@ from memorybank.models import Bank, BlockLineVersion, Chat, Event, OptOut, Outpu
 from memorybank.models.output import OutputQuerySet
 from memorybank.new_output import storable
 
-MAX_FOCUS = 1000
-KEEPING = ("keep_turns_days", "keep_memory_days")
-SETTINGS = (
+MAX_FOCUS_CHARACTERS = 1000
+RETENTION_SETTINGS = ("keep_turns_days", "keep_memory_days")
+CONFIGURABLE_FIELDS = (
     *("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap"),
-    *KEEPING,
+    *RETENTION_SETTINGS,
 )
-#: Settings that change how a turn is masked or dated, and so what recall has made of it.
-REWRITES = {"timezone", "redact_personal"}
+#: Settings that change how a turn is masked or dated, so its search documents must be built again.
+REINDEXING_SETTINGS = {"timezone", "redact_personal"}
 
 
 @at_present
 def enable(
     bank: Bank, *, actor: str, disclosure_accepted: bool, history: bool = False, now: datetime = PRESENT
 ) -> None:
-    """Switch on, from now on or with ``history``: what was said while it was off, and what was left out before.
+    """Switch memory on: from now on, or with ``history`` also for the turns that memory has left out so far.
 
-    Somebody must have accepted the disclosure, now or before; who and when is kept.
+    Somebody must have accepted the disclosure, now or earlier; who did and when is stored.
     """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
@@ -43,11 +43,11 @@ def enable(
         if disclosure_accepted and not row.disclosure_accepted_at:
             row.disclosure_accepted_by, row.disclosure_accepted_at = actor[:200], now
         before = Output.objects.before_memory(row)
-        taken_in = _take_in(row, before) if history else 0
+        taken_in = _include_history(row, before) if history else 0
         if not row.enabled:
-            left = 0 if history else before.filter(left_out=False).update(left_out=True)
+            left_out = 0 if history else before.filter(left_out=False).update(left_out=True)
             row.enabled, row.compress_at, row.version = True, now, row.version + 1
-            counts = {"left_out": left, "taken_in": taken_in}
+            counts = {"left_out": left_out, "taken_in": taken_in}
             log(row, actor, Event.Action.ENABLE, now, **{name: count for name, count in counts.items() if count})
         elif taken_in:
             log(row, actor, Event.Action.ENABLE, now, taken_in=taken_in)
@@ -57,9 +57,9 @@ def enable(
     bank.refresh_from_db()
 
 
-def _take_in(bank: Bank, before: OutputQuerySet) -> int:
-    """Let in what was said before; how many turns. Summaries that cover it without a word are made anew."""
-    count, covered = before.count(), before.filter(left_out=True, pk__lte=F("chat__summarised_through"))
+def _include_history(bank: Bank, before: OutputQuerySet) -> int:
+    """Include the turns from before memory was on; return their number. Summaries that span them are rebuilt."""
+    count, covered = before.count(), before.filter(left_out=True, sequence__lte=F("chat__summarised_through"))
     chats = Chat.objects.filter(pk__in=set(covered.values_list("chat", flat=True)), private=False)
     bank.entries.leaves().filter(chat__in=chats).update(stale=True)
     chats.update(stale=True, indexed_through=0)
@@ -69,12 +69,11 @@ def _take_in(bank: Bank, before: OutputQuerySet) -> int:
 
 @at_present
 def disable(bank: Bank, *, actor: str, now: datetime = PRESENT) -> None:
-    """Switch off: nothing is summarised or shown. What is remembered stays for when it is on again."""
+    """Switch memory off: nothing is summarised or shown. What is stored stays for when it is on again."""
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         if row.enabled:
-            last = Output.objects.filter(chat__bank=row).order_by("-pk").values_list("pk", flat=True).first()
-            row.enabled, row.off_after = False, last or 0
+            row.enabled, row.off_after = False, row.last_sequence
             row.save(update_fields=["enabled", "off_after"])
             log(row, actor, Event.Action.DISABLE, now)
         Chat.objects.schedule(row)
@@ -84,8 +83,8 @@ def disable(bank: Bank, *, actor: str, now: datetime = PRESENT) -> None:
 
 @at_present
 def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any) -> None:
-    """Change settings. :class:`InvalidInput` names the field and the limit, and nothing is changed."""
-    unknown = set(changes) - set(SETTINGS)
+    """Change settings. :class:`InvalidInput` names the field and the limit; then nothing is changed."""
+    unknown = set(changes) - set(CONFIGURABLE_FIELDS)
     if unknown:
         raise InvalidInput(f"{', '.join(sorted(unknown))}: no such setting.")
     with transaction.atomic():
@@ -97,13 +96,13 @@ def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any
         _require_valid(row)
         if changed:
             row.version, row.compress_at = row.version + 1, now
-            row.expire_at = now if any(getattr(row, name) for name in KEEPING) else None
+            row.expire_at = now if any(getattr(row, name) for name in RETENTION_SETTINGS) else None
             row.save()
             Chat.objects.schedule(row)
-            if not REWRITES.isdisjoint(changed):
-                _forget_documents(row)
+            if not REINDEXING_SETTINGS.isdisjoint(changed):
+                _reset_index(row)
             if changed.get("redact_personal"):
-                from memorybank.indexing import remask  # a third of a second, which no other page needs
+                from memorybank.indexing import remask  # a third of a second, to load, which no other page needs
 
                 remask.mask_all(row)
             was = {name: before[name] for name in changed}
@@ -115,7 +114,10 @@ def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any
 
 @at_present
 def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime = PRESENT) -> None:
-    """Keep a chat out of memory and erase what came of it; or let it in again, as if it were new. Its turns stay."""
+    """Exclude a chat from memory and erase what was derived from it, or include it again as if it were new.
+
+    Its turns stay.
+    """
     from memorybank.erasure import cascade
 
     with transaction.atomic():
@@ -123,18 +125,18 @@ def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: da
         chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
         if chat.private != private:
             chat.private = private
-            gone = cascade.unlearn_chat(row, chat, Counter())
+            erased_facts = cascade.unlearn_chat(row, chat, Counter())
             Bank.objects.filter(pk=row.pk).update(epoch=F("epoch") + 1)
-            StoredBlock.objects.invalidate(row, chats=[chat.key] if private else [], facts=gone, now=now)
+            StoredBlock.objects.invalidate(row, chats=[chat.key] if private else [], facts=erased_facts, now=now)
             BlockLineVersion.objects.drop(row, chats=[chat.key])
         log(row, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
 
 
 @at_present
 def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datetime = PRESENT) -> None:
-    """Leave a person out of memory from now on, with all that was made of her words; or let her in again.
+    """Exclude a person from memory from now on, with everything derived from their words; or include them again.
 
-    Her turns stay in her chats. What she says while she is out is never made memory, not later either.
+    Their turns stay in their chats. What they write while opted out never becomes memory, not even later.
     """
     if not author:
         raise InvalidInput("author: must not be empty.")
@@ -152,7 +154,7 @@ def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datet
 
 @at_present
 def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime = PRESENT) -> int:
-    """Give parked chats (or the one named) another chance; how many there were."""
+    """Retry the parked chats, or only the named one; return their number."""
     parked = Chat.objects.filter(bank=bank).parked()
     parked = parked.filter(key=chat_key) if chat_key else parked
     with transaction.atomic():
@@ -163,8 +165,8 @@ def retry_parked(bank: Bank, *, actor: str, chat_key: str = "", now: datetime = 
     return count
 
 
-def _forget_documents(bank: Bank) -> None:
-    """Drop what recall has of a bank, and have it made anew."""
+def _reset_index(bank: Bank) -> None:
+    """Delete a bank's search documents and schedule them to be built again."""
     SearchDocument.objects.filter(bank=bank).delete()
     Chat.objects.filter(bank=bank).update(indexed_through=0)
     Chat.objects.reindex(bank)
@@ -176,10 +178,10 @@ def _require_valid(bank: Bank) -> None:
             raise InvalidInput(f"{name}: must be text, without a NUL character or half a surrogate pair.")
     if bank.timezone not in available_timezones():
         raise InvalidInput(f"timezone: “{bank.timezone[:64]}” is not a known time zone, such as Europe/Berlin.")
-    if len(bank.focus) > MAX_FOCUS:  # Django checks a text field's length in forms only
-        raise InvalidInput(f"focus: {len(bank.focus):,} characters, at most {MAX_FOCUS:,} are allowed.")
+    if len(bank.focus) > MAX_FOCUS_CHARACTERS:  # Django checks a text field's length in forms only
+        raise InvalidInput(f"focus: {len(bank.focus):,} characters, at most {MAX_FOCUS_CHARACTERS:,} are allowed.")
     try:
-        bank.clean_fields(exclude=[f.name for f in bank._meta.fields if f.name not in SETTINGS])
+        bank.clean_fields(exclude=[f.name for f in bank._meta.fields if f.name not in CONFIGURABLE_FIELDS])
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
         raise InvalidInput(f"{field}: {messages[0]}") from error

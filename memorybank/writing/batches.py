@@ -1,4 +1,4 @@
-"""Which turns of a chat one summary covers: those that wait, with the leaf they extend; or a leaf to be made anew."""
+"""Choose the turns of the next summary: the pending turns with the leaf they extend, or a leaf to rebuild."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from memorybank import conf
 from memorybank.models import Chat, Entry, Fact, Output
 
-#: One summary reads at most this many characters of new turns; the rest is due again at once.
-BATCH_CHARACTERS = 1_000_000
+#: New turns that one summary reads; the rest is due again at once.
+MAX_BATCH_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,30 +19,30 @@ class Batch:
     leaf: Entry | None = None
     known: list[Fact] = field(default_factory=list)
     rebuilds: bool = False
-    mends: bool = False  # the leaf is made anew because it lost lines to an erasure, and covers nothing new
+    mends: bool = False  # the leaf is rebuilt because an erasure took some of its lines; it covers nothing new
 
 
-def read(chat: Chat) -> Batch:
-    """The waiting turns, and what the newest leaf holds if it is still live; first of all, a leaf to be mended."""
+def next_batch(chat: Chat) -> Batch:
+    """The pending turns, with the facts of the newest leaf if it is live. A stale leaf comes first."""
     if chat.stale and (stale := chat.entries.filter(stale=True).order_by("first_output").first()):
-        return Batch(list(stale.covered().order_by("pk")), chat.summarised_through, stale, rebuilds=True, mends=True)
+        return Batch(list(stale.covered()), chat.summarised_through, stale, rebuilds=True, mends=True)
     leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
     if leaf and leaf.parent_id:
         leaf = None
     rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
-    batch = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []
-    if not (batch and batch[-1].pk > chat.summarised_through):  # nor is a leaf made anew that is too long for one go
-        rebuilds, batch = False, _outputs(chat, chat.summarised_through)
-    through = batch[-1].pk if batch else chat.summarised_through
+    outputs = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []
+    if not (outputs and outputs[-1].sequence > chat.summarised_through):  # a leaf too long for one batch is not rebuilt
+        rebuilds, outputs = False, _outputs(chat, chat.summarised_through)
+    through = outputs[-1].sequence if outputs else chat.summarised_through
     facts: Iterable[Fact] = () if rebuilds or not leaf else leaf.facts.visible().with_citations()
     known = [fact for fact in facts if _is_replaceable(fact)]
-    remembered = [output for output in batch if output.status == Output.Status.OK]
+    remembered = [output for output in outputs if output.status == Output.Status.OK]
     return Batch(remembered, through, leaf, known, rebuilds)
 
 
 def _outputs(chat: Chat, after: int) -> list[Output]:
-    waiting = chat.outputs.filter(pk__gt=after).order_by("pk")
-    return list(_bounded(waiting[: conf.current().turns_per_summary].iterator()))
+    pending = chat.outputs.filter(sequence__gt=after).order_by("sequence")
+    return list(_bounded(pending[: conf.current().turns_per_summary].iterator()))
 
 
 def _is_replaceable(fact: Fact) -> bool:
@@ -50,9 +50,9 @@ def _is_replaceable(fact: Fact) -> bool:
 
 
 def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:
-    room = BATCH_CHARACTERS
+    characters_left = MAX_BATCH_CHARACTERS
     for output in outputs:
         yield output
-        room -= len(output.question) + len(output.answer) + len(str(output.messages))
-        if room <= 0:
+        characters_left -= len(output.question) + len(output.answer) + len(str(output.messages))
+        if characters_left <= 0:
             return

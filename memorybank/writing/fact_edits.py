@@ -1,4 +1,4 @@
-"""What people decide about single facts: human words outrank the model, and the audit trail says whose they are."""
+"""Edit single facts by hand: a person's decision outranks the model's, and the audit log records it."""
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,47 +14,49 @@ from memorybank import conf
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import extraction
-from memorybank.exceptions import InvalidInput, Stale
+from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
 from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactSource, MaskedValue, StoredBlock
 from memorybank.new_output import NewOutput, storable
-from memorybank.reading.recall.visibility import says
+from memorybank.reading.recall.visibility import is_same_statement
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
 from memorybank.writing import recording, summarising
 
-#: Characters of a fact by hand, and what the chat is called that it stands in.
-MOST, TITLE = 1_000, "Written by hand"
+#: Of a fact written by hand.
+MAX_FACT_CHARACTERS = 1_000
+#: Title of the chat that holds a fact written by hand.
+CHAT_TITLE = "Written by hand"
 
 
 @at_present
 def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Take facts out of every prompt at once, a digest's line with the facts it rests on; how many were shown before.
+    """Exclude facts from every prompt at once, a digest's line with its sources; return how many were shown.
 
-    What a model writes of the same turns later does not bring them back.
+    What a model writes later about the same turns does not bring them back.
     """
-    with _held(bank, fact_ids) as (row, facts):
+    with _locked_facts(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if not fact.hidden or fact.hidden_with_id]
-        _update(own, hidden=True, hidden_with=None)
-        along = [pk for line in own for pk in _take_along(line)]
+        _update_facts(own, hidden=True, hidden_with=None)
+        sources = [pk for line in own for pk in _hide_sources(line)]
         if own:
-            StoredBlock.objects.invalidate(row, facts=[*(fact.pk for fact in own), *along], now=now)
+            StoredBlock.objects.invalidate(row, facts=[*(fact.pk for fact in own), *sources], now=now)
             log(row, actor, Event.Action.HIDE, now, facts=[fact.pk for fact in own])
     return len(own)
 
 
 @at_present
 def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Let hidden facts in again, and with a digest's line what was hidden with it; how many were hidden."""
-    with _held(bank, fact_ids) as (row, facts):
+    """Show hidden facts again, and with a digest's line what was hidden with it; return how many were hidden."""
+    with _locked_facts(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if fact.hidden]
-        _update(own, hidden=False, hidden_with=None)
-        _bring_back(row, own)
-        _place(row, own)
+        _update_facts(own, hidden=False, hidden_with=None)
+        _show_sources(row, own)
+        _update_tiers(row, own)
         if own:
             StoredBlock.objects.invalidate(row, now=now)
             log(row, actor, Event.Action.SHOW, now, facts=[fact.pk for fact in own])
@@ -63,54 +65,54 @@ def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
 
 @at_present
 def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Let facts pass that were held back, for good; how many were. The next sweep shows them."""
-    with _held(bank, fact_ids) as (row, facts):
-        held = [fact for fact in facts if fact.quarantine]
-        _update(held, quarantine="", released_by=actor[:200], kept_back_by="")
-        if held:
+    """Release quarantined facts permanently; return how many were quarantined. The next sweep shows them."""
+    with _locked_facts(bank, fact_ids) as (row, facts):
+        quarantined = [fact for fact in facts if fact.quarantine]
+        _update_facts(quarantined, quarantine="", released_by=actor[:200], kept_back_by="")
+        if quarantined:
             StoredBlock.objects.invalidate(row, now=now)
-        for fact in held:
+        for fact in quarantined:
             log(row, actor, Event.Action.RELEASE, now, fact=fact.pk, reason=fact.quarantine)
-    return len(held)
+    return len(quarantined)
 
 
 @at_present
 def keep_back(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Leave facts held back for good, so that nobody need judge them again; how many waited for that."""
-    with _held(bank, fact_ids) as (row, facts):
-        kept = [fact for fact in facts if fact.quarantine and not fact.kept_back_by]
-        _update(kept, kept_back_by=actor[:200])
-        if kept:
-            log(row, actor, Event.Action.KEEP, now, facts=[fact.pk for fact in kept])
-    return len(kept)
+    """Confirm the quarantine of facts, so that nobody need review them again; return how many were unreviewed."""
+    with _locked_facts(bank, fact_ids) as (row, facts):
+        confirmed = [fact for fact in facts if fact.quarantine and not fact.kept_back_by]
+        _update_facts(confirmed, kept_back_by=actor[:200])
+        if confirmed:
+            log(row, actor, Event.Action.KEEP, now, facts=[fact.pk for fact in confirmed])
+    return len(confirmed)
 
 
 @at_present
 def pin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Show facts in every block, whatever they are worth and whatever replaced them; how many were not pinned."""
-    return _decide(bank, fact_ids, Event.Action.PIN, actor, now, pinned=True, superseded_by=None)
+    """Show facts in every block, whatever their weight and whatever superseded them; return how many were unpinned."""
+    return _set_pinned(bank, fact_ids, Event.Action.PIN, actor, now, pinned=True, superseded_by=None)
 
 
 @at_present
 def unpin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Let facts compete for their place again; how many were pinned."""
-    return _decide(bank, fact_ids, Event.Action.UNPIN, actor, now, pinned=False)
+    """Let facts compete for the budget again; return how many were pinned."""
+    return _set_pinned(bank, fact_ids, Event.Action.UNPIN, actor, now, pinned=False)
 
 
 @at_present
 def edit(bank: Bank, *, fact_ids: Collection[int], text: str, actor: str, now: datetime = PRESENT) -> int:
-    """Put facts that say the same right: they say ``text`` from now on, as the words of ``actor``; how many did not.
+    """Give facts that say the same another ``text``, as the words of ``actor``; return how many said something else.
 
-    What each said stays underneath, with what it cites; to write just that again takes the edit back. Of a digest's
-    line, what it rests on gives way, where that says what was put right. Raises :class:`InvalidInput`.
+    The original text is kept, with its citations; writing it again undoes the edit. When a digest's line is edited, its
+    sources that say what was corrected are superseded. Raises :class:`InvalidInput`.
     """
-    with _held(bank, fact_ids) as (row, facts):
-        text = _masked(row, _writable(text))
+    with _locked_facts(bank, fact_ids) as (row, facts):
+        text = _mask(row, _clean_text(text))
         changed = [fact for fact in facts if fact.text != text]
         for fact in changed:
-            _put_right(fact, text, actor, now)
-            _overrule(fact)
-        _place(row, changed)
+            _apply_edit(fact, text, actor, now)
+            _supersede_sources(fact)
+        _update_tiers(row, changed)
         if changed:
             StoredBlock.objects.invalidate(row, facts=[fact.pk for fact in changed], now=now)
             log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
@@ -129,34 +131,34 @@ def add(
     actor: str,
     now: datetime = PRESENT,
 ) -> Fact:
-    """A fact by hand: a turn of ``actor`` in a chat of its own, so it is cited, found and erased like any other.
+    """Add a fact by hand: it is a turn of ``actor`` in its own chat, so it is cited, found and erased like any other.
 
     Raises :class:`InvalidInput`, also if memory is off.
     """
-    new = NewOutput(uuid4().hex, actor, _writable(text), now, title=TITLE)
+    new = NewOutput(uuid4().hex, actor, _clean_text(text), now, title=CHAT_TITLE)
     try:
         with transaction.atomic():
             output, _chat = recording.record(bank, new, now=now)
             fact = summarising.write_by_hand(output.chat, kind=kind, now=now)
-            # Whoever may let a line pass that reads like an instruction may write one.
+            # Whoever may release a quarantined line may also write one.
             fact.released_by = actor[:200] if quarantine.reason(fact.text) else ""
             fact.edited_by, fact.edited_at, fact.pinned = actor[:200], now, pinned
             fact.save()
             log(bank, actor, Event.Action.ADD, now, facts=[fact.pk])
-    except Stale as error:
+    except OutdatedWork as error:
         raise InvalidInput(_("Memory is off in this project.")) from error
     block_writer.refresh(bank.pk, now=now)
     return fact
 
 
-def _decide(
+def _set_pinned(
     bank: Bank, fact_ids: Collection[int], action: Event.Action, actor: str, now: datetime, **values: Any
 ) -> int:
-    """Set something of those facts that are not so yet, and render anew; how many those were."""
-    with _held(bank, fact_ids) as (row, facts):
+    """Set ``values`` on the facts whose pin changes, and render the block; return their number."""
+    with _locked_facts(bank, fact_ids) as (row, facts):
         changed = [fact for fact in facts if fact.pinned != values["pinned"]]
-        _update(changed, **values)
-        _place(row, changed)
+        _update_facts(changed, **values)
+        _update_tiers(row, changed)
         if changed:
             Bank.objects.filter(pk=row.pk).update(version=F("version") + 1, compress_at=now)
             log(row, actor, action, now, facts=[fact.pk for fact in changed])
@@ -165,40 +167,40 @@ def _decide(
     return len(changed)
 
 
-def _writable(text: str) -> str:
-    """What somebody wrote by hand, as one line of memory."""
+def _clean_text(text: str) -> str:
+    """Text written by hand, as one line of memory."""
     line = escape(storable(text))
     if not any(map(str.isalnum, line)):
         raise InvalidInput(_("text: write something first."))
-    if len(line) > MOST:
+    if len(line) > MAX_FACT_CHARACTERS:
         raise InvalidInput(
             _("text: %(has)s characters, at most %(most)s are allowed.")
-            % {"has": grouped(len(line)), "most": grouped(MOST)}
+            % {"has": grouped(len(line)), "most": grouped(MAX_FACT_CHARACTERS)}
         )
     return line
 
 
-def _masked(bank: Bank, text: str) -> str:
-    """Without secrets, which are known from now on."""
+def _mask(bank: Bank, text: str) -> str:
+    """The text without secrets; they are remembered for masking from now on."""
     masker = MaskedValue.objects.masker(bank)
     masked = masker.again(masker.mask(text))
     remask.learn(bank, masker)
     return masked
 
 
-def _put_right(fact: Fact, text: str, actor: str, now: datetime) -> None:
-    """Have the fact say something else, under the name of who wrote it, or again what it said first."""
-    back, name = text == fact.original, display_name(actor)
+def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
+    """Give the fact another text in the editor's name, or its original text and speaker back."""
+    is_undo, name = text == fact.original, display_name(actor)
     before, speaker = fact.said_first, fact.original_speaker if fact.original else fact.speaker
-    fact.speaker = speaker if back or speaker == name else f"{name}, correcting {speaker}" if speaker else name
-    fact.original, fact.original_speaker = ("", "") if back else (before, speaker)
-    by_nobody = back and fact.entry.method != BY_HAND
+    fact.speaker = speaker if is_undo or speaker == name else f"{name}, correcting {speaker}" if speaker else name
+    fact.original, fact.original_speaker = ("", "") if is_undo else (before, speaker)
+    by_nobody = is_undo and fact.entry.method != BY_HAND
     fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)
-    _say(fact, text)
+    _set_text(fact, text)
 
 
-def _say(fact: Fact, text: str) -> None:
-    """Set what the fact says. It is worth no less than before, and whatever replaced it does so no more."""
+def _set_text(fact: Fact, text: str) -> None:
+    """Set the fact's text. Its weight does not fall, and nothing supersedes it any more."""
     encoding = conf.current().encoding
     size = tokens.count(text, encoding)
     Entry.objects.filter(pk=fact.entry_id).update(tokens=F("tokens") + size - fact.tokens)
@@ -207,22 +209,22 @@ def _say(fact: Fact, text: str) -> None:
     fact.save()
 
 
-def _overrule(line: Fact) -> None:
-    """Of what an edited line of a digest rests on, replace what says the same, or what was taken out of it."""
+def _supersede_sources(line: Fact) -> None:
+    """Supersede the sources of an edited digest line that say the same, or that say what the edit removed."""
     line.sources.filter(superseded_by=line).update(superseded_by=None)
     if not line.original:
         return
-    said = frozenset(terms(line.original))
-    taken_out = said - frozenset(terms(line.text))
-    below = line.sources.filter(pinned=False, edited_by="")
-    words = {pk: frozenset(terms(text)) for pk, text in below.values_list("pk", "text")}
-    over = [pk for pk, own in words.items() if says(own, said) or not taken_out.isdisjoint(own)]
-    below.filter(pk__in=over).update(superseded_by=line)
+    original = frozenset(terms(line.original))
+    removed = original - frozenset(terms(line.text))
+    sources = line.sources.filter(pinned=False, edited_by="")
+    words = {pk: frozenset(terms(text)) for pk, text in sources.values_list("pk", "text")}
+    corrected = [pk for pk, own in words.items() if is_same_statement(own, original) or not removed.isdisjoint(own)]
+    sources.filter(pk__in=corrected).update(superseded_by=line)
 
 
 @contextmanager
-def _held(bank: Bank, fact_ids: Collection[int]) -> Iterator[tuple[Bank, list[Fact]]]:
-    """The bank, held until the end, and these facts of it. Raises ``Fact.DoesNotExist`` if one is not there."""
+def _locked_facts(bank: Bank, fact_ids: Collection[int]) -> Iterator[tuple[Bank, list[Fact]]]:
+    """The bank, locked until the end, and these facts of it. Raises ``Fact.DoesNotExist`` if one is missing."""
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         facts = list(row.facts.filter(pk__in=fact_ids).select_related("entry").order_by("pk"))
@@ -231,31 +233,31 @@ def _held(bank: Bank, fact_ids: Collection[int]) -> Iterator[tuple[Bank, list[Fa
         yield row, facts
 
 
-def _update(facts: Iterable[Fact], **values: Any) -> None:
+def _update_facts(facts: Iterable[Fact], **values: Any) -> None:
     Fact.objects.filter(pk__in=[fact.pk for fact in facts]).update(**values)
 
 
-def _take_along(line: Fact) -> list[int]:
-    """Hide what a digest's line rests on, which says the same; their ids."""
+def _hide_sources(line: Fact) -> list[int]:
+    """Hide the facts that a digest's line rests on; return their ids."""
     shown = line.sources.filter(hidden=False)
-    along = list(shown.values_list("pk", flat=True))
+    sources = list(shown.values_list("pk", flat=True))
     shown.update(hidden=True, hidden_with=line)
-    return along
+    return sources
 
 
-def _bring_back(bank: Bank, lines: Iterable[Fact]) -> None:
-    """Show what was hidden with these lines, but for what another hidden line rests on, too."""
-    along = bank.facts.filter(hidden_with__in=[line.pk for line in lines]).values_list("pk", flat=True)
-    back = bank.facts.filter(pk__in=list(along))
+def _show_sources(bank: Bank, lines: Iterable[Fact]) -> None:
+    """Show what was hidden with these lines, except the sources of another hidden line."""
+    source_ids = bank.facts.filter(hidden_with__in=[line.pk for line in lines]).values_list("pk", flat=True)
+    sources = bank.facts.filter(pk__in=list(source_ids))
     others = FactSource.objects.filter(source=OuterRef("pk"), fact__hidden=True).order_by(
         "fact__entry", "fact__position"
     )
-    back.update(hidden_with=Subquery(others.values("fact")[:1]))
-    back.filter(hidden_with=None).update(hidden=False)
+    sources.update(hidden_with=Subquery(others.values("fact")[:1]))
+    sources.filter(hidden_with=None).update(hidden=False)
 
 
-def _place(bank: Bank, facts: Iterable[Fact]) -> None:
-    """Lines of absorbed digests stand where the live digest above does, while a person holds them; else nowhere."""
+def _update_tiers(bank: Bank, facts: Iterable[Fact]) -> None:
+    """A line of an absorbed digest has the tier of the live digest above while a person pins or edits it; else none."""
     absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and not fact.entry.is_leaf}
     settled = set(bank.facts.settled().filter(pk__in=absorbed).values_list("pk", flat=True))
     for pk, entry in absorbed.items():

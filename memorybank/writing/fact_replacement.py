@@ -1,8 +1,8 @@
-"""Facts linked to the newer one that says that what they state is over, whichever chat was summarised first.
+"""Link superseded facts to the newer fact that ends them, in whatever order chats are summarised.
 
-Recall's index names the turns that speak of a value; the facts of their chats are then looked at closely. So
-it takes no longer when history grows; of a value that everybody speaks of, only the newest turns count. A chat
-may also be summarised long after one that changed what it says: then the newer facts are there already.
+The search index names the turns that mention a value, and only the facts of their chats are compared. So the work does
+not grow with history; of a value that many turns mention, only the newest turns count. A chat may also be summarised
+long after one that changed what it says; then the newer facts are there already.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,111 +16,122 @@ from memorybank.core.state_changes import Statement
 from memorybank.models import Bank, Chat, Entry, Fact, FactQuerySet
 from memorybank.reading import recall
 
-#: Turns looked at for one value, the newest, and chats that are summarised but not yet indexed.
-NEWEST = 100
-#: Facts that say that something goes on which are looked at when something ends, the newest of a bank; and facts that
-#: say that something is over which are looked at for what is written down after them, the nearest in time.
-MOST = 500
+#: The newest turns that mention one value.
+MAX_TURNS_PER_VALUE = 100
+#: The newest chats that are summarised but not indexed yet.
+MAX_UNINDEXED_CHATS = 100
+#: The newest facts of ongoing states that are compared with an end; and the changes nearest in time that are compared
+#: with facts written down after them.
+MAX_COMPARED_FACTS = 500
 
 
 def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
-    """Link older facts of the bank to the one of ``facts``, all new and of one chat, that says it replaces what they
-    state; and those of ``facts`` that are older than what the bank knows by now to what replaced them.
+    """Link older facts of the bank to the fact among ``facts`` (all new, of one chat) that replaces them; and those
+    among ``facts`` that are already outdated to the known fact that replaced them.
 
-    What a person pinned or edited stands. What an older fact says besides goes with it: half a sentence misleads.
+    What a person pinned or edited stands. An older fact is superseded as a whole: half a sentence misleads.
     """
     changing = [fact for fact in facts if fact.changing]
-    _link_values(_stating(bank, changing), changing)
-    if any(state_changes.ends(fact.text) for fact in changing):
-        _link_states(_ongoing(bank), changing)
-    if later := _changing_since(bank, facts):
-        _link_values(_standing(facts), later)
-        if ongoing := [fact for fact in _standing(facts) if fact.ongoing]:
+    _link_values(_facts_with_old_values(bank, changing), changing)
+    if any(state_changes.states_end(fact.text) for fact in changing):
+        _link_states(_ongoing_facts(bank), changing)
+    if later := _later_changes(bank, facts):
+        _link_values(_replaceable_facts(facts), later)
+        if ongoing := [fact for fact in _replaceable_facts(facts) if fact.ongoing]:
             _link_states(ongoing, later)
 
 
 def _link_values(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
-    """Older facts with a value that a newer one says is replaced."""
-    said = {new: value_changes.replacements(new.text) for new in newer}
+    """Link older facts whose value a newer fact says is replaced."""
+    replacements = {new: value_changes.replacements(new.text) for new in newer}
 
     def is_replaced(old: Fact, new: Fact) -> bool:
         decided = old.kind == Fact.Kind.DECISION
-        return any(value_changes.is_replaced(old.text, new.text, each, decided=decided) for each in said[new])
+        return any(
+            value_changes.is_replaced(old.text, new.text, change, decided=decided) for change in replacements[new]
+        )
 
-    _link(older, [new for new in newer if said[new]], is_replaced)
+    _link(older, [new for new in newer if replacements[new]], is_replaced)
 
 
 def _link_states(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
-    """Older facts that say of something that it goes on, of which a newer one says that it is over."""
+    """Link older facts of ongoing states that a newer fact says have ended."""
     states = _statements(older)
-    said = {new: Statement(new.text, new.speaker) for new in newer if state_changes.ends(new.text)}
-    _link(older, list(said), lambda old, new: state_changes.is_over(states[old.pk], said[new]))
+    endings = {new: Statement(new.text, new.speaker) for new in newer if state_changes.states_end(new.text)}
+    _link(older, list(endings), lambda old, new: state_changes.is_over(states[old.pk], endings[new]))
 
 
 def _link(older: Sequence[Fact], newer: Sequence[Fact], is_over: Callable[[Fact, Fact], bool]) -> None:
-    """Link each older fact to the first of the newer ones that is not held back and by which it is over."""
+    """Link each older fact to the first newer fact that ends it and is not quarantined."""
     for new in newer:
-        over = _preceding([old for old in older if old.said_on <= new.said_on and is_over(old, new)], new)
-        Fact.objects.filter(pk__in=[old.pk for old in over]).update(superseded_by=new)
-        if new.quarantine:  # what it replaces still stands
+        ended = _said_before([old for old in older if old.said_on <= new.said_on and is_over(old, new)], new)
+        Fact.objects.filter(pk__in=[old.pk for old in ended]).update(superseded_by=new)
+        if new.quarantine:  # the facts it replaces stay in use
             continue
-        for old in over:
+        for old in ended:
             old.superseded_by = new
-        older = [old for old in older if old not in over]
+        older = [old for old in older if old not in ended]
 
 
-def _standing(facts: Sequence[Fact]) -> list[Fact]:
-    """Those of new facts that may give way: neither held back nor replaced by one of them."""
+def _replaceable_facts(facts: Sequence[Fact]) -> list[Fact]:
+    """The new facts that are neither quarantined nor superseded by one of them."""
     return [fact for fact in facts if not fact.quarantine and fact.superseded_by_id is None]
 
 
-def _preceding(facts: Sequence[Fact], new: Fact) -> list[Fact]:
-    """Those that were said before ``new``; of what one turn says, those that were written down before it."""
+def _said_before(facts: Sequence[Fact], new: Fact) -> list[Fact]:
+    """The facts said before ``new``; those of the same turn that were written down before it."""
     prefetch_related_objects([fact for fact in facts if fact.said_on == new.said_on], "output_links")
     return [f for f in facts if f.said_on < new.said_on or (max(f.citations), f.pk) < (max(new.citations), new.pk)]
 
 
 def _statements(facts: Sequence[Fact]) -> dict[int, Statement]:
-    """What each of the facts says; with its turn, if it names nothing itself."""
+    """Each fact as a statement; with the text of its turn if it names no subject itself."""
     bare = [fact for fact in facts if state_changes.is_bare(fact.text)]
     prefetch_related_objects(bare, "output_links__output")
     turns = {fact.pk: link.output for fact in bare for link in fact.output_links.all()[:1]}
-    said = {fact: f"{turn.question}\n{turn.answer}" for fact, turn in turns.items()}
-    return {fact.pk: Statement(fact.text, fact.speaker, said.get(fact.pk, "")) for fact in facts}
+    texts = {pk: f"{turn.question}\n{turn.answer}" for pk, turn in turns.items()}
+    return {fact.pk: Statement(fact.text, fact.speaker, texts.get(fact.pk, "")) for fact in facts}
 
 
-def _stating(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
-    """Leaf facts that may give way and have a value in them which one of ``facts`` says is replaced."""
-    values = {each.old for fact in facts for each in value_changes.replacements(fact.text)}
+def _facts_with_old_values(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
+    """Leaf facts that may be superseded and have a value which one of ``facts`` says is replaced."""
+    values = {change.old for fact in facts for change in value_changes.replacements(fact.text)}
     if not values:
         return []
-    leaves = Entry.objects.leaves().filter(chat__in=_chats(bank, values) | {fact.entry.chat_id for fact in facts})
+    leaves = Entry.objects.leaves().filter(
+        chat__in=_chats_with_values(bank, values) | {fact.entry.chat_id for fact in facts}
+    )
     stated = reduce(or_, (Q(text__icontains=value) for value in values))
-    return list(_giving_way().filter(stated, entry__in=leaves))
+    return list(_open_facts().filter(stated, entry__in=leaves))
 
 
-def _chats(bank: Bank, values: Collection[str]) -> set[int | None]:
-    """Chats with turns that speak of one of the values, and those that the index does not know yet."""
-    # Written as a sum, so that SQLite reads the index of those that wait and not every chat of the bank.
-    waiting = Chat.objects.alias(of_bank=F("bank_id") + 0).filter(of_bank=bank.pk, index_due=True)
-    waiting = waiting.filter(summarised_through__gt=F("indexed_through")).order_by("-pk")
-    return {*recall.mentioning(bank, values, most=NEWEST), *waiting.values_list("pk", flat=True)[:NEWEST]}
+def _chats_with_values(bank: Bank, values: Collection[str]) -> set[int | None]:
+    """Chats with turns that mention one of the values, and chats that are not indexed yet."""
+    # The sum makes SQLite read the index of unindexed chats instead of every chat of the bank.
+    unindexed = Chat.objects.alias(of_bank=F("bank_id") + 0).filter(of_bank=bank.pk, index_due=True)
+    unindexed = unindexed.filter(summarised_through__gt=F("indexed_through")).order_by("-pk")
+    return {
+        *recall.chats_mentioning(bank, values, most=MAX_TURNS_PER_VALUE),
+        *unindexed.values_list("pk", flat=True)[:MAX_UNINDEXED_CHATS],
+    }
 
 
-def _ongoing(bank: Bank) -> list[Fact]:
-    """The newest leaf facts that may give way and say that something goes on."""
-    return list(_giving_way().filter(bank=bank, ongoing=True).exclude(entry__chat=None).order_by("-pk")[:MOST])
+def _ongoing_facts(bank: Bank) -> list[Fact]:
+    """The newest leaf facts of ongoing states that may be superseded."""
+    return list(
+        _open_facts().filter(bank=bank, ongoing=True).exclude(entry__chat=None).order_by("-pk")[:MAX_COMPARED_FACTS]
+    )
 
 
-def _giving_way() -> FactQuerySet:
-    """Facts that stand, and that no person settled."""
+def _open_facts() -> FactQuerySet:
+    """Visible facts that nobody pinned or edited."""
     return Fact.objects.visible().filter(pinned=False, edited_by="")
 
 
-def _changing_since(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
-    """Other leaf facts that say that something is over, said since the first of ``facts``, in order."""
+def _later_changes(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
+    """Other leaf facts that state a change, said since the earliest of ``facts``, in order."""
     if not facts:
         return []
     since = Fact.objects.filter(bank=bank, changing=True, hidden=False, said_on__gte=min(f.said_on for f in facts))
     others = since.exclude(entry__chat=None).exclude(pk__in=[fact.pk for fact in facts])
-    return list(others.order_by("said_on", "pk")[:MOST])
+    return list(others.order_by("said_on", "pk")[:MAX_COMPARED_FACTS])

@@ -1,30 +1,31 @@
-"""The facts of an entry: written down, none twice and none that a person overruled, and those of children kept."""
+"""Store the facts of an entry without duplicates and without what a person overruled; keep its children's facts."""
 
 from collections.abc import Iterable, Sequence
 
 from django.db.models import Q
 
 from memorybank import conf
-from memorybank.core.turns import Draft
+from memorybank.core.turns import DraftFact
 from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
-from memorybank.reading.recall.visibility import says
+from memorybank.reading.recall.visibility import is_same_statement
 
 
-def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> list[Fact]:
-    """Add ``drafts`` to the facts ``kept``, its own or not, without repeating one, and count tokens; the new ones.
+def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) -> list[Fact]:
+    """Add ``drafts`` to the facts ``kept`` (the entry's own or others), without duplicates, and count tokens; return
+    the new ones.
 
-    Nor is written again what a person hid or put right.
+    What a person hid or edited is not written again.
     """
     encoding = conf.current().encoding
-    said = {fact.text for fact in kept}
+    known_texts = {fact.text for fact in kept}
     overruled = [fact for fact in kept if fact.entry_id == entry.pk and (fact.hidden or fact.edited_by)]
     position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
     new = []
     for draft in drafts:
-        if draft.text not in said and not _is_overruled(draft, overruled):
-            said.add(draft.text)
+        if draft.text not in known_texts and not _is_overruled(draft, overruled):
+            known_texts.add(draft.text)
             position += 1
             new.append(_fact(entry, position, draft, encoding))
     Fact.objects.create_cited(new)
@@ -33,18 +34,19 @@ def write_facts(entry: Entry, drafts: Iterable[Draft], *, kept: list[Fact]) -> l
     return new
 
 
-def _is_overruled(draft: Draft, by: Sequence[Fact]) -> bool:
-    """Whether it says of the same turns what one of these facts said before a person decided about it."""
+def _is_overruled(draft: DraftFact, by: Sequence[Fact]) -> bool:
+    """Whether it repeats what one of these facts said of the same turns before a person hid or edited it."""
     if not by:
         return False
     words = frozenset(terms(draft.text))
     return any(
-        not set(draft.citations).isdisjoint(fact.citations) and says(words, frozenset(terms(fact.said_first)))
+        not set(draft.citations).isdisjoint(fact.citations)
+        and is_same_statement(words, frozenset(terms(fact.said_first)))
         for fact in by
     )
 
 
-def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
+def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
     return Fact.of(
         entry,
         position=position,
@@ -61,15 +63,15 @@ def _fact(entry: Entry, position: int, draft: Draft, encoding: str) -> Fact:
 
 
 def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
-    """Leaf facts of the leaves among ``children``, and those the digests among them cite or keep, oldest first.
+    """The facts of the leaves among ``children``, and those that their digests cite or keep, oldest first.
 
-    Of a leaf that a model wrote, extracted detail is left to rendering.
+    For a leaf that a model wrote, extracted detail is left to rendering.
     """
     leaves = [child.pk for child in children if child.is_leaf]
     cited = set(FactSource.objects.filter(fact__entry__in=children).values_list("source_id", flat=True))
     cited.update(KeptFact.objects.filter(entry__in=children).values_list("fact_id", flat=True))
     leaf_facts = bank.facts.shareable()
     ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
-    found = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
-    written = {fact.entry_id for fact in found if not fact.detail}
-    return [f for f in found if f.pk in cited or not f.detail or f.entry_id not in written]
+    facts = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
+    written = {fact.entry_id for fact in facts if not fact.detail}
+    return [f for f in facts if f.pk in cited or not f.detail or f.entry_id not in written]

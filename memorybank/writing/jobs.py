@@ -1,6 +1,6 @@
-"""What a person asks for at once: marked where work waits anyway, so that every worker does it, and measured there.
+"""Jobs: work that a person requests now. It is marked as due, so the ordinary workers do it and report progress.
 
-Nothing here does the work, so a worker that dies takes no job with it: what is marked is found by the next sweep.
+Nothing here does the work, so a worker that dies takes no job with it: the next sweep finds what is marked.
 """
 
 from collections.abc import Collection
@@ -23,62 +23,59 @@ Kind = Job.Kind
 
 
 @at_present
-def ask(
+def request_job(
     bank: Bank, kind: Job.Kind, *, chats: Collection[int] | None = None, actor: str, now: datetime = PRESENT
 ) -> Job:
-    """Have the workers do something at once, for all ``chats`` (ids) or these; the job says how far they are.
+    """Make the workers do something at once, for all ``chats`` (ids) or these; the job reports the progress.
 
-    If a job is at it already, that one takes what has come since.
-
-    Raises :class:`InvalidInput` if it cannot be done.
+    An open job of the same kind takes the new work as well. Raises :class:`InvalidInput` if it cannot be done.
     """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         _require_possible(row, kind, now)
-        at_it = row.jobs.open().filter(kind=kind).first()
-        job = at_it or Job(bank=row, kind=kind, asked_by=actor[:200], asked_at=now)
-        _mark(job, chats)
-        job.total = max(job.total, _left(job))
-        job.save(update_fields=["total"] if at_it else None)  # how far it is, a worker may be saying
-        # What waits to be settled has waited since before; a version of its own makes the block anew, too.
-        again = {"version": F("version") + 1} if kind == Kind.REBUILD else {}
-        Bank.objects.filter(pk=row.pk).update(compress_at=now, settled_at=None, **again)
+        open_job = row.jobs.open().filter(kind=kind).first()
+        job = open_job or Job(bank=row, kind=kind, asked_by=actor[:200], asked_at=now)
+        _mark_due(job, chats)
+        job.total = max(job.total, _remaining(job))
+        job.save(update_fields=["total"] if open_job else None)  # a worker may be updating its progress
+        # A new version makes the workers render the block again as well.
+        new_version = {"version": F("version") + 1} if kind == Kind.REBUILD else {}
+        Bank.objects.filter(pk=row.pk).update(compress_at=now, settled_at=None, **new_version)
         log(row, actor, Event.Action(kind.value), now)
     return job
 
 
-def note(jobs: JobQuerySet, now: datetime, *, settled: bool = False) -> None:
-    """A piece of work is over: how far these jobs are now. A bank that was ``settled`` just now may end some."""
+def update_progress(jobs: JobQuerySet, now: datetime, *, consolidated: bool = False) -> None:
+    """Update these jobs after a piece of work. A job may end when its bank was ``consolidated`` just now."""
     for job in jobs.open():
-        left = _left(job)
-        if (left == 0 or job.kind == Kind.COMPRESS) and (settled or _is_settled(job, now)):
+        remaining = _remaining(job)
+        if (remaining == 0 or job.kind == Kind.COMPRESS) and (consolidated or _is_up_to_date(job, now)):
             Job.objects.filter(pk=job.pk, finished_at=None).update(finished_at=now, percent=100)
             continue
-        done = 100 - ceil(100 * left / job.total) if job.total else 0
+        done = 100 - ceil(100 * remaining / job.total) if job.total else 0
         Job.objects.filter(pk=job.pk, percent__lt=(percent := min(done, 99))).update(percent=percent)
 
 
 def _require_possible(bank: Bank, kind: Job.Kind, now: datetime) -> None:
     if not bank.enabled:
         raise InvalidInput(_("Memory is off in this project."))
-    if kind == Kind.REBUILD and budget_cap.stops(bank, now):
+    if kind == Kind.REBUILD and budget_cap.is_stopped(bank, now):
         raise InvalidInput(_("The monthly cap is reached: what a model wrote would be replaced by what is extracted."))
 
 
-def _mark(job: Job, chats: Collection[int] | None) -> None:
-    """Make the work due."""
+def _mark_due(job: Job, chats: Collection[int] | None) -> None:
     own = Chat.objects.filter(bank=job.bank) if chats is None else Chat.objects.filter(bank=job.bank, pk__in=chats)
     match job.kind:
         case Kind.SUMMARISE:
             own.waiting().filter(private=False, parked_at=None).update(due_at=job.asked_at)
         case Kind.RETRY:
             own.parked().retry(job.asked_at)
-        case Kind.REBUILD:  # an absorbed digest is told nowhere
+        case Kind.REBUILD:  # no prompt shows an absorbed digest
             job.bank.entries.digests().filter(parent=None).update(stale=True)
 
 
-def _left(job: Job) -> int:
-    """How much is still to do. A chat has its own time again once it was tried, or somebody writes in it."""
+def _remaining(job: Job) -> int:
+    """How much is still to do. A chat gets its own due time again once it was tried or has a new turn."""
     match job.kind:
         case Kind.REBUILD:
             return job.bank.entries.digests().filter(stale=True).count()
@@ -89,5 +86,5 @@ def _left(job: Job) -> int:
             return Chat.objects.filter(bank=job.bank, due_at=job.asked_at).count()
 
 
-def _is_settled(job: Job, now: datetime) -> bool:
+def _is_up_to_date(job: Job, now: datetime) -> bool:
     return not Bank.objects.filter(pk=job.bank_id, compress_at__lte=now).exists()

@@ -1,4 +1,4 @@
-"""The lines of many chunks → one list: what is said twice is united; a model is asked only where they are too many."""
+"""Merge the lines of many chunks into one list: duplicates are united; a model is asked only if too many remain."""
 
 import logging
 from collections.abc import Sequence
@@ -10,51 +10,54 @@ from functools import partial
 from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
-from memorybank.core.validation import Line
+from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError
 from memorybank.language.terms import ARTICLES
-from memorybank.model_calls.session import Prompt, Purpose, Session
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose
 from memorybank.models import Bank
 
 logger = logging.getLogger(__name__)
 
-_MARKS = ".,;:!…\"'“”„‘’«»()[]*`。、，；：！「」『』"  # no question mark, no sign of a number or a name (C++, -5, ≥)
+#: Stripped from words; without the question mark and without signs of numbers or names (C++, -5, ≥).
+_PUNCTUATION = ".,;:!…\"'“”„‘’«»()[]*`。、，；：！「」『』"
 
 
-def merged(session: Session, bank: Bank, lines: Sequence[Line]) -> list[Line]:
-    """Each thing once, and no more lines than a leaf holds, unless the model fails to retell them."""
-    held = [line for line in lines if line.quarantine]  # for people to judge, not for a model
-    fit = united([line for line in lines if not line.quarantine])
-    return held + (fit if len(fit) <= conf.current().lines_per_leaf else _retold(session, bank, fit))
+def merge_lines(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) -> list[ParsedLine]:
+    """Unite duplicates, and merge down to the lines of a leaf unless the model fails."""
+    quarantined = [line for line in lines if line.quarantine]  # for people to judge, not for a model
+    united = unite_duplicates([line for line in lines if not line.quarantine])
+    return quarantined + (
+        united if len(united) <= conf.current().lines_per_leaf else _merge_with_model(session, bank, united)
+    )
 
 
-def united(lines: Sequence[Line]) -> list[Line]:
-    """Each thing once, citing every turn that said it. Pure.
+def unite_duplicates(lines: Sequence[ParsedLine]) -> list[ParsedLine]:
+    """Unite lines that say the same, citing every turn that said it. Pure.
 
-    What differs in case, articles and punctuation alone is the same, wherever it was said. A line whose words
-    stand in a later one, with the same numbers and about a neighbouring turn, gives way to it; never to an
-    earlier one, which the line may be correcting ("not sure we ship", then "we ship").
+    Lines that differ only in case, articles and punctuation are the same, wherever they were said. A line whose words
+    all stand in a later one, with the same numbers and about a neighbouring turn, is replaced by it; never by an
+    earlier one, which the line may correct ("not sure we ship", then "we ship").
     """
-    kept: dict[str, Line] = {}
+    kept: dict[str, ParsedLine] = {}
     for line in lines:
-        words = _words(line)
+        words = _normalized_words(line)
         if words in kept:
-            kept[words] = _citing(kept[words], line)
+            kept[words] = _with_citations_of_both(kept[words], line)
             continue
-        for part in [said for said in kept if said in words and _tells_more(line, words, kept[said], said)]:
-            line = _citing(line, kept.pop(part))
+        for part in [other for other in kept if other in words and _includes(line, words, kept[other], other)]:
+            line = _with_citations_of_both(line, kept.pop(part))
         kept[words] = line
     return list(kept.values())
 
 
-def _words(line: Line) -> str:
-    """The words of a line between spaces; a question is another thing than what it asks about."""
-    bare = (word.strip(_MARKS) for word in line.text.casefold().split())
+def _normalized_words(line: ParsedLine) -> str:
+    """The words of a line between spaces; a question differs from the statement it asks about."""
+    bare = (word.strip(_PUNCTUATION) for word in line.text.casefold().split())
     return f" {' '.join(word for word in bare if word and word not in ARTICLES)} {'?' * (line.kind == 'question')}"
 
 
-def _tells_more(line: Line, words: str, part: Line, said: str) -> bool:
-    return _numbers(words) == _numbers(said) and any(
+def _includes(line: ParsedLine, words: str, part: ParsedLine, part_words: str) -> bool:
+    return _numbers(words) == _numbers(part_words) and any(
         abs(int(one) - int(other)) <= 1 for one in line.labels for other in part.labels
     )
 
@@ -63,41 +66,43 @@ def _numbers(words: str) -> list[str]:
     return sorted(word for word in words.split() if any(map(str.isdigit, word)))
 
 
-def _citing(line: Line, other: Line) -> Line:
-    """The line, said in the turns of both; a decision stays one."""
+def _with_citations_of_both(line: ParsedLine, other: ParsedLine) -> ParsedLine:
+    """The line with the citations of both; a decision stays a decision."""
     kind = other.kind if line.kind == "fact" else line.kind
     return replace(line, kind=kind, labels=tuple(dict.fromkeys((*line.labels, *other.labels))))
 
 
-def _retold(session: Session, bank: Bank, lines: Sequence[Line]) -> list[Line]:
-    """As many lines as a leaf holds, in groups of neighbours that are retold at the same time."""
+def _merge_with_model(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) -> list[ParsedLine]:
+    """At most as many lines as a leaf holds: groups of neighbouring lines are merged in parallel."""
     now = conf.current()
     items = transcript.numbered((line.text for line in lines), encoding=now.encoding)
-    groups = transcript.waves(
+    groups = transcript.even_chunks(
         items, now.chunk_tokens, width=now.concurrency, limit=now.input_tokens, encoding=now.encoding
     )
     with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="group") as pool:
-        return [line for group in pool.map(partial(_group, session, bank, lines), groups) for line in group]
+        return [line for group in pool.map(partial(_merge_group, session, bank, lines), groups) for line in group]
 
 
-def _group(session: Session, bank: Bank, lines: Sequence[Line], shown: Sequence[SourceItem]) -> list[Line]:
-    """The model's lines for a group's; these as they are where it fails or takes too long."""
+def _merge_group(
+    session: ModelSession, bank: Bank, lines: Sequence[ParsedLine], shown: Sequence[SourceItem]
+) -> list[ParsedLine]:
+    """The model's lines for one group; the originals if it fails or takes too long."""
     now = conf.current()
     originals = {item.label: lines[int(item.label) - 1] for item in shown}
     share = max(1, now.lines_per_leaf * len(originals) // len(lines))
-    prompt = Prompt("merge", share, max(1, now.words_per_call * share // now.lines_per_call), {"focus": bank.focus})
+    prompt = PromptSpec("merge", share, max(1, now.words_per_call * share // now.lines_per_call), {"focus": bank.focus})
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="merge")
     try:
-        retold = pool.submit(session.ask, Purpose.MERGE, prompt, shown).result(timeout=now.merge_seconds)
+        merged = pool.submit(session.ask, Purpose.MERGE, prompt, shown).result(timeout=now.merge_seconds)
     except (LLMError, TookTooLong) as error:
         logger.warning("merge failed, the parts stand as they are: %s", type(error).__name__)
         return list(originals.values())
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    return [_with_citations_of(line, originals) for line in retold]
+    return [_with_original_citations(line, originals) for line in merged]
 
 
-def _with_citations_of(line: Line, originals: dict[str, Line]) -> Line:
-    """The merged line, citing the turns that the notes it was made from cite."""
+def _with_original_citations(line: ParsedLine, originals: dict[str, ParsedLine]) -> ParsedLine:
+    """The merged line with the citations of the lines it was made from."""
     labels = dict.fromkeys(label for note in line.labels for label in originals[note].labels)
     return replace(line, labels=tuple(labels))

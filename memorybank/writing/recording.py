@@ -1,9 +1,8 @@
-"""Writing an output down and completing it: validated, in one short transaction, without any model."""
+"""Record an output and complete it: validated, in one short transaction, without a model call."""
 
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from uuid import uuid4
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -12,146 +11,153 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.erasure.tombstones import not_erased
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Output
-from memorybank.new_output import NewOutput, Outcome, as_json, storable
+from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
 
-#: What a new output may change of its chat.
-COUNTED = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
+#: Fields of a chat that a new output may change.
+CHAT_COUNT_FIELDS = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
+#: Fields of a pending output that its answer sets.
+ANSWER_FIELDS = (
+    "sequence author said_by answered_by question answer messages status error replaces created_at asked_at".split()
+)
 #: A chat's id and an output's key in it.
-Place = tuple[int, str]
+ChatOutputKey = tuple[int, str]
 
 
 def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
-    """The output and whether it is new; one with the same key in the same chat is recorded once.
+    """The output and whether it is new; the same key in the same chat is recorded once.
 
-    A known one that nobody answered gives way to ``new`` if that is ok. :class:`InvalidInput` if it was erased.
+    A known output without an answer is completed by ``new`` if that is ok. Raises :class:`InvalidInput` if it was
+    erased.
     """
     new.require_valid(now)
     with transaction.atomic():
-        locked = _lock(bank)
+        locked = _locked_bank(bank)
         if not not_erased(locked, [new]):
             raise InvalidInput(_("created_at: what was said there up to then has been erased."))
         title = storable(new.title[:200])
         chat, _new = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
-        chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may hold its row, not the bank's
+        chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may have locked its row, but not the bank's
         known = chat.outputs.with_keys([new.key]).first() if new.key else None
-        if known and not _gives_way(known, new):
+        if known and not _is_answer_to(new, known):
             return known, False
-        if known:
-            known.delete()
-        output = _add(locked, chat, new, at=new.created_at)
-        if new.status in (Output.Status.OK, Output.Status.PENDING):
-            _hear(locked, output, now)
+        output = _insert_or_complete(locked, chat, new, known, at=new.created_at)
+        if new.status in (Output.Status.OK, Output.Status.PENDING) and not output.withheld:
+            _detect_erasure_request(locked, output, now)
         return output, True
 
 
 @at_present
 def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESENT) -> list[Output | None]:
-    """What was recorded of ``many``, in their order: each output, or None where it was there before or is erased.
+    """Record ``many`` outputs in order: each output, or None where it is known already or was erased.
 
-    By the rules of :func:`record`, in one transaction with few queries. Whatever it raises, none is recorded.
+    By the rules of :func:`record`, in one transaction with few queries. If it raises, nothing is recorded.
     """
     for new in many:
         new.require_valid(now)
     with transaction.atomic():
-        locked = _lock(bank)
+        locked = _locked_bank(bank)
         taken = not_erased(locked, many)
-        chats = _chats(locked, taken)
+        chats = _locked_chats(locked, taken)
         known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in taken if new.key)
-        of_taken, replaced = _made(taken, chats, known)
-        by_new = dict(zip(map(id, taken), of_taken, strict=True))  # by identity: equal ones may be told twice
-        made = [by_new.get(id(new)) for new in many]
-        Output.objects.filter(pk__in=[output.pk for output in replaced if output.pk]).delete()
-        gone = {id(output) for output in replaced}  # not by equality: rows without an id have none
-        fresh = [output for output in made if output and id(output) not in gone]
-        Output.objects.bulk_create(fresh)
-        for new, output in zip(many, made, strict=True):
+        rows = _new_rows(taken, chats, known)
+        by_new = dict(zip(map(id, taken), rows, strict=True))  # by identity: equal outputs may occur twice
+        outputs = [by_new.get(id(new)) for new in many]
+        # By identity: unsaved rows are never equal. In the order in which each occurs last.
+        written = list({id(output): output for output in reversed(outputs) if output}.values())[::-1]
+        for row, sequence in zip(written, locked.draw(len(written)), strict=True):
+            row.sequence = sequence
+        Output.objects.bulk_update([output for output in written if output.pk], ANSWER_FIELDS)
+        Output.objects.bulk_create([output for output in written if not output.pk])
+        for new, output in zip(many, outputs, strict=True):
             if output:
-                _count(locked, chats[new.chat_key], new, at=new.created_at)
-        grown = {output.chat_id for output in fresh}
-        Chat.objects.store((chat for chat in chats.values() if chat.pk in grown), COUNTED)
-    return made
+                _count_output(locked, chats[new.chat_key], new, at=new.created_at)
+        changed = {output.chat_id for output in written}
+        Chat.objects.store((chat for chat in chats.values() if chat.pk in changed), CHAT_COUNT_FIELDS)
+    return outputs
 
 
-def _made(
-    many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[Place, Output]
-) -> tuple[list[Output | None], list[Output]]:
-    """Of each a row, or None where it is known; and the rows, of the database or of ``many``, that give way to one."""
-    made: list[Output | None] = []
-    replaced = []
+def _new_rows(
+    many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[ChatOutputKey, Output]
+) -> list[Output | None]:
+    """An unsaved row without a sequence for each output, or None where it is known already; an unanswered known row
+    takes the answer.
+    """
+    rows: list[Output | None] = []
     for new in many:
         chat = chats[new.chat_key]
         before = known.get((chat.pk, new.key)) if new.key else None
-        if before and not _gives_way(before, new):
-            made.append(None)
+        if before and not _is_answer_to(new, before):
+            rows.append(None)
             continue
+        output = _to_row(chat, new)
         if before:
-            replaced.append(before)
-        output = _output(chat, new)
-        made.append(output)
+            for name in ANSWER_FIELDS:
+                setattr(before, name, getattr(output, name))
+            output = before
+        rows.append(output)
         known[chat.pk, new.key] = output
-    return made, replaced
+    return rows
 
 
-def _hear(bank: Bank, output: Output, now: datetime) -> None:
-    from memorybank.erasure import requests  # the words of all languages, which no other command needs
+def _detect_erasure_request(bank: Bank, output: Output, now: datetime) -> None:
+    from memorybank.erasure import requests  # loads the words of all languages, which no other command needs
 
     requests.hear(bank, output, now)
 
 
 @at_present
-def ask_again(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output:
-    """A new attempt at an output that is not ok: it is pending, as of ``now``, and still there only once.
+def retry_output(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output:
+    """Make an output that is not ok pending again, as of ``now``; it is not duplicated.
 
-    Raises :class:`InvalidInput` if there is nothing to ask any more.
+    Raises :class:`InvalidInput` if it was answered or erased meanwhile.
     """
     with transaction.atomic():
-        locked = _lock(bank)
+        locked = _locked_bank(bank)
         output = Output.objects.unanswered().filter(pk=output_id, chat__bank=locked).select_related("chat").first()
         if output is None:
             raise InvalidInput(_("message: it has been answered or erased meanwhile."))
         output.status, output.asked_at, output.error = Output.Status.PENDING, now, ""
-        output.key = output.key or _new_key()
-        output.save(update_fields=["status", "asked_at", "error", "key"])
+        output.save(update_fields=["status", "asked_at", "error"])
         chat = Chat.objects.select_for_update().get(pk=output.chat_id)
-        _note(locked, chat, at=now)
-        chat.save(update_fields=COUNTED)
+        _touch_chat(locked, chat, at=now)
+        chat.save(update_fields=CHAT_COUNT_FIELDS)
     return output
 
 
-def complete(bank: Bank, output: Output, outcome: Outcome, *, now: datetime) -> Output:
-    """What became of an attempt at ``output``: the output as it is now.
+def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetime) -> Output:
+    """Record the outcome of an attempt at ``output``; return the output as it is now.
 
-    The first answer wins, whichever attempt it comes from; a failure counts if it is that of the latest
-    attempt. An answered output is a new row, so that no watermark has passed it. Raises
+    The first answer wins, whichever attempt it comes from; a failure counts only if it is that of the latest attempt.
+    An answered output comes after all others of its bank, so that no watermark has passed it. Raises
     :class:`InvalidInput` if it has been erased meanwhile, and writes nothing.
     """
     outcome.require_valid()
     with transaction.atomic():
-        locked = _lock(bank)
+        locked = _locked_bank(bank)
         chat = Chat.objects.select_for_update().filter(pk=output.chat_id, bank=locked).first()
-        known = chat.outputs.with_keys([output.key]).first() if chat else None
+        known = chat.outputs.filter(pk=output.pk).first() if chat else None
         if chat is None or known is None:
             raise InvalidInput(_("message: it was erased before it was answered."))
         if known.status == Output.Status.OK:
             return known
         if outcome.status == Output.Status.OK:
-            return _answer(locked, chat, known, outcome, now)
+            return _record_answer(locked, chat, known, outcome, now)
         if known.asked_at == output.asked_at:
             known.status, known.error = outcome.status, storable(outcome.error[:500])
             known.save(update_fields=["status", "error"])
         return known
 
 
-def _gives_way(known: Output, new: NewOutput) -> bool:
-    """Whether a known output was never answered and now is."""
+def _is_answer_to(new: NewOutput, known: Output) -> bool:
+    """Whether a known output has no answer and the new one has."""
     return known.status != Output.Status.OK and new.status == Output.Status.OK
 
 
-def _lock(bank: Bank) -> Bank:
-    """The bank, held until the transaction ends.
+def _locked_bank(bank: Bank) -> Bank:
+    """The bank, locked until the transaction ends.
 
-    So ids grow in the order in which turns become memory's, and no watermark overtakes one; and nobody switches
-    the bank on without seeing that a turn waits.
+    So sequences grow in the order in which turns become ok, and no watermark overtakes one; and nobody switches the
+    bank on without seeing a pending turn.
     """
     locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
     if locked is None:
@@ -159,24 +165,19 @@ def _lock(bank: Bank) -> Bank:
     return locked
 
 
-def _chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
-    """The chats of ``many`` by key, held, those that were missing created."""
+def _locked_chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
+    """The chats of ``many`` by key, locked; missing ones are created."""
     keys = dict.fromkeys(new.chat_key for new in many)
-    held = Chat.objects.select_for_update().filter(bank=bank, key__in=keys).order_by("pk")
-    found = {chat.key: chat for chat in held}
-    missing = [Chat(bank=bank, key=key) for key in keys if key not in found]
-    return found | {chat.key: chat for chat in Chat.objects.bulk_create(missing)}
+    rows = Chat.objects.select_for_update().filter(bank=bank, key__in=keys).order_by("pk")
+    chats = {chat.key: chat for chat in rows}
+    missing = [Chat(bank=bank, key=key) for key in keys if key not in chats]
+    return chats | {chat.key: chat for chat in Chat.objects.bulk_create(missing)}
 
 
-def _new_key() -> str:
-    """What an output that waits for its answer is known by, as its id will change."""
-    return uuid4().hex
-
-
-def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: datetime) -> Output:
+def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult, now: datetime) -> Output:
     from memorybank.erasure import requests
 
-    said = f"\n\n{notice}" if (notice := requests.notice(known)) else ""
+    appendix = f"\n\n{notice}" if (notice := requests.notice(known)) else ""
     answered = NewOutput(
         chat_key=chat.key,
         author=known.author,
@@ -184,36 +185,34 @@ def _answer(bank: Bank, chat: Chat, known: Output, outcome: Outcome, now: dateti
         answered_by=known.answered_by,
         question=known.question,
         created_at=known.created_at,
-        answer=f"{outcome.answer}{said}",
+        answer=f"{outcome.answer}{appendix}",
         messages=outcome.messages or known.messages,
         key=known.key,
         title=outcome.title,
     )
     answered.require_valid(now)
-    before = known.pk
-    known.delete()
-    output = _add(bank, chat, answered, at=now)
-    if known.withheld:
-        requests.follow(before, output)
+    return _insert_or_complete(bank, chat, answered, known, at=now)
+
+
+def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | None, *, at: datetime) -> Output:
+    """Insert the output, or complete the ``known`` one; ``at`` is when the chat was last active with it."""
+    output = _to_row(chat, new)
+    [output.sequence] = bank.draw(1)
+    if known:
+        output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
+    output.save(force_insert=not known, update_fields=ANSWER_FIELDS if known else None)
+    _count_output(bank, chat, new, at=at)
+    chat.save(update_fields=CHAT_COUNT_FIELDS)
     return output
 
 
-def _add(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> Output:
-    """Insert it; ``at`` is when the chat was last busy with it."""
-    output = _output(chat, new)
-    output.save(force_insert=True)
-    _count(bank, chat, new, at=at)
-    chat.save(update_fields=COUNTED)
-    return output
-
-
-def _output(chat: Chat, new: NewOutput) -> Output:
-    """``new`` as a row that any database can hold, not saved yet."""
-    awaited = new.status == Output.Status.PENDING
+def _to_row(chat: Chat, new: NewOutput) -> Output:
+    """``new`` as an unsaved row without a sequence, in a form that any database can store."""
+    pending = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
     return Output(
         chat=chat,
-        key=new.key or (_new_key() if awaited else ""),
+        key=new.key,
         author=storable(new.author),
         said_by=new.said_by,
         answered_by=new.answered_by,
@@ -221,20 +220,20 @@ def _output(chat: Chat, new: NewOutput) -> Output:
         answer=storable(new.answer),
         messages=json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else [],
         status=new.status,
-        replaces=list(new.replaces) if awaited else [],
+        replaces=list(new.replaces) if pending else [],
         created_at=asked,
-        asked_at=asked if awaited else None,
+        asked_at=asked if pending else None,
     )
 
 
-def _count(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> None:
-    """What becomes of ``chat`` with one more output; not saved yet."""
+def _count_output(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> None:
+    """Update ``chat`` for one more output; not saved yet."""
     chat.title = chat.title or storable(new.title[:200])
-    _note(bank, chat, at=at.astimezone(UTC), counts=new.status == Output.Status.OK)
+    _touch_chat(bank, chat, at=at.astimezone(UTC), counts=new.status == Output.Status.OK)
 
 
-def _note(bank: Bank, chat: Chat, *, at: datetime, counts: bool = False) -> None:
-    """The chat was busy at ``at``; ``counts`` if one more turn waits to become memory. Not saved yet."""
+def _touch_chat(bank: Bank, chat: Chat, *, at: datetime, counts: bool = False) -> None:
+    """Update ``chat``, which was active at ``at``; ``counts`` if one more turn is pending for memory. Not saved yet."""
     chat.last_output_at = max(chat.last_output_at or at, at)
     chat.pending_outputs = chat.pending_outputs + 1 if counts else chat.pending_outputs
     if counts and chat.parked_at:  # new turns are a new chance

@@ -1,4 +1,4 @@
-"""What takes the place of turns: they are erased in the transaction that records its answer, and not before."""
+"""Replace turns by a new answer: they are erased in the transaction that records the answer, not before."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Output
-from memorybank.new_output import NewOutput, Outcome
+from memorybank.new_output import AttemptResult, NewOutput
 from memorybank.writing import recording
 
 
@@ -27,20 +27,19 @@ def record(
     replaces: Sequence[int] = (),
     now: datetime = PRESENT,
 ) -> Output:
-    """Record one inference: one short transaction, no model, so an outage loses nothing.
+    """Record one inference: one short transaction without a model call, so an outage loses nothing.
 
-    ``key`` is the caller's own id: the same key in the same chat is recorded once; what was recorded
-    without an answer (pending, error, …) is replaced by the same key with one. A caller who asks a model
-    records the message as pending first and then :func:`complete`s it. ``replaces`` are ids of outputs of the
-    chat: they are erased in the transaction that records the answer, and stay if there is none. Raises
-    :class:`InvalidInput`, naming the field and the limit.
+    ``key`` is the caller's own id: the same key in the same chat is recorded once; an output without an answer
+    (pending, error, …) is replaced by the same key with one. A caller who asks a model records the message as pending
+    first and then :func:`complete`s it. ``replaces`` are ids of outputs of the chat: they are erased in the transaction
+    that records the answer, and stay if there is none. Raises :class:`InvalidInput`, naming the field and the limit.
     """
-    said = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
-    new = NewOutput(*said, replaces=tuple(replaces))
+    values = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
+    new = NewOutput(*values, replaces=tuple(replaces))
     if status != Output.Status.OK or not replaces:
         return recording.record(bank, new, now=now)[0]
-    asked, _ = recording.record(bank, replace(new, status=Output.Status.PENDING, answer="", title=""), now=now)
-    return complete(bank, asked, answer=answer, title=title, now=now)
+    pending, _ = recording.record(bank, replace(new, status=Output.Status.PENDING, answer="", title=""), now=now)
+    return complete(bank, pending, answer=answer, title=title, now=now)
 
 
 @at_present
@@ -55,20 +54,19 @@ def complete(
     messages: Sequence[Any] = (),
     now: datetime = PRESENT,
 ) -> Output:
-    """What became of an attempt that :func:`record` (as pending) or :func:`ask_again` began.
+    """Record the outcome of an attempt that :func:`record` (as pending) or :func:`retry_output` began.
 
-    Returns the output as it is now: one that becomes ok is a new row, after all the others of its chat, and
-    waits to become memory. The first answer wins, whichever attempt it is from; a failure of any but the
-    latest attempt changes nothing, and replaces nothing. ``title`` names an untitled chat; ``messages`` were said
-    between question and answer, if that was not known when it was recorded. Raises :class:`InvalidInput` if the
-    output has been erased.
+    Returns the output as it is now: one that becomes ok comes after all the others of its chat and is pending for
+    memory. The first answer wins, whichever attempt it is from; a failure of any attempt but the latest changes and
+    replaces nothing. ``title`` names an untitled chat; ``messages`` were exchanged between question and answer, if they
+    were not known when it was recorded. Raises :class:`InvalidInput` if the output has been erased.
     """
 
-    def done() -> Output:
-        return recording.complete(bank, output, Outcome(status, answer, error, title, messages), now=now)
+    def record_outcome() -> Output:
+        return recording.complete(bank, output, AttemptResult(status, answer, error, title, messages), now=now)
 
     if status != Output.Status.OK or not output.replaces:
-        return done()
+        return record_outcome()
     from memorybank.erasure import erase  # the rules of masking, which no other message needs
 
-    return erase.give_way(bank, output.replaces, output, done, now=now)
+    return erase.give_way(bank, output.replaces, output, record_outcome, now=now)

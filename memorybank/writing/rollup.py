@@ -1,8 +1,8 @@
-"""Carrying a plan out: the facts of many entries → a digest's facts, one period at a time.
+"""Roll up entries: write the digest of one period at a time from the facts of its entries.
 
-A digest is derived from the leaf facts its children kept, never from digest prose, so wording
-drifts at most once. What it only repeats it does not copy: it names the leaf facts that it stands for.
-Absorbed entries stay, with the digest as their parent.
+A digest is derived from the leaf facts its children kept, never from digest prose, so wording drifts at most once. A
+fact that it only repeats is not copied: the digest keeps a link to it. Absorbed entries stay, with the digest as their
+parent.
 """
 
 import logging
@@ -17,12 +17,12 @@ from memorybank import conf
 from memorybank.core import extraction, rollup_policy, transcript
 from memorybank.core.packing.block import pack
 from memorybank.core.rollup_policy import Node, Step
-from memorybank.core.turns import Draft
-from memorybank.core.validation import Line
-from memorybank.exceptions import LLMError, Stale
+from memorybank.core.turns import DraftFact
+from memorybank.core.validation import ParsedLine
+from memorybank.exceptions import LLMError, OutdatedWork
 from memorybank.language import dates
 from memorybank.model_calls import budget_cap
-from memorybank.model_calls.session import Prompt, Purpose, Session, session
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, session
 from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, KeptFact, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_line
@@ -31,17 +31,17 @@ from memorybank.writing.fact_store import kept_facts, write_facts
 
 logger = logging.getLogger(__name__)
 
-#: A period that was left for a chat about to be summarised is looked at again after this, whatever becomes of the chat.
-LEFT = timedelta(minutes=1)
-#: A line of a digest is about this many tokens, and a word about this many.
-TOKENS_PER_LINE, TOKENS_PER_WORD = 28, 1.5
+#: A period that waits for a chat about to be summarised is checked again after this, whatever happens to the chat.
+RECHECK_DELAY = timedelta(minutes=1)
+#: Rough sizes, for the limits that the prompt states.
+TOKENS_PER_DIGEST_LINE, TOKENS_PER_DIGEST_WORD = 28, 1.5
 
 
-def compress(bank_id: int, *, now: datetime) -> int:
-    """Roll up closed periods of a bank, oldest first, until it fits its budget; how many were digested.
+def roll_up(bank_id: int, *, now: datetime) -> int:
+    """Roll up closed periods of a bank, oldest first, until it fits its budget; return the number of digests.
 
-    0 if somebody else is at it or nothing is due. Raises :class:`LLMError` after giving the lease
-    back; what was digested before stands, nothing is lost, and the bank is looked at again later.
+    Returns 0 if another worker holds the lease or nothing is due. Raises :class:`LLMError` after releasing the lease;
+    finished digests stand, nothing is lost, and the bank is tried again later.
     """
     bank = Bank.objects.claim(bank_id, now)
     if bank is None:
@@ -51,16 +51,16 @@ def compress(bank_id: int, *, now: datetime) -> int:
         while step := _next_step(bank, now):
             _digest(bank, step, now)
             done += 1
-            jobs.note(bank.jobs.all(), now)
-    except Stale as reason:
+            jobs.update_progress(bank.jobs.all(), now)
+    except OutdatedWork as reason:
         logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
         bank.release(attempts=0, last_error="", compress_at=now)
     except Exception as error:
-        attempts, words = bank.attempts + 1, str(error) if isinstance(error, LLMError) else type(error).__name__
-        bank.release(attempts=attempts, compress_at=now + backoff(attempts), last_error=words[:500])
+        attempts, message = bank.attempts + 1, str(error) if isinstance(error, LLMError) else type(error).__name__
+        bank.release(attempts=attempts, compress_at=now + backoff(attempts), last_error=message[:500])
         raise
     finally:
-        bank.release(attempts=0, last_error="", compress_at=_next_look(bank, now))
+        bank.release(attempts=0, last_error="", compress_at=_next_check(bank, now))
     return done
 
 
@@ -75,57 +75,57 @@ def _next_step(bank: Bank, now: datetime) -> Step | None:
     frontier = _frontier(bank)
     if not _needs_rollup(bank, frontier, now):
         return None
-    return next(iter(rollup_policy.due_periods(frontier, now, bank.tz, waiting=_waiting(bank, now))), None)
+    return next(iter(rollup_policy.due_periods(frontier, now, bank.tz, waiting=_oldest_due_chat(bank, now))), None)
 
 
-def _waiting(bank: Bank, now: datetime) -> datetime | None:
-    """The oldest end of a chat that is to be summarised at ``now``; None if none is."""
+def _oldest_due_chat(bank: Bank, now: datetime) -> datetime | None:
+    """The earliest end among the chats due at ``now``; None if none is due."""
     oldest: datetime | None = bank.chats.due(now).aggregate(oldest=Min("last_output_at"))["oldest"]
     return oldest
 
 
 def _needs_rollup(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
-    """Whether anything need be rolled up. At the monthly cap nothing is: it waits for a model, as while one is down."""
+    """Whether the bank is over budget. At the monthly cap it waits for a model, as during an outage."""
     pressure = conf.current().pressure
-    return rollup_policy.over_budget(frontier, bank.max_tokens, pressure) and not budget_cap.stops(bank, now)
+    return rollup_policy.over_budget(frontier, bank.max_tokens, pressure) and not budget_cap.is_stopped(bank, now)
 
 
-def _next_look(bank: Bank, now: datetime) -> Case | None:
-    """When time alone may make something due; None while the bank fits its budget. As it is if something new came."""
+def _next_check(bank: Bank, now: datetime) -> Case | None:
+    """When time alone may make something due; None while the bank fits its budget. Unchanged if its version changed."""
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
     needed = _needs_rollup(bank, frontier := _frontier(bank), now)
-    look = rollup_policy.next_due(frontier, now, bank.tz) if needed else None
-    if needed and _waiting(bank, now):  # a period may have been left for it
-        look = min(look or now + LEFT, now + LEFT)
+    check_at = rollup_policy.next_due(frontier, now, bank.tz) if needed else None
+    if needed and _oldest_due_chat(bank, now):  # a period may wait for that chat
+        check_at = min(check_at or now + RECHECK_DELAY, now + RECHECK_DELAY)
     field = Bank._meta.get_field("compress_at")
-    return Case(When(version=seen, then=Value(look, output_field=field)), default=F("compress_at"))
+    return Case(When(version=seen, then=Value(check_at, output_field=field)), default=F("compress_at"))
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What a digest is made of: all children it will have, and the leaf facts they kept, oldest first."""
+class DigestSources:
+    """What a digest is made from: all its future children, and the leaf facts they kept, oldest first."""
 
     children: list[Entry]
     facts: list[Fact]
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
-    """What a digest says: lines written for it, and leaf facts that it stands for as they are."""
+class DerivedDigest:
+    """What a digest says: lines written for it, and leaf facts that it keeps unchanged."""
 
     method: str
     kept: list[Fact]
-    written: list[Draft] = field(default_factory=list)
+    written: list[DraftFact] = field(default_factory=list)
 
 
 def _digest(bank: Bank, step: Step, now: datetime) -> None:
     sources = _sources(bank, step)
-    said = sum(fact.tokens for fact in sources.facts)
-    target = rollup_policy.digest_tokens(step.granularity, bank.max_tokens, said)
-    if said <= target:
-        derived = Derived(CARRIED, sources.facts)
+    size = sum(fact.tokens for fact in sources.facts)
+    target = rollup_policy.digest_tokens(step.granularity, bank.max_tokens, size)
+    if size <= target:
+        derived = DerivedDigest(CARRIED, sources.facts)
     elif bank.entries.filter(pk=step.digest or 0).exclude(parent=None).exists():
-        derived = _derive(None, bank, step, sources.facts, target)  # its own lines are shown nowhere
+        derived = _derive(None, bank, step, sources.facts, target)  # no prompt shows its own lines
     else:
         with session(bank, now) as opened:
             derived = _derive(opened, bank, step, sources.facts, target)
@@ -134,63 +134,63 @@ def _digest(bank: Bank, step: Step, now: datetime) -> None:
     _commit(bank, step, sources, derived)
 
 
-def _sources(bank: Bank, step: Step) -> Sources:
+def _sources(bank: Bank, step: Step) -> DigestSources:
     ids = set(step.children)
     if step.digest:
         ids |= set(bank.entries.filter(parent=step.digest).values_list("pk", flat=True))
     children = list(bank.entries.filter(pk__in=ids).in_order())
-    return Sources(children, kept_facts(bank, children))
+    return DigestSources(children, kept_facts(bank, children))
 
 
-def _derive(opened: Session | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> Derived:
-    lines = _ask(opened, bank, step, facts, target) if opened else []
+def _derive(opened: ModelSession | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> DerivedDigest:
+    lines = _ask_model(opened, bank, step, facts, target) if opened else []
     if opened is None or not lines:
-        return Derived(EXTRACTIVE, _best(facts, target))
-    said = [_quoted(line, facts) or _draft(line, facts) for line in lines]
-    kept = [fact for fact in said if isinstance(fact, Fact)]
-    return Derived(opened.method(), kept, [draft for draft in said if isinstance(draft, Draft)])
+        return DerivedDigest(EXTRACTIVE, _best_facts(facts, target))
+    digested = [_repeated_fact(line, facts) or _to_draft(line, facts) for line in lines]
+    kept = [fact for fact in digested if isinstance(fact, Fact)]
+    return DerivedDigest(opened.method(), kept, [draft for draft in digested if isinstance(draft, DraftFact)])
 
 
-def _best(facts: Sequence[Fact], target: int) -> list[Fact]:
-    """The facts worth most under ``target`` tokens, in their order."""
+def _best_facts(facts: Sequence[Fact], target: int) -> list[Fact]:
+    """The facts of the highest weight within ``target`` tokens, in their order."""
     prefetch_related_objects(facts, "output_links")
     block = pack([leaf_line(fact) for fact in facts], target, reserve=False)
     chosen = {line.facts[0] for line in block.lines}
     return [fact for fact in facts if fact.pk in chosen]
 
 
-def _ask(opened: Session, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> list[Line]:
-    """Ask for the digest; in parts of bounded size when there are too many facts for one call."""
+def _ask_model(opened: ModelSession, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> list[ParsedLine]:
+    """Ask for the digest, in several parts if one call cannot read all facts."""
     now = conf.current()
-    shown = transcript.numbered(map(_as_shown, facts), encoding=now.encoding)
+    shown = transcript.numbered(map(_shown_text, facts), encoding=now.encoding)
     parts = transcript.chunks(shown, now.input_tokens, encoding=now.encoding)
-    lines = max(4, target // TOKENS_PER_LINE // len(parts))
-    words = max(60, int(target / TOKENS_PER_WORD) // len(parts))
+    lines = max(4, target // TOKENS_PER_DIGEST_LINE // len(parts))
+    words = max(60, int(target / TOKENS_PER_DIGEST_WORD) // len(parts))
     period = f"{step.granularity.label.lower()} {step.granularity.rung.key(step.period_start)}"
-    prompt = Prompt("digest", lines, words, {"focus": bank.focus, "period": period})
+    prompt = PromptSpec("digest", lines, words, {"focus": bank.focus, "period": period})
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 
 
-def _as_shown(fact: Fact) -> str:
+def _shown_text(fact: Fact) -> str:
     speaker = f"{fact.speaker}: " if fact.speaker else ""
-    return f"({dates.spell(fact.said_on)}) {speaker}{fact.text}"
+    return f"({dates.format_date(fact.said_on)}) {speaker}{fact.text}"
 
 
-def _quoted(line: Line, facts: Sequence[Fact]) -> Fact | None:
-    """The fact that the line only repeats: it stands for itself, whole."""
+def _repeated_fact(line: ParsedLine, facts: Sequence[Fact]) -> Fact | None:
+    """The fact that the line only repeats; it is kept instead of the line."""
     if line.quarantine:
         return None
-    _, text = _unlabelled(line, facts)
-    return next((fact for fact in _cited(line, facts) if text.rstrip(".… ") in fact.text), None)
+    _, text = _speaker_and_text(line, facts)
+    return next((fact for fact in _cited_facts(line, facts) if text.rstrip(".… ") in fact.text), None)
 
 
-def _draft(line: Line, facts: Sequence[Fact]) -> Draft:
-    cited = _cited(line, facts)
-    speaker, text = _unlabelled(line, facts)
-    return Draft(
+def _to_draft(line: ParsedLine, facts: Sequence[Fact]) -> DraftFact:
+    cited = _cited_facts(line, facts)
+    speaker, text = _speaker_and_text(line, facts)
+    return DraftFact(
         kind=line.kind,
         text=text,
-        speaker=speaker or transcript.noted_from(fact.speaker for fact in cited),
+        speaker=speaker or transcript.notes_speaker(fact.speaker for fact in cited),
         said_on=max(fact.said_on for fact in cited),
         citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
         weight=extraction.weigh(text, encoding=conf.current().encoding),
@@ -198,53 +198,52 @@ def _draft(line: Line, facts: Sequence[Fact]) -> Draft:
     )
 
 
-def _cited(line: Line, facts: Sequence[Fact]) -> list[Fact]:
+def _cited_facts(line: ParsedLine, facts: Sequence[Fact]) -> list[Fact]:
     return [facts[int(label) - 1] for label in line.labels]
 
 
-def _unlabelled(line: Line, facts: Sequence[Fact]) -> tuple[str, str]:
-    """Who says it, and what."""
-    cited = _cited(line, facts)
-    return transcript.unlabelled(line.text, {fact.said_on for fact in cited}, {fact.speaker for fact in cited})
+def _speaker_and_text(line: ParsedLine, facts: Sequence[Fact]) -> tuple[str, str]:
+    cited = _cited_facts(line, facts)
+    return transcript.split_speaker(line.text, {fact.said_on for fact in cited}, {fact.speaker for fact in cited})
 
 
-def _commit(bank: Bank, step: Step, sources: Sources, derived: Derived) -> None:
-    """Compare and swap: every child is as it was read, nothing was erased; else :class:`Stale`."""
+def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDigest) -> None:
+    """Compare and swap: every child is as it was read and nothing was erased; else raise :class:`OutdatedWork`."""
     with transaction.atomic():
-        held = Bank.objects.select_for_update().filter(pk=bank.pk, lease_token=bank.lease_token, epoch=bank.epoch)
-        if not held.exists():
-            raise Stale("the lease was lost, or something was erased")
-        _require_unmoved(bank, step, sources)
-        kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # of each text the first
+        leased = Bank.objects.select_for_update().filter(pk=bank.pk, lease_token=bank.lease_token, epoch=bank.epoch)
+        if not leased.exists():
+            raise OutdatedWork("the lease was lost, or something was erased")
+        _require_unchanged(bank, step, sources)
+        kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # the first of each text
         digest = _digest_row(bank, step, sources)
         digest.method, digest.stale = derived.method, False
         digest.save()
         KeptFact.objects.replace(digest, kept)
         Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
-        masker = MaskedValue.objects.masker(bank)  # with what was told apart while the model was thinking
+        masker = MaskedValue.objects.masker(bank)  # with secrets learned during the model call
         write_facts(
             digest,
-            [replace(each, text=masker.mask(each.text)) for each in derived.written],
+            [replace(draft, text=masker.mask(draft.text)) for draft in derived.written],
             kept=[*kept, *digest.facts.all()],
         )
         bank.entries.filter(pk__in=step.children).absorb_into(digest)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1)
 
 
-def _require_unmoved(bank: Bank, step: Step, sources: Sources) -> None:
+def _require_unchanged(bank: Bank, step: Step, sources: DigestSources) -> None:
     ids = [child.pk for child in sources.children]
     rows = bank.entries.select_for_update().filter(pk__in=ids).values_list("pk", "parent", "last_output", "updates")
     now = {pk: rest for pk, *rest in rows}
     read = {child.pk: [child.parent_id, child.last_output, child.updates] for child in sources.children}
     if now != read or any(now[pk][0] is not None for pk in step.children):
-        raise Stale("an entry was extended or rolled up meanwhile")
+        raise OutdatedWork("an entry was extended or rolled up meanwhile")
 
 
-def _digest_row(bank: Bank, step: Step, sources: Sources) -> Entry:
-    """The digest that stands over the period, or a new one, covering its sources; not yet saved."""
+def _digest_row(bank: Bank, step: Step, sources: DigestSources) -> Entry:
+    """The period's existing digest or a new one, covering its sources; not saved yet."""
     digest = bank.entries.filter(Q(parent=None) | Q(stale=True), pk=step.digest or 0).first()
     if step.digest and digest is None:
-        raise Stale("the digest was rolled up meanwhile")
+        raise OutdatedWork("the digest was rolled up meanwhile")
     digest = digest or Entry(bank=bank, granularity=step.granularity, period_start=step.period_start)
     digest.output_count = sum(child.output_count for child in sources.children)
     digest.first_at = min(child.first_at for child in sources.children)

@@ -1,8 +1,7 @@
-"""A chat's new turns → cited facts in a leaf: claim, read, take notes, commit.
+"""Summarise a chat's pending turns into the cited facts of a leaf: claim, read, take notes, commit.
 
-The model is called outside any transaction. The commit is one short write that checks the lease,
-the epoch, and that the chat is still remembered; otherwise nothing is written. From then on the turns
-can be recalled, too.
+The model is called outside any transaction. The commit is one short write that checks the lease, the epoch, and that
+the chat is still remembered; otherwise nothing is written. From then on recall finds the turns, too.
 """
 
 import logging
@@ -17,7 +16,7 @@ from memorybank import conf
 from memorybank.core import transcript
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
-from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, Stale, blurred
+from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, OutdatedWork, public_message
 from memorybank.indexing import document_writer, remask
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import BackingOff, session
@@ -26,7 +25,7 @@ from memorybank.models.ledger import backoff
 from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
 from memorybank.writing import note_taking
-from memorybank.writing.batches import Batch, read
+from memorybank.writing.batches import Batch, next_batch
 from memorybank.writing.fact_replacement import supersede
 from memorybank.writing.fact_store import write_facts
 from memorybank.writing.note_taking import TakenNotes
@@ -35,32 +34,32 @@ logger = logging.getLogger(__name__)
 
 
 def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -> Entry | None:
-    """Summarise what waits in a chat: the leaf written, or None if there was nothing to do.
+    """Summarise a chat's pending turns; return the leaf, or None if there was nothing to do.
 
-    A chat that is not due any more (a late or double delivery) is left alone, unless ``even_if_busy``.
+    A chat that is not due any more (a late or duplicate message) is left alone, unless ``even_if_busy``.
 
-    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat gives way to others and is
-    never parked), or :class:`LLMRejected` (the chat backs off and in the end is parked).
+    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat backs off and is never parked), or
+    :class:`LLMRejected` (the chat backs off and is parked in the end).
     """
-    _count_lost(chat_id, now)
+    _count_lost_attempt(chat_id, now)
     chats = Chat.objects.select_related("bank")
     chat = (chats if even_if_busy else chats.filter(due_at__lte=now)).claim(chat_id, now)
     if chat is None:
         return None
     try:
         leaf, indexed = _summarise(chat, now)
-    except (Stale, NotRemembered) as reason:
+    except (OutdatedWork, NotRemembered) as reason:
         logger.info("chat %s: nothing written: %s", chat_id, reason)
         return None
     except LLMError as error:
         if not isinstance(error, BackingOff):
             _count_failure(chat, str(error), now, parks=isinstance(error, LLMRejected))
         raise
-    except Exception as error:  # not to be met again at once, first of all, for ever
-        _count_failure(chat, blurred(error), now, parks=True)
+    except Exception as error:  # else the chat would come first again, for ever
+        _count_failure(chat, public_message(error), now, parks=True)
         raise
     finally:
-        chat.release()  # of no effect where the commit or the failure has released it already
+        chat.release()  # no effect if the commit or the failure has released it
     if not indexed:
         document_writer.follow(chat_id)
     return leaf
@@ -70,7 +69,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
     """The leaf, and whether its turns are indexed, too."""
     if chat.private or not chat.bank.enabled:
         raise NotRemembered("the chat is private or the bank is off")
-    batch = read(chat)
+    batch = next_batch(chat)
     if batch.through == chat.summarised_through and not batch.mends:
         return None, True
     bank = chat.bank
@@ -80,71 +79,71 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
         fact.text = masker.again(fact.text)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
         documents = pool.submit(document_writer.prepare, chat, turns)
-        notes = _notes(chat, [turn for turn in turns if turn.utterances], batch, now)
+        notes = _take_notes(chat, [turn for turn in turns if turn.utterances], batch, now)
     return _commit(chat, batch, notes, documents.result(), masker, now)
 
 
 def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
-    """What somebody wrote for memory, in a chat of one turn: her words as they are, masked, as one fact.
+    """Store what a person wrote for memory, in a chat of one turn: their words, masked, as one fact.
 
-    Raises :class:`Stale` if the bank was switched off.
+    Raises :class:`OutdatedWork` if the bank was switched off.
     """
-    held = Chat.objects.select_related("bank").claim(chat.pk, now)
-    if held is None:
-        raise Stale("somebody else is at it")
-    batch, masker = read(held), MaskedValue.objects.masker(held.bank)
-    [turn] = transcript.read(batch.outputs, tz=held.bank.tz, masker=masker)
-    draft = note_taking.as_written(turn, kind)
-    documents = document_writer.prepare(held, [turn])
-    leaf, _ = _commit(held, batch, TakenNotes([draft], BY_HAND), documents, masker, now)
+    claimed = Chat.objects.select_related("bank").claim(chat.pk, now)
+    if claimed is None:
+        raise OutdatedWork("somebody else is at it")
+    batch, masker = next_batch(claimed), MaskedValue.objects.masker(claimed.bank)
+    [turn] = transcript.read(batch.outputs, tz=claimed.bank.tz, masker=masker)
+    draft = note_taking.fact_as_written(turn, kind)
+    documents = document_writer.prepare(claimed, [turn])
+    leaf, _ = _commit(claimed, batch, TakenNotes([draft], BY_HAND), documents, masker, now)
     assert leaf is not None
     return leaf.facts.get()
 
 
-def _notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenNotes:
+def _take_notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenNotes:
     if not turns:
         return TakenNotes()
     with session(chat.bank, now) as opened:
-        notes = note_taking.take(opened, chat.bank, turns, batch.known)
+        notes = note_taking.take_notes(opened, chat.bank, turns, batch.known)
     return notes if opened else replace(notes, method=budget_cap.method())
 
 
 def _commit(
     chat: Chat, batch: Batch, notes: TakenNotes, documents: list[Document] | None, masker: Masker, now: datetime
 ) -> tuple[Entry | None, bool]:
-    """One short write, or :class:`Stale` if anything it rests on has moved."""
+    """One short write, or :class:`OutdatedWork` if anything it rests on has changed."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
         if bank is None or bank.epoch != chat.bank.epoch or not bank.enabled:
-            raise Stale("something was erased, or the bank was switched off")
-        held = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token, private=False)
-        fresh = held.first()
+            raise OutdatedWork("something was erased, or the bank was switched off")
+        leased = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token, private=False)
+        fresh = leased.first()
         if fresh is None:
-            raise Stale("the lease was lost, or the chat was made private")
-        notes, documents = _masked_since(bank, notes, documents, masker)
+            raise OutdatedWork("the lease was lost, or the chat was made private")
+        notes, documents = _mask_new_secrets(bank, notes, documents, masker)
         remask.learn(bank, masker)
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
-        _advance(fresh, bank, batch.through)
+        _advance_watermark(fresh, bank, batch.through)
         indexed = documents is not None and document_writer.write(chat, bank, documents, batch.through)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
-    chat.lease_token = ""  # given back by what was written
+    chat.lease_token = ""  # released by the commit
     return leaf, indexed
 
 
-def _masked_since(
+def _mask_new_secrets(
     bank: Bank, notes: TakenNotes, documents: list[Document] | None, masker: Masker
 ) -> tuple[TakenNotes, list[Document] | None]:
-    """The notes without what others have learnt meanwhile to be a secret; then the turns are indexed afterwards."""
+    """The notes without secrets learned meanwhile by others; if there are any, the turns are indexed afterwards."""
     current = MaskedValue.objects.masker(bank)
     if current.known == masker.known:
         return notes, documents
     return replace(notes, drafts=[replace(draft, text=current.mask(draft.text)) for draft in notes.drafts]), None
 
 
-def _advance(chat: Chat, bank: Bank, through: int) -> None:
-    """Move the watermark, so that the turns before it can be recalled; count what arrived meanwhile; release."""
+def _advance_watermark(chat: Chat, bank: Bank, through: int) -> None:
+    """Advance the watermark, so that the turns before it can be recalled; count new arrivals; release the lease."""
     chat.summarised_through, chat.index_due = through, True
-    chat.pending_outputs = chat.outputs.filter(pk__gt=through, status=Output.Status.OK).count()
+    chat.pending_outputs = chat.outputs.filter(sequence__gt=through, status=Output.Status.OK).count()
     chat.stale = chat.entries.filter(stale=True).exists()
     chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
     chat.leased_until, chat.lease_token = None, ""
@@ -155,12 +154,13 @@ def _advance(chat: Chat, bank: Bank, through: int) -> None:
 def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     leaf = _leaf(chat, bank, batch, notes)
     if batch.rebuilds:
-        again = {draft.text for draft in notes.drafts} if batch.mends else set()  # digests and newer facts name them
-        lasting = {output.pk for output in batch.outputs if not output.has_words}  # nobody can read these again
+        # Digests and newer facts refer to unchanged facts; facts of turns without text cannot be derived again.
+        unchanged = {draft.text for draft in notes.drafts} if batch.mends else set()
+        lasting = {output.pk for output in batch.outputs if not output.has_words}
         replaceable = {
             fact.pk
             for fact in leaf.facts.prefetch_related("output_links")
-            if not (fact.settled_by_hand or fact.text in again or lasting.intersection(fact.citations))
+            if not (fact.settled_by_hand or fact.text in unchanged or lasting.intersection(fact.citations))
         }
     else:
         replaceable = {fact.pk for fact in batch.known if fact.pk in notes.replaced}
@@ -173,7 +173,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
 
 
 def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
-    """The leaf that takes the facts: extended under lock, or new."""
+    """The leaf that takes the facts: the extended one, locked, or a new one."""
     first, last = batch.outputs[0], batch.outputs[-1]
     leaf = None
     if batch.leaf:
@@ -181,32 +181,32 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
         unmoved = {"pk": batch.leaf.pk, "parent": parent, "last_output": batch.leaf.last_output}
         leaf = Entry.objects.select_for_update().filter(**unmoved).first()
         if leaf is None:
-            raise Stale("the leaf was rolled up or extended meanwhile")
+            raise OutdatedWork("the leaf was rolled up or extended meanwhile")
     if leaf is None:
-        leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.pk)
+        leaf = Entry(bank=bank, chat=chat, granularity=Granularity.CONVERSATION, first_output=first.sequence)
         leaf.output_count, leaf.first_at, leaf.last_at = 0, first.created_at, first.created_at
     else:
         leaf.updates = 0 if batch.rebuilds and not batch.mends else leaf.updates + 1
     times = [output.created_at for output in batch.outputs]
-    new = sum(output.pk > chat.summarised_through for output in batch.outputs)
+    new = sum(output.sequence > chat.summarised_through for output in batch.outputs)
     leaf.first_at, leaf.last_at = min([leaf.first_at, *times]), max([leaf.last_at, *times])
     if leaf.parent_id is None:
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
-    leaf.last_output, leaf.output_count = max(last.pk, leaf.last_output or 0), leaf.output_count + new
+    leaf.last_output, leaf.output_count = max(last.sequence, leaf.last_output or 0), leaf.output_count + new
     leaf.method, leaf.provisional, leaf.stale = notes.method, notes.provisional, False
     leaf.save()
     return leaf
 
 
-def _count_lost(chat_id: int, now: datetime) -> None:
-    """Work that outlived its lease was an attempt: else a chat that no lease is long enough for is begun for ever."""
+def _count_lost_attempt(chat_id: int, now: datetime) -> None:
+    """Count work that outlived its lease as a failed attempt: else a chat that needs longer is started for ever."""
     lost = Chat.objects.filter(pk=chat_id, leased_until__lte=now).first()
     if lost:
         _count_failure(lost, "The work took longer than its lease, or its worker died.", now, parks=True, pause=False)
 
 
 def _count_failure(chat: Chat, error: str, now: datetime, *, parks: bool, pause: bool = True) -> None:
-    """Back off, so that untried chats come first; park what has failed too often. The turns stay where they are."""
+    """Back off, so that untried chats come first; park a chat that has failed too often. Its turns stay."""
     attempts = chat.attempts + 1
     parked = parks and attempts >= conf.current().max_attempts
     chat.release(

@@ -1,7 +1,7 @@
-"""What to work on next: one piece at a time, fair between banks, at a price that does not grow with what waits.
+"""Choose the next work item, fairly between banks, at a cost that does not grow with the queue.
 
-Banks with due chats stand in line. The first one gets one of its chats done and goes to the end. Nothing
-is claimed here: who works on a chat or a bank takes its lease, and who comes too late takes the next piece.
+Banks with due chats queue up. The first one has one of its chats done and moves to the end. Nothing is claimed here: a
+worker takes the lease of its chat or bank, and one that comes too late takes the next item.
 """
 
 from collections.abc import Collection
@@ -16,46 +16,46 @@ from memorybank.models.chat import ChatQuerySet
 
 
 def next_bank(now: datetime) -> int | None:
-    """The bank to settle next: of those that have rested since, the one that was settled the longest ago."""
+    """The bank to consolidate next: of the rested ones, the one consolidated longest ago."""
     longest_ago = F("settled_at").asc(nulls_first=True)
     rested = Bank.objects.compressible(now).rested(now).order_by(longest_ago, "compress_at", "pk")
     return rested.values_list("pk", flat=True).first()
 
 
-def next_chat(now: datetime, *, bank: Bank | None = None, but: Collection[int] = ()) -> int | None:
-    """The chat to summarise next, of all banks or of one; none while the model backs off. ``but`` is left out.
+def next_chat(now: datetime, *, bank: Bank | None = None, exclude: Collection[int] = ()) -> int | None:
+    """The chat to summarise next, of all banks or of one, but none of ``exclude``; None while the model backs off.
 
-    Chats that failed come last of all: after an outage, the first chat shows whether the model is well again.
+    Chats that failed come last: after an outage, the first chat shows whether the model works again.
     """
     if session.outage(now=now):
         return None
-    # Two looks instead of one sorted query: each is answered by an index, however many chats wait.
-    due = Chat.objects.due(now).exclude(pk__in=but) if but else Chat.objects.due(now)
+    # Two queries instead of one sorted query: an index answers each, however many chats wait.
+    due = Chat.objects.due(now).exclude(pk__in=exclude) if exclude else Chat.objects.due(now)
     if bank:
         due = due.filter(bank=bank)
         return _first(due.untried()) or _first(due.tried())
-    return _next_in_line(due.untried()) or _first(due.tried())
+    return _next_queued(due.untried()) or _first(due.tried())
 
 
-def _next_in_line(due: ChatQuerySet) -> int | None:
+def _next_queued(due: ChatQuerySet) -> int | None:
     while True:
-        # Somebody may have worked off a bank since it lined up: then it leaves the line and the next one is served.
+        # A bank may have no due chat left since it queued up: then it leaves the queue and the next one is served.
         while (bank := Bank.objects.serve()) is not None:
             if chat_id := _first(due.filter(bank=bank)):
                 return chat_id
             Bank.objects.leave(bank)
-        # An empty line may be one that nobody has filled since chats fell due, or that somebody is filling just now.
+        # The queue may be empty because no worker has filled it since chats fell due, or because one is filling it now.
         if not due.exists():
             return None
-        _line_up(due)
+        _queue_banks(due)
 
 
 def _first(chats: ChatQuerySet) -> int | None:
     return chats.values_list("pk", flat=True).first()
 
 
-def waits(now: datetime) -> bool:
-    """Whether there is anything to do. Lines up the banks with chats that have fallen due."""
+def has_work(now: datetime) -> bool:
+    """Whether there is anything to do. Queues the banks with chats that have fallen due."""
     return _chats_wait(now) or Bank.objects.compressible(now).rested(now).exists()
 
 
@@ -63,27 +63,27 @@ def _chats_wait(now: datetime) -> bool:
     due = Chat.objects.due(now)
     if session.outage(now=now) or not due.exists():
         return False
-    _line_up(due.untried())
+    _queue_banks(due.untried())
     return True
 
 
-def unsettled(now: datetime, bank: Bank | None = None) -> list[int]:
-    """Ids of the banks whose ladder or block may need work now, rested or not."""
+def due_banks(now: datetime, bank: Bank | None = None) -> list[int]:
+    """Ids of the banks whose entries or block may need work now, rested or not."""
     banks = Bank.objects.compressible(now)
     return list((banks.filter(pk=bank.pk) if bank else banks).values_list("pk", flat=True))
 
 
-def until_rested(now: datetime) -> float | None:
-    """Seconds until every bank that waits to be settled may be; None if none waits."""
+def seconds_until_rested(now: datetime) -> float | None:
+    """Seconds until every due bank may be consolidated; None if none is due."""
     rest = timedelta(seconds=conf.current().refresh_seconds)
     waiting = Bank.objects.filter(enabled=True, compress_at__lte=now).order_by()
     last: datetime | None = waiting.aggregate(last=Max("settled_at"))["last"]
     if last is None:
         return 0.0 if waiting.exists() else None
-    # A clock that was put back must not make anybody rest for longer than one rest.
+    # If the clock was set back, no bank may wait longer than one rest.
     return max(timedelta(), min(last + rest - now, rest)).total_seconds()
 
 
-def _line_up(due: ChatQuerySet) -> None:
-    """Have the banks come to the line that have such chats and do not stand in it."""
+def _queue_banks(due: ChatQuerySet) -> None:
+    """Add the banks of these chats to the queue unless they are in it."""
     Bank.objects.filter(pk__in=due.filter(bank__turn=None).order_by().values("bank")).line_up()

@@ -14,7 +14,7 @@ from projects.tenancy import api_keys, permissions
 
 from ..models import APIKey, Project
 from .forms import APIKeyForm
-from .scoping import TenantScoped
+from .scoping import ProjectFilter, TenantScoped
 
 
 @admin.register(APIKey)
@@ -25,7 +25,7 @@ class APIKeyAdmin(TenantScoped):
     form = APIKeyForm
     list_display = ["name", "prefix", "project", "opens", "valid", "expires_at", "last_used_at"]
     list_select_related = ["project"]
-    list_filter = [("project", admin.RelatedOnlyFieldListFilter)]
+    list_filter = [ProjectFilter]
     search_fields = ["name", "prefix"]
     ordering = ["-pk"]
     actions = ["revoke"]

@@ -21,7 +21,7 @@ from projects.tenancy import audit
 
 from ..models import Project
 from .forms import BANK_SETTINGS, ProjectForm
-from .scoping import TenantScoped, deletion
+from .scoping import TenantFilter, TenantScoped, deletion
 
 
 @admin.register(Project)
@@ -31,7 +31,7 @@ class ProjectAdmin(TenantScoped):
     form = ProjectForm
     list_display = ["name", "path", "tenant", "memory_on", "memory_size"]
     list_select_related = ["tenant", "bank"]
-    list_filter = ["bank__enabled", ("tenant", admin.RelatedOnlyFieldListFilter)]
+    list_filter = ["bank__enabled", TenantFilter]
     search_fields = ["name", "slug", "tenant__slug", "tenant__name"]
 
     @admin.display(description=_("memory"), boolean=True, ordering="bank__enabled")
@@ -99,7 +99,9 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description=_("Look at"))
     def look(self, project: Project) -> SafeString:
         pages = [(name, f"admin:memorybank_{model}_changelist") for name, model in LISTS.items()]
-        return _links([(f"{reverse(page)}?bank={project.bank_id}", str(name)) for name, page in pages])
+        return _links(
+            [(f"{reverse(page)}?bank={services.public_id(project.bank_id)}", str(name)) for name, page in pages]
+        )
 
     def save_model(self, request: HttpRequest, obj: Project, form: ProjectForm, change: bool) -> None:
         if not change:

@@ -2,17 +2,55 @@
 
 from typing import Any
 
+from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
-from memorybank.admin.lookups import Discreet, LookedAt
+from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
 from projects.models import Project, Tenant
 from projects.tenancy import permissions
 
-__all__ = ["LookedAt", "TenantScoped", "deletion"]
+__all__ = ["ProjectFilter", "ReadOnlyAdmin", "TenantFilter", "TenantScoped", "deletion"]
 
 
-class TenantScoped(Discreet):
+class TenantFilter(admin.SimpleListFilter):
+    """By tenant, if the person has more than one."""
+
+    title = _("tenant")
+    parameter_name = "tenant"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        tenants = permissions.tenants_for(request.user).order_by("name", "slug")
+        return [(tenant.slug, str(tenant)) for tenant in tenants]
+
+    def has_output(self) -> bool:
+        return len(self.lookup_choices) > 1
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(tenant__slug=self.value()) if self.value() else queryset
+
+
+class ProjectFilter(admin.SimpleListFilter):
+    """By project, if the person has more than one with a key."""
+
+    title = _("project")
+    parameter_name = "project"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        shown = model_admin.get_queryset(request).order_by().values("project")
+        projects = Project.objects.filter(pk__in=shown).select_related("tenant").order_by("tenant__slug", "slug")
+        return [(project.path, str(project)) for project in projects]
+
+    def has_output(self) -> bool:
+        return len(self.lookup_choices) > 1
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        tenant, _slash, slug = (self.value() or "").partition("/")
+        return queryset.filter(project__tenant__slug=tenant, project__slug=slug) if slug else queryset
+
+
+class TenantScoped(RestrictedLookupsAdmin):
     """Rights follow roles in tenants, not Django's permissions: being staff opens the page, the queryset decides.
 
     Every page, filter, choice and history of the admin reaches its objects through ``get_queryset``.

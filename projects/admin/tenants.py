@@ -15,7 +15,7 @@ from projects.tenancy import audit, permissions
 
 from ..models import Membership, Project, Role, Tenant, TenantEvent
 from .forms import MembershipForm
-from .scoping import LookedAt, TenantScoped, deletion
+from .scoping import ReadOnlyAdmin, TenantFilter, TenantScoped, deletion
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
@@ -102,7 +102,7 @@ class MembershipAdmin(TenantScoped):
     fields = ["tenant", "user", "role"]
     list_display = ["user", "tenant", "role"]
     list_select_related = ["user", "tenant"]
-    list_filter = ["role", ("tenant", admin.RelatedOnlyFieldListFilter)]
+    list_filter = ["role", TenantFilter]
     search_fields = ["user__username", "tenant__slug", "tenant__name"]
     ordering = ["tenant__slug", "user__username"]
 
@@ -163,10 +163,10 @@ class MembershipAdmin(TenantScoped):
 
 
 @admin.register(TenantEvent)
-class TenantEventAdmin(LookedAt, TenantScoped):
+class TenantEventAdmin(ReadOnlyAdmin, TenantScoped):
     """Who let whom into which tenant, as what; which projects were deleted. To look at only."""
 
     list_display = ["at", "action", "actor", "tenant", "detail"]
     list_select_related = ["tenant"]
-    list_filter = ["action", ("tenant", admin.RelatedOnlyFieldListFilter)]
+    list_filter = ["action", TenantFilter]
     fields = ["at", "action", "actor", "tenant", "detail", "number", "seal"]

@@ -1,4 +1,4 @@
-"""Who asks: the key in a request's header, and what `access` says that it opens. No cookie is looked at."""
+"""Authenticate a request by the API key in its header. Cookies are ignored."""
 
 from django.http import HttpRequest
 
@@ -8,8 +8,8 @@ from projects.tenancy import api_keys, permissions
 from ..models import APIKey
 
 
-def key_in(request: HttpRequest) -> APIKey:
-    """The key of a request, if it opens this address by this method; raises :class:`keys.Refused`."""
+def authenticate(request: HttpRequest) -> APIKey:
+    """The request's key, if its scopes allow the address and method; else raises :class:`api_keys.Refused`."""
     match = request.resolver_match
     assert match is not None and match.url_name is not None and request.method is not None
     scope = permissions.SCOPES[match.url_name][request.method]
@@ -17,12 +17,12 @@ def key_in(request: HttpRequest) -> APIKey:
 
 
 def key_of(request: HttpRequest) -> APIKey:
-    """The key that :func:`key_in` has let in."""
+    """The key that :func:`authenticate` has accepted."""
     key = request.auth  # type: ignore[attr-defined]  # ninja's
     assert isinstance(key, APIKey)
     return key
 
 
 def bank_of(request: HttpRequest) -> Bank:
-    """The only bank that a request is about: that of its key's project."""
+    """The bank of the key's project, the only one a request can reach."""
     return key_of(request).project.bank

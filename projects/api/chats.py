@@ -1,4 +1,4 @@
-"""Chats that programs recorded: looked at, named, made private, shortened for their own prompts."""
+"""Endpoints for chats that programs recorded: list, rename, make private, compact."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,48 +13,62 @@ from memorybank.services import Bank, Chat, Checkpoint
 from projects.chat import compaction
 
 from .auth import bank_of, key_of
-from .schemas import CHAT, NUMBER, Body, ChatIn, Cursor, Limit, NumberOut, Page, Words, address, chat_key, paged
+from .schemas import (
+    CHAT_KEY_CONVERTER,
+    NUMBER,
+    Body,
+    ChatIn,
+    Cursor,
+    Limit,
+    NumberOut,
+    Page,
+    StorableText,
+    api_url,
+    chat_key,
+    page_of,
+)
 
 router = Router(tags=["chats"])
 
 
 class ChatOut(BaseModel):
-    """A chat, and what waits in it to become memory."""
+    """A chat and its pending outputs."""
 
     key: str
-    url: str = Field(description="Its address here.")
+    url: str = Field(description="Its address in this API.")
     title: str
     private: bool
     last_output_at: datetime | None
     pending_outputs: int
-    parked: bool = Field(description="Its content kept failing; a new turn or somebody in the admin gives it a chance.")
+    parked: bool = Field(
+        description="Its content failed repeatedly. A new turn, or a person in the admin, has it retried."
+    )
 
     @classmethod
     def of(cls, row: Chat) -> "ChatOut":
-        """From its row."""
         names = ("key", "title", "private", "last_output_at", "pending_outputs")
-        given: dict[str, Any] = {name: getattr(row, name) for name in names}
-        return cls(url=address("chats", CHAT.to_url(row.key)), parked=row.parked_at is not None, **given)
+        values: dict[str, Any] = {name: getattr(row, name) for name in names}
+        return cls(url=api_url("chats", CHAT_KEY_CONVERTER.to_url(row.key)), parked=row.parked_at is not None, **values)
 
 
 class ChatChange(Body):
-    """What is left out stays as it is."""
+    """Changes to a chat. Omitted fields stay unchanged."""
 
-    title: Annotated[Words, Field(min_length=1, max_length=200)] | None = None
+    title: Annotated[StorableText, Field(min_length=1, max_length=200)] | None = None
     private: StrictBool | None = Field(
-        None, description="true: neither summarised nor shown as memory, and what came of it is erased at once."
+        None, description="true: not summarised and not used as memory; memory made from it is erased at once."
     )
 
 
-class Compacting(Body):
-    """How a chat is to be shortened."""
+class CompactionRequest(Body):
+    """Options for compacting a chat."""
 
-    focus: Annotated[Words, Field(max_length=1000)] = Field("", description="What matters most.")
+    focus: Annotated[StorableText, Field(max_length=1000)] = Field("", description="What matters most.")
     harder: StrictBool = Field(False, description="Keep half as much of the newest turns.")
 
 
 class CheckpointOut(BaseModel):
-    """What stands in the chat's prompt for its turns up to `through`; the turns stay stored."""
+    """The notes that replace turns up to `through` in the chat's prompt; the turns stay stored."""
 
     through: NumberOut
     text: str
@@ -65,13 +79,12 @@ class CheckpointOut(BaseModel):
 
     @classmethod
     def of(cls, row: Checkpoint) -> "CheckpointOut":
-        """From its row."""
         names = ("text", "tokens_before", "tokens_after", "method", "made_at")
-        return cls(through=NUMBER.to_url(row.through), **{name: getattr(row, name) for name in names})
+        return cls(through=NUMBER.to_url(row.last_output), **{name: getattr(row, name) for name in names})
 
 
-class HowFar(BaseModel):
-    """Whether somebody shortens the chat now, how far that is, and what stands for its turns already."""
+class CompactionProgress(BaseModel):
+    """Progress of a compaction in progress, and the chat's newest checkpoint."""
 
     percent: int | None
     stage: str
@@ -80,55 +93,60 @@ class HowFar(BaseModel):
 
 
 @router.get("/chats", response=Page[ChatOut], url_name="api-chats", summary="List chats, newest first")
-def listed(request: HttpRequest, cursor: Cursor, limit: Limit, private: bool | None = None) -> Page[ChatOut]:
-    """Those that programs recorded. What members write on this site is theirs; memory has its facts."""
-    rows = _of_programs(bank_of(request))
-    found, after = paged(rows if private is None else rows.filter(private=private), cursor, limit)
-    return Page(items=[ChatOut.of(row) for row in found], next=after)
+def list_chats(request: HttpRequest, cursor: Cursor, limit: Limit, private: bool | None = None) -> Page[ChatOut]:
+    """Chats that programs recorded. Members' chats on this site are not listed; memory has their facts."""
+    rows = _program_chats(bank_of(request))
+    chats, after = page_of(rows if private is None else rows.filter(private=private), cursor, limit)
+    return Page(items=[ChatOut.of(row) for row in chats], next=after)
 
 
-@router.get("/chats/{chat}", response=ChatOut, url_name="api-chat", summary="Look at a chat")
-def one(request: HttpRequest, chat: ChatIn) -> ChatOut:
+@router.get("/chats/{chat}", response=ChatOut, url_name="api-chat", summary="Get a chat")
+def get_chat(request: HttpRequest, chat: ChatIn) -> ChatOut:
     return ChatOut.of(program_chat(bank_of(request), chat_key(chat)))
 
 
-@router.patch("/chats/{chat}", response=ChatOut, url_name="api-chat", summary="Name a chat, make it private or not")
-def change(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut:
+@router.patch(
+    "/chats/{chat}", response=ChatOut, url_name="api-chat", summary="Rename a chat, make it private or public"
+)
+def update_chat(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut:
     bank, actor = bank_of(request), key_of(request).actor
-    found = program_chat(bank, chat_key(chat))
+    chat_row = program_chat(bank, chat_key(chat))
     if body.title is not None:
-        services.rename_chat(bank, chat_key=found.key, title=body.title)
+        services.rename_chat(bank, chat_key=chat_row.key, title=body.title)
     if body.private is not None:
-        services.set_private(bank, chat_key=found.key, private=body.private, actor=actor)
-    return ChatOut.of(program_chat(bank, found.key))
+        services.set_private(bank, chat_key=chat_row.key, private=body.private, actor=actor)
+    return ChatOut.of(program_chat(bank, chat_row.key))
 
 
 @router.post(
-    "/chats/{chat}/compaction", response=CheckpointOut, url_name="api-compaction", summary="Shorten a chat's own prompt"
+    "/chats/{chat}/compaction", response=CheckpointOut, url_name="api-compaction", summary="Compact a chat's prompt"
 )
-def compact(request: HttpRequest, chat: ChatIn, body: Compacting) -> CheckpointOut:
-    """Waits until it is done; 409 says why nothing came of it, and the chat is then as it was."""
-    found = program_chat(bank_of(request), chat_key(chat))
-    return CheckpointOut.of(compaction.compact(key_of(request).project, found, body.focus, harder=body.harder))
+def compact(request: HttpRequest, chat: ChatIn, body: CompactionRequest) -> CheckpointOut:
+    """Waits until it is done. If it fails, 409 says why and the chat is unchanged."""
+    chat_row = program_chat(bank_of(request), chat_key(chat))
+    return CheckpointOut.of(compaction.compact(key_of(request).project, chat_row, body.focus, harder=body.harder))
 
 
 @router.get(
-    "/chats/{chat}/compaction", response=HowFar, url_name="api-compaction", summary="How far shortening a chat is"
+    "/chats/{chat}/compaction",
+    response=CompactionProgress,
+    url_name="api-compaction",
+    summary="Get the progress of a compaction",
 )
-def how_far(request: HttpRequest, chat: ChatIn) -> HowFar:
-    found = program_chat(bank_of(request), chat_key(chat))
-    progress = compaction.progress(key_of(request).project, found)
-    standing = services.newest_checkpoint(found)
-    return HowFar(**progress, checkpoint=CheckpointOut.of(standing) if standing else None)
+def get_compaction(request: HttpRequest, chat: ChatIn) -> CompactionProgress:
+    chat_row = program_chat(bank_of(request), chat_key(chat))
+    progress = compaction.progress(key_of(request).project, chat_row)
+    checkpoint = services.newest_checkpoint(chat_row)
+    return CompactionProgress(**progress, checkpoint=CheckpointOut.of(checkpoint) if checkpoint else None)
 
 
 def program_chat(bank: Bank, key: str) -> Chat:
-    """A chat of ``bank`` that programs recorded, by its key; what a member writes on this site is not there (404)."""
-    found = _of_programs(bank).filter(key=key).first()
-    if found is None:
+    """A chat of ``bank`` that programs recorded, by its key; 404 for a member's chat on this site."""
+    chat_row = _program_chats(bank).filter(key=key).first()
+    if chat_row is None:
         raise Http404
-    return found
+    return chat_row
 
 
-def _of_programs(bank: Bank) -> QuerySet[Chat]:
+def _program_chats(bank: Bank) -> QuerySet[Chat]:
     return services.chats_of(bank).filter(conversation=None)

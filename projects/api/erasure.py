@@ -1,4 +1,4 @@
-"""Forgetting: what would go, the deed, its receipt."""
+"""Endpoints for erasing data: preview, erase, receipts."""
 
 from datetime import datetime
 from typing import Annotated
@@ -12,26 +12,40 @@ from memorybank.services import Erasure
 
 from .auth import bank_of, key_of
 from .problems import Problem
-from .schemas import NUMBER, Body, Cursor, Key, Limit, NumberIn, NumberOut, Page, Words, paged, row_in_body, row_number
+from .schemas import (
+    NUMBER,
+    Body,
+    ChatKeyText,
+    Cursor,
+    Limit,
+    NumberIn,
+    NumberOut,
+    Page,
+    StorableText,
+    page_of,
+    row_in_body,
+    row_number,
+)
 
 router = Router(tags=["forgetting"])
 
-#: Facts of one request.
-MOST = 200
+MAX_FACTS_PER_REQUEST = 200
 
 
-class Forgetting(Body):
-    """What is to be forgotten: exactly one of a chat, an author, an output, or facts with the turns they rest on."""
+class ForgetRequest(Body):
+    """What to erase: exactly one of a chat, an author, an output, or facts with the turns they cite."""
 
-    chat: Key | None = None
-    author: Annotated[Words, Field(min_length=1, max_length=200)] | None = None
+    chat: ChatKeyText | None = None
+    author: Annotated[StorableText, Field(min_length=1, max_length=200)] | None = None
     output: str | None = Field(None, description="The number of an output.")
-    facts: list[str] | None = Field(None, min_length=1, max_length=MOST, description="Numbers of facts.")
-    dry_run: StrictBool = Field(False, description="Say what would go, and erase nothing.")
+    facts: list[str] | None = Field(
+        None, min_length=1, max_length=MAX_FACTS_PER_REQUEST, description="Numbers of facts."
+    )
+    dry_run: StrictBool = Field(False, description="Report what would be erased, and erase nothing.")
 
 
 class ReceiptOut(BaseModel):
-    """How much went, when, by whom; never what. Nothing brings it back."""
+    """How much was erased, when and by whom; never what. Erasure cannot be undone."""
 
     id: NumberOut | None = Field(description="null: a dry run.")
     kind: str
@@ -41,18 +55,20 @@ class ReceiptOut(BaseModel):
     counts: dict[str, int]
 
 
-@router.post("/forget", response=ReceiptOut, url_name="api-forget", summary="Forget, with all that was made of it")
-def forget(request: HttpRequest, body: Forgetting) -> ReceiptOut:
-    """What others said stays; where a model wrote the lines, it is asked anew by the next sweep."""
+@router.post(
+    "/forget", response=ReceiptOut, url_name="api-forget", summary="Erase data with everything derived from it"
+)
+def forget(request: HttpRequest, body: ForgetRequest) -> ReceiptOut:
+    """What other people said is kept. Summaries that a model wrote are rebuilt by the next sweep."""
     named = {name for name in ("chat", "author", "output", "facts") if getattr(body, name) is not None}
     if len(named) != 1:
-        raise Problem(422, "Name one of chat, author, output, facts.")
+        raise Problem(422, "Name exactly one of chat, author, output, facts.")
     receipt = services.forget(
         bank_of(request),
         chat=body.chat,
         author=body.author,
         output=None if body.output is None else row_in_body(body.output, "/output"),
-        facts=_facts(request, body.facts),
+        facts=_fact_pks(request, body.facts),
         actor=key_of(request).actor,
         dry_run=body.dry_run,
     )
@@ -63,30 +79,30 @@ def forget(request: HttpRequest, body: Forgetting) -> ReceiptOut:
 
 @router.get("/receipts", response=Page[ReceiptOut], url_name="api-receipts", summary="List receipts, newest first")
 def receipts(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[ReceiptOut]:
-    found, after = paged(services.erasures_of(bank_of(request)), cursor, limit)
-    return Page(items=[_told(row) for row in found], next=after)
+    rows, after = page_of(services.erasures_of(bank_of(request)), cursor, limit)
+    return Page(items=[_receipt_out(row) for row in rows], next=after)
 
 
-@router.get("/receipts/{receipt}", response=ReceiptOut, url_name="api-receipt", summary="Look at a receipt")
+@router.get("/receipts/{receipt}", response=ReceiptOut, url_name="api-receipt", summary="Get a receipt")
 def receipt(request: HttpRequest, receipt: NumberIn) -> ReceiptOut:
     row = services.erasures_of(bank_of(request)).filter(pk=row_number(receipt)).first()
     if row is None:
         raise Http404
-    return _told(row)
+    return _receipt_out(row)
 
 
-def _told(row: Erasure) -> ReceiptOut:
+def _receipt_out(row: Erasure) -> ReceiptOut:
     names = ("kind", "asked_by", "at", "counts")
     return ReceiptOut(id=NUMBER.to_url(row.pk), dry_run=False, **{name: getattr(row, name) for name in names})
 
 
-def _facts(request: HttpRequest, names: list[str] | None) -> list[int] | None:
-    """The rows of facts that may be looked at; :class:`Problem` for any other."""
+def _fact_pks(request: HttpRequest, names: list[str] | None) -> list[int] | None:
+    """The primary keys of readable facts; :class:`Problem` for any other id."""
     if names is None:
         return None
-    numbers = [row_in_body(name, f"/facts/{at}") for at, name in enumerate(names)]
+    numbers = [row_in_body(name, f"/facts/{index}") for index, name in enumerate(names)]
     known = set(services.browse(bank_of(request)).filter(pk__in=numbers).values_list("pk", flat=True))
-    for at, number in enumerate(numbers):
+    for index, number in enumerate(numbers):
         if number not in known:
-            raise Problem(422, f"/facts/{at}: there is no such row.", f"/facts/{at}")
+            raise Problem(422, f"/facts/{index}: not found.", f"/facts/{index}")
     return numbers

@@ -1,4 +1,4 @@
-"""The same request sent again, by its header Idempotency-Key: the same answer, and nothing is recorded twice."""
+"""Idempotency-Key: a request sent again gets the same response and records nothing twice."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,56 +14,60 @@ from ..models import Answered, APIKey
 from .auth import key_of
 from .problems import Problem
 
-MAX_NAME = 255
-HEADER = "Idempotency-Key"
-#: What carries the work out: each output, or None where it is not taken in.
-Act = Callable[[], Sequence[Output | None]]
+MAX_IDEMPOTENCY_KEY_CHARACTERS = 255
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+#: Records the outputs; None for each that is not accepted.
+RecordOutputs = Callable[[], Sequence[Output | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """Numbers of the outputs in the order of the request, None where none was recorded or it was erased since."""
+class IdempotentResult:
+    """Primary keys of the outputs in the order of the request; None if not recorded, or erased since."""
 
     outputs: list[int | None]
-    again: bool = False
+    replayed: bool = False
 
 
-def once(request: HttpRequest, count: int, act: Act) -> Done:
-    """``act``, unless this request of ``count`` outputs was answered in the last day: then as it was.
+def run_once(request: HttpRequest, count: int, record_outputs: RecordOutputs) -> IdempotentResult:
+    """Record outputs, unless this request was answered in the last day: then return the stored result.
 
-    Raises :class:`Problem` (409) where a request of this name had another body.
+    Raises :class:`Problem` (409) if a request with this key had a different body.
     """
-    name, now, key = request.headers.get(HEADER), timezone.now(), key_of(request)
-    if name is None:
-        return Done(_numbers(act()))
-    if not 0 < len(name) <= MAX_NAME:
-        raise Problem(422, f"{HEADER}: 1 to {MAX_NAME} characters.", HEADER)
+    key_name, now, key = request.headers.get(IDEMPOTENCY_HEADER), timezone.now(), key_of(request)
+    if key_name is None:
+        return IdempotentResult(_primary_keys(record_outputs()))
+    if not 0 < len(key_name) <= MAX_IDEMPOTENCY_KEY_CHARACTERS:
+        raise Problem(
+            422, f"{IDEMPOTENCY_HEADER}: 1 to {MAX_IDEMPOTENCY_KEY_CHARACTERS} characters.", IDEMPOTENCY_HEADER
+        )
     body = Answered.hashed(key, f"{request.path}\n{request.body.hex()}")
-    if known := _known(key, name, body, count, now):
-        return known
+    if stored := _stored_result(key, key_name, body, count, now):
+        return stored
     Answered.objects.expire(now)
     try:
         with transaction.atomic():
-            done = Done(_numbers(act()))
-            given = {"api_key": key, "name": Answered.hashed(key, name), "body": body, "at": now}
-            rows = [Answered(position=at, output_id=pk, **given) for at, pk in enumerate(done.outputs)]
+            result = IdempotentResult(_primary_keys(record_outputs()))
+            shared = {"api_key": key, "name": Answered.hashed(key, key_name), "body": body, "at": now}
+            rows = [Answered(position=position, output_id=pk, **shared) for position, pk in enumerate(result.outputs)]
             Answered.objects.bulk_create(rows)
-        return done
-    except IntegrityError:  # somebody sent it at the same moment, and was first
-        if known := _known(key, name, body, count, now):
-            return known
+        return result
+    except IntegrityError:  # the same request, sent at the same moment, was first
+        if stored := _stored_result(key, key_name, body, count, now):
+            return stored
         raise
 
 
-def _known(key: APIKey, name: str, body: str, count: int, now: datetime) -> Done | None:
-    rows = list(Answered.objects.of(key, name, now))
+def _stored_result(key: APIKey, key_name: str, body: str, count: int, now: datetime) -> IdempotentResult | None:
+    rows = list(Answered.objects.of(key, key_name, now))
     if not rows:
         return None
     if rows[0].body != body:
-        raise Problem(409, f"{HEADER}: another request was sent under this name in the last day.", HEADER)
-    by_place = {row.position: row.output_id for row in rows}
-    return Done([by_place.get(at) for at in range(count)], again=True)
+        raise Problem(
+            409, f"{IDEMPOTENCY_HEADER}: a different request used this key in the last day.", IDEMPOTENCY_HEADER
+        )
+    by_position = {row.position: row.output_id for row in rows}
+    return IdempotentResult([by_position.get(position) for position in range(count)], replayed=True)
 
 
-def _numbers(outputs: Sequence[Output | None]) -> list[int | None]:
+def _primary_keys(outputs: Sequence[Output | None]) -> list[int | None]:
     return [output.pk if output else None for output in outputs]

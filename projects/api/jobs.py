@@ -1,4 +1,4 @@
-"""Work that is asked for at once, and how far it is: looked at, or followed as server-sent events."""
+"""Endpoints for jobs: start one, read its progress, follow it as server-sent events."""
 
 import json
 from collections.abc import AsyncIterator
@@ -19,19 +19,19 @@ from projects.web.polling import changes, with_heartbeat
 from .auth import bank_of, key_of
 from .chats import program_chat
 from .problems import Problem
-from .schemas import NUMBER, Body, Key, NumberIn, NumberOut, address, row_number
+from .schemas import NUMBER, Body, ChatKeyText, NumberIn, NumberOut, api_url, row_number
 
 router = Router(tags=["work"])
 
 POLL_SECONDS = 0.5
-#: Of silence before a comment shows that the connection is alive.
+#: Silence after which a comment shows that the connection is alive.
 HEARTBEAT_SECONDS = 15.0
-#: After this the stream ends, and a client that wants more reconnects.
+#: After this the stream ends; the client may reconnect.
 MAX_FOLLOW_SECONDS = 600.0
 
 
-#: An event, as tools read a schema of this kind of answer.
-EVENT = {
+#: The JSON schema of one event.
+EVENT_SCHEMA = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
@@ -41,14 +41,14 @@ EVENT = {
 }
 
 
-class Summarising(Body):
-    """Which chat; all that wait, if none is named."""
+class SummariseRequest(Body):
+    """The chat to summarise; without one, all chats with pending turns."""
 
-    chat: Key | None = None
+    chat: ChatKeyText | None = None
 
 
 class JobOut(BaseModel):
-    """Work that the workers have been asked for. `percent` never goes back."""
+    """A job for the workers. `percent` never decreases."""
 
     id: NumberOut
     kind: str = Field(json_schema_extra={"enum": [*Job.Kind.values]})
@@ -59,42 +59,41 @@ class JobOut(BaseModel):
 
     @classmethod
     def of(cls, row: Job) -> "JobOut":
-        """From its row."""
         names = ("kind", "asked_by", "asked_at", "percent", "finished_at")
         return cls(id=NUMBER.to_url(row.pk), **{name: getattr(row, name) for name in names})
 
 
 @router.post("/summarise", response={202: JobOut}, url_name="api-summarise", summary="Summarise now")
-def summarise(request: HttpRequest, response: HttpResponse, body: Summarising) -> Status[JobOut]:
-    """Workers begin with the next sweep, idle or not; `Location` says how far they are. 409 while memory is off."""
+def summarise(request: HttpRequest, response: HttpResponse, body: SummariseRequest) -> Status[JobOut]:
+    """Workers start with the next sweep, even if the chat is active. `Location` is the job. 409 while memory is off."""
     bank = bank_of(request)
     chats = None if body.chat is None else [program_chat(bank, body.chat).pk]
     try:
-        job = services.ask(bank, Job.Kind.SUMMARISE, chats=chats, actor=key_of(request).actor)
+        job = services.request_job(bank, Job.Kind.SUMMARISE, chats=chats, actor=key_of(request).actor)
     except InvalidInput as error:
         raise Problem(409, str(error)) from None
-    response.headers["Location"] = address("jobs", NUMBER.to_url(job.pk))
+    response.headers["Location"] = api_url("jobs", NUMBER.to_url(job.pk))
     return Status(202, JobOut.of(job))
 
 
-@router.get("/jobs/{job}", response=JobOut, url_name="api-job", summary="How far the work is")
-def look(request: HttpRequest, job: NumberIn) -> JobOut:
-    return JobOut.of(_job(bank_of(request), row_number(job)))
+@router.get("/jobs/{job}", response=JobOut, url_name="api-job", summary="Get a job's progress")
+def get_job(request: HttpRequest, job: NumberIn) -> JobOut:
+    return JobOut.of(_get_job(bank_of(request), row_number(job)))
 
 
 @router.get(
     "/jobs/{job}/events",
     response={200: None},
     url_name="api-job-events",
-    summary="Follow the work",
-    openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT}}}}},
+    summary="Follow a job",
+    openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT_SCHEMA}}}}},
 )
 def follow(request: HttpRequest, job: NumberIn) -> StreamingHttpResponse:
-    """Server-sent events: `progress` with the job as JSON at each change, a comment in silence, `done` at the end."""
+    """Server-sent events: `progress` with the job as JSON at each change, comments in silence, `done` at the end."""
     bank, number = bank_of(request), row_number(job)
-    _job(bank, number)
+    _get_job(bank, number)
     stream = StreamingHttpResponse(events(bank, number), content_type="text/event-stream")
-    stream.headers["X-Accel-Buffering"] = "no"  # a proxy that gathers them would bring them when they are over
+    stream.headers["X-Accel-Buffering"] = "no"  # a buffering proxy would deliver the events only at the end
     return stream
 
 
@@ -103,7 +102,7 @@ async def events(
 ) -> AsyncIterator[str]:
     """Each change of a job, until it is finished, erased, or has been followed for ``MAX_FOLLOW_SECONDS``."""
     deadline = monotonic() + MAX_FOLLOW_SECONDS
-    rows = changes(partial(_look, bank, number), seconds=poll)
+    rows = changes(partial(_find_job_out, bank, number), seconds=poll)
     async with aclosing(with_heartbeat(rows, seconds=heartbeat, beat=None)) as stream:
         async for row in stream:
             yield _event(row) if row else ": waiting\n\n"
@@ -111,7 +110,7 @@ async def events(
                 return
 
 
-def _look(bank: Bank, number: int) -> JobOut | None:
+def _find_job_out(bank: Bank, number: int) -> JobOut | None:
     row = services.jobs_of(bank).filter(pk=number).first()
     return JobOut.of(row) if row else None
 
@@ -121,7 +120,7 @@ def _event(row: JobOut) -> str:
     return f"event: {name}\ndata: {json.dumps(row.model_dump(mode='json'))}\n\n"
 
 
-def _job(bank: Bank, number: int) -> Job:
+def _get_job(bank: Bank, number: int) -> Job:
     row = services.jobs_of(bank).filter(pk=number).first()
     if row is None:
         raise Http404

@@ -1,4 +1,4 @@
-"""What a chat's next message is given: the block, and the notes recalled for a question. And ranked hits."""
+"""Endpoints for memory in prompts (the block and recalled notes), and for search."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -11,16 +11,20 @@ from memorybank import services
 from memorybank.services import Hit, MemoryLine, PromptMemory, Text
 
 from .auth import bank_of
-from .schemas import NUMBER, Body, NumberOut, Words
+from .schemas import NUMBER, Body, NumberOut, StorableText
 
 router = Router(tags=["memory"])
 
-Asking = Annotated[Words, Field(max_length=200, description="The chat that asks: it is not told its own lines.")]
-Question = Annotated[Words, Field(min_length=1, max_length=20_000, examples=["Which Postgres does billing run on?"])]
+AskingChat = Annotated[
+    StorableText, Field(max_length=200, description="The asking chat, whose own lines are left out.")
+]
+Question = Annotated[
+    StorableText, Field(min_length=1, max_length=20_000, examples=["Which Postgres does billing run on?"])
+]
 
 
-class Line(BaseModel):
-    """A line of a text for a prompt, with what it rests on."""
+class LineOut(BaseModel):
+    """A line of memory in a prompt, with its sources."""
 
     text: str
     speaker: str
@@ -28,13 +32,12 @@ class Line(BaseModel):
     period: str
     pinned: bool
     tokens: int
-    why: str = Field(description="Why a note was recalled, in words.")
+    why: str = Field(description="Why a note was recalled.")
     citations: list[NumberOut] = Field(description="Outputs.")
     facts: list[NumberOut]
 
     @classmethod
-    def of(cls, line: MemoryLine) -> "Line":
-        """As it is shown."""
+    def of(cls, line: MemoryLine) -> "LineOut":
         names = ("text", "speaker", "granularity", "period", "pinned", "tokens", "why")
         return cls(
             citations=[NUMBER.to_url(pk) for pk in line.citations],
@@ -44,50 +47,49 @@ class Line(BaseModel):
 
 
 class TextOut(BaseModel):
-    """Exactly what stands in a prompt, counted by the real tokenizer; empty: nothing does."""
+    """The exact text for a prompt, with its token count; empty: none."""
 
     text: str
     tokens: int
-    lines: list[Line]
+    lines: list[LineOut]
 
     @classmethod
     def of(cls, shown: Text) -> "TextOut":
-        """As a prompt gets it."""
-        return cls(text=shown.text, tokens=shown.tokens, lines=[Line.of(line) for line in shown.lines])
+        return cls(text=shown.text, tokens=shown.tokens, lines=[LineOut.of(line) for line in shown.lines])
 
 
 class BlockOut(BaseModel):
-    """What stands in a system prompt, whatever is asked."""
+    """The block for a system prompt, whatever the question."""
 
     block: TextOut
-    version: int = Field(description="Grows with every change of memory; 0: there is no block.")
+    version: int = Field(description="Increases with every change of memory; 0: there is no block.")
     made_at: datetime | None
-    is_current: bool = Field(description="false: memory has changed since, and the next sweep makes the block anew.")
+    is_current: bool = Field(description="false: memory has changed since; the next sweep updates the block.")
 
 
 class MemoryOut(BlockOut):
-    """The block for the system prompt, and the notes that stand beside the newest message and nowhere else."""
+    """The block for the system prompt, and the notes for the newest message only."""
 
     recalled: TextOut
 
 
-class Asked(Body):
+class MemoryRequest(Body):
     """A chat's newest message."""
 
     question: Question
-    chat: Asking = ""
+    chat: AskingChat = ""
     keep: StrictBool = Field(
         False,
-        description="A prompt is made of it: while people write in the chat it is given the same block again, for the "
-        "provider's cache.",
+        description="true: this becomes a prompt. While people write in the chat, it gets the same block again, for "
+        "the provider's cache.",
     )
 
 
-class Searched(Body):
-    """A question in any words; dates in it are taken into account."""
+class RecallRequest(Body):
+    """A question in any wording; dates in it are taken into account."""
 
     question: Question
-    chat: Asking = ""
+    chat: AskingChat = ""
     top: StrictInt = Field(10, ge=1, le=200)
 
 
@@ -104,7 +106,6 @@ class HitOut(BaseModel):
 
     @classmethod
     def of(cls, hit: Hit) -> "HitOut":
-        """As it was found."""
         return cls(
             kind=hit.kind,
             id=NUMBER.to_url(hit.pk),
@@ -117,7 +118,7 @@ class HitOut(BaseModel):
 
 
 class Hits(BaseModel):
-    """The best first."""
+    """Hits, best first."""
 
     hits: list[HitOut]
 
@@ -125,33 +126,35 @@ class Hits(BaseModel):
 @router.get("/block", response=BlockOut, url_name="api-block", summary="The block, as a chat gets it")
 def block(
     request: HttpRequest,
-    chat: Annotated[Words, Query("", max_length=200, description="The chat that asks: without its own lines.")],
+    chat: Annotated[
+        StorableText, Query("", max_length=200, description="The asking chat, whose own lines are left out.")
+    ],
 ) -> BlockOut:
-    """Two indexed reads, whatever the bank holds."""
+    """Two indexed reads, whatever the size of the bank."""
     return BlockOut(**_block(services.prompt_memory(bank_of(request), chat_key=chat)))
 
 
 @router.post("/memory", response=MemoryOut, url_name="api-memory", summary="Block and notes for a chat's next message")
-def memory(request: HttpRequest, body: Asked) -> MemoryOut:
-    """Exactly what a chat on this site would be given. By POST, because addresses are logged and questions are not."""
+def memory(request: HttpRequest, body: MemoryRequest) -> MemoryOut:
+    """Exactly what a chat on this site would get. POST, because addresses are logged and bodies are not."""
     bank = bank_of(request)
-    told = services.prompt_memory(bank, chat_key=body.chat, question=body.question)
+    prompt_memory = services.prompt_memory(bank, chat_key=body.chat, question=body.question)
     if body.keep:
-        services.keep_prompt(bank, chat_key=body.chat, memory=told)
-    return MemoryOut(**_block(told), recalled=TextOut.of(told.recalled))
+        services.keep_prompt(bank, chat_key=body.chat, memory=prompt_memory)
+    return MemoryOut(**_block(prompt_memory), recalled=TextOut.of(prompt_memory.recalled))
 
 
 @router.post("/recall", response=Hits, url_name="api-recall", summary="Turns and facts that answer a question")
-def recall(request: HttpRequest, body: Searched) -> Hits:
-    """For people and programs to look through; a prompt is given notes by `memory`."""
-    found = services.recall(bank_of(request), body.question, top=body.top, exclude_chat=body.chat)
-    return Hits(hits=[HitOut.of(hit) for hit in found])
+def recall(request: HttpRequest, body: RecallRequest) -> Hits:
+    """Search results for people and programs; use `memory` for the notes of a prompt."""
+    hits = services.recall(bank_of(request), body.question, top=body.top, exclude_chat=body.chat)
+    return Hits(hits=[HitOut.of(hit) for hit in hits])
 
 
-def _block(told: PromptMemory) -> dict[str, Any]:
+def _block(memory: PromptMemory) -> dict[str, Any]:
     return {
-        "block": TextOut.of(told.block),
-        "version": told.version,
-        "made_at": told.made_at,
-        "is_current": told.is_current,
+        "block": TextOut.of(memory.block),
+        "version": memory.version,
+        "made_at": memory.made_at,
+        "is_current": memory.is_current,
     }

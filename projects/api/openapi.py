@@ -1,4 +1,4 @@
-"""The API's own description, OpenAPI 3.1: what ninja knows of it, and what is the same everywhere."""
+"""The OpenAPI 3.1 document: ninja's schema with scopes, authentication and errors added."""
 
 import re
 from functools import cache
@@ -11,13 +11,13 @@ from projects.tenancy import permissions
 
 from .problems import MEDIA_TYPE
 
-PREFIX = "/api/v1/"
+API_PREFIX = "/api/v1/"
 
-ABOUT = """What programs do with a project and its memory. A key belongs to one project and opens nothing else; it is
-sent as `Authorization: Bearer mb_…` or `x-api-key: mb_…`. Rows have opaque numbers. Lists come in pages: `next` of one
-is `cursor` of the next. Whatever is refused is a problem document (RFC 9457) that names the field."""
+API_DESCRIPTION = """Access to a project and its memory. A key belongs to one project and gives access to nothing
+else. Send it as `Authorization: Bearer mb_…` or `x-api-key: mb_…`. Rows have opaque numbers. Lists are paged: `next`
+of one page is the `cursor` of the next. Errors are problem documents (RFC 9457) that name the field."""
 
-PROBLEM = {
+PROBLEM_SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
     "properties": {
@@ -31,8 +31,8 @@ PROBLEM = {
                 "type": "object",
                 "required": ["detail"],
                 "properties": {
-                    "pointer": {"type": "string", "description": "Where in the body (RFC 6901)."},
-                    "parameter": {"type": "string", "description": "Or which parameter or header."},
+                    "pointer": {"type": "string", "description": "JSON pointer into the body (RFC 6901)."},
+                    "parameter": {"type": "string", "description": "Name of the parameter or header."},
                     "detail": {"type": "string"},
                 },
             },
@@ -48,49 +48,58 @@ PROBLEM = {
         }
     ],
 }
-SCHEMES = {
+SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A project's key, mb_…"},
-    "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same."},
+    "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
 }
-#: What any address may answer instead, and with a body also.
-REFUSALS = {
-    401: "No key, or none that is valid",
-    403: "The key has not this scope",
-    404: "Not here, or not this project's",
-    409: "As things are it cannot be done",
-    422: "Something that was sent is wrong",
-    429: "The key has had its requests of this minute; see Retry-After",
+#: Errors of every operation, and of operations with a body.
+ERROR_DESCRIPTIONS = {
+    401: "The key is missing or invalid",
+    403: "The key lacks the required scope",
+    404: "Not found, or not in this project",
+    409: "Conflicts with the current state",
+    422: "The request is invalid",
+    429: "Rate limit exceeded; see Retry-After",
 }
-OF_BODIES = {400: "The body is not JSON", 413: "The body is too big", 415: "The body is no application/json"}
+BODY_ERROR_DESCRIPTIONS = {
+    400: "The body is not valid JSON",
+    413: "The body is too large",
+    415: "The body is not application/json",
+}
 
 
 @cache
-def described(api: NinjaAPI) -> dict[str, Any]:
-    """The document."""
-    document = dict(api.get_openapi_schema(path_prefix=PREFIX))
-    document["info"]["description"] = ABOUT
+def openapi_document(api: NinjaAPI) -> dict[str, Any]:
+    """Build the document."""
+    document = dict(api.get_openapi_schema(path_prefix=API_PREFIX))
+    document["info"]["description"] = API_DESCRIPTION
     document["servers"] = [{"url": "/", "description": "This site"}]
-    document["security"] = [{name: []} for name in SCHEMES]
+    document["security"] = [{name: []} for name in SECURITY_SCHEMES]
     components = document["components"]
-    components["securitySchemes"] = SCHEMES
-    components["schemas"]["Problem"] = PROBLEM
-    names = _names(api)
+    components["securitySchemes"] = SECURITY_SCHEMES
+    components["schemas"]["Problem"] = PROBLEM_SCHEMA
+    names = _names_by_path(api)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             scope = permissions.SCOPES[names[path]][method.upper()]
             operation["description"] = f"{operation.get('description', '')}\n\nScope: `{scope.value}`.".strip()
             operation["operationId"] = f"{method}-{names[path].removeprefix('api-')}"
-            operation["responses"] |= _refusals("requestBody" in operation)
+            operation["responses"] |= _error_responses("requestBody" in operation)
     return document
 
 
-def _names(api: NinjaAPI) -> dict[str, str]:
-    """The name of each address, by its path as OpenAPI writes it: ``/api/v1/chats/{chat}``."""
+def _names_by_path(api: NinjaAPI) -> dict[str, str]:
+    """URL names by OpenAPI path, such as ``/api/v1/chats/{chat}``."""
     patterns = [pattern for pattern in api.urls[0] if isinstance(pattern, URLPattern)]
-    return {PREFIX + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(each.pattern)): str(each.name) for each in patterns}
+    return {
+        API_PREFIX + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(pattern.pattern)): str(pattern.name)
+        for pattern in patterns
+    }
 
 
-def _refusals(has_body: bool) -> dict[int, Any]:
+def _error_responses(has_body: bool) -> dict[int, Any]:
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    known = {**REFUSALS, **(OF_BODIES if has_body else {})}
-    return {status: {"description": said, "content": content} for status, said in sorted(known.items())}
+    descriptions = {**ERROR_DESCRIPTIONS, **(BODY_ERROR_DESCRIPTIONS if has_body else {})}
+    return {
+        status: {"description": description, "content": content} for status, description in sorted(descriptions.items())
+    }

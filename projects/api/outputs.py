@@ -1,4 +1,4 @@
-"""Outputs: recorded one by one or many at once, and read back in their order."""
+"""Endpoints for outputs: record one or many, read a chat."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,45 +14,45 @@ from memorybank.services import Bank, Output
 
 from .auth import bank_of
 from .chats import program_chat
-from .idempotency import HEADER, MAX_NAME, Done, once
-from .problems import Problem, invalid
-from .schemas import NUMBER, Body, ChatIn, Cursor, Key, Limit, NumberOut, Page, Words, chat_key, paged
+from .idempotency import IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY_CHARACTERS, IdempotentResult, run_once
+from .problems import Problem, problem_from
+from .schemas import NUMBER, Body, ChatIn, ChatKeyText, Cursor, Limit, NumberOut, Page, StorableText, chat_key, page_of
 
 router = Router(tags=["outputs"])
 
-#: Outputs of one request.
-MOST = 500
-Said = Annotated[Words, Field(max_length=services.MAX_TEXT)]
-Name = Annotated[Words, Field(max_length=200)]
-Repeated = Annotated[
+MAX_OUTPUTS_PER_REQUEST = 500
+TurnText = Annotated[StorableText, Field(max_length=services.MAX_TEXT_CHARACTERS)]
+ShortText = Annotated[StorableText, Field(max_length=200)]
+IdempotencyKey = Annotated[
     str | None,
     Header(
         None,
-        alias=HEADER,
-        description=f"A name of your own for this request (1 to {MAX_NAME} characters). Sent again within a day it is "
-        "answered the same and records nothing; with another body it is refused with 409.",
+        alias=IDEMPOTENCY_HEADER,
+        description=f"A unique name for this request (1 to {MAX_IDEMPOTENCY_KEY_CHARACTERS} characters). "
+        "Sent again within a day, it gets the same response and records nothing. "
+        "With a different body, it is refused with 409.",
         examples=["3f2b8c1e"],
     ),
 ]
 
 
 class NewOutput(Body):
-    """One inference: what was asked and what was answered."""
+    """One inference: a question and its answer."""
 
-    chat: Key
-    author: Name = Field(description="Who asked, by a key of yours: memory quotes people by it.", examples=["ann"])
-    question: Said = Field(examples=["Which Postgres do we take for billing?"])
-    answer: Said = Field("", examples=["Decided: Postgres 16."])
-    messages: list[Any] = Field([], description="What was said in between, in OpenAI's chat format: tools, images.")
+    chat: ChatKeyText
+    author: ShortText = Field(description="Who asked. Memory attributes lines to this name.", examples=["ann"])
+    question: TurnText = Field(examples=["Which Postgres do we take for billing?"])
+    answer: TurnText = Field("", examples=["Decided: Postgres 16."])
+    messages: list[Any] = Field([], description="Messages in between, in OpenAI's chat format: tools, images.")
     status: Output.Status = Field(
-        Output.Status.OK, description="Memory takes what is ok. What is not gives way to the same id with an answer."
+        Output.Status.OK,
+        description="Memory uses outputs that are ok. Others are completed by an output with the same id.",
     )
-    created_at: AwareDatetime | None = Field(None, description="When it was asked; now, if nothing is said.")
-    id: Name = Field("", description="Your own id: the same one in the same chat is recorded once.", examples=["m-1"])
-    title: Name = Field("", description="The chat's title, if it has none.")
+    created_at: AwareDatetime | None = Field(None, description="When it was asked; default: now.")
+    id: ShortText = Field("", description="Your id. The same id in the same chat is recorded once.", examples=["m-1"])
+    title: ShortText = Field("", description="The chat's title, if it has none.")
 
-    def taken(self, now: datetime) -> services.NewOutput:
-        """As the service takes it."""
+    def to_service(self, now: datetime) -> services.NewOutput:
         return services.NewOutput(
             chat_key=self.chat,
             author=self.author,
@@ -67,29 +67,29 @@ class NewOutput(Body):
 
 
 class NewOutputs(Body):
-    """Outputs that are recorded together: all, or none if one is refused."""
+    """Outputs to record together: all, or none if one is refused."""
 
-    outputs: list[NewOutput] = Field(min_length=1, max_length=MOST)
+    outputs: list[NewOutput] = Field(min_length=1, max_length=MAX_OUTPUTS_PER_REQUEST)
 
 
 class Recorded(BaseModel):
-    """What became of an output."""
+    """The result for one output."""
 
-    id: NumberOut | None = Field(description="Its number; null if it was known before, or has been erased.")
+    id: NumberOut | None = Field(description="Its number; null if it was already recorded, or has been erased.")
     recorded: bool
 
 
 class RecordedAll(BaseModel):
-    """What became of each, in the order of the request."""
+    """The results, in the order of the request."""
 
     outputs: list[Recorded]
 
 
 class OutputOut(BaseModel):
-    """A turn as it was recorded; one that grew too old has no words."""
+    """A recorded turn. Its text is empty once its retention period has passed."""
 
     id: NumberOut
-    key: str = Field(description="Your own id; empty: none was given.")
+    key: str = Field(description="Your id; empty: none.")
     author: str
     question: str
     answer: str
@@ -99,62 +99,61 @@ class OutputOut(BaseModel):
 
     @classmethod
     def of(cls, row: Output) -> "OutputOut":
-        """From its row."""
         names = ("key", "author", "question", "answer", "messages", "status", "created_at")
         return cls(id=NUMBER.to_url(row.pk), **{name: getattr(row, name) for name in names})
 
 
 @router.post("/outputs", response={201: Recorded}, url_name="api-outputs", summary="Record an output")
 def record(
-    request: HttpRequest, response: HttpResponse, body: NewOutput, idempotency_key: Repeated
+    request: HttpRequest, response: HttpResponse, body: NewOutput, idempotency_key: IdempotencyKey
 ) -> Status[Recorded]:
-    """No model is asked, so an outage loses nothing; a second time the same `id` is the output that is there."""
+    """No model is called, so an outage loses nothing. An `id` that exists returns the recorded output."""
     bank, now = bank_of(request), timezone.now()
-    new = _valid(bank, [body], now, [""])[0]
-    given = {name: getattr(new, name) for name in new.__slots__ if name not in ("said_by", "answered_by")}
-    done = once(request, 1, lambda: [services.record(bank, now=now, **given)])
-    return Status(201, _recorded(done, response)[0])
+    new = _validated(bank, [body], now, [""])[0]
+    values = {name: getattr(new, name) for name in new.__slots__ if name not in ("said_by", "answered_by")}
+    result = run_once(request, 1, lambda: [services.record(bank, now=now, **values)])
+    return Status(201, _recorded(result, response)[0])
 
 
 @router.post("/outputs/batch", response={201: RecordedAll}, url_name="api-batch", summary="Record many outputs")
 def record_many(
-    request: HttpRequest, response: HttpResponse, body: NewOutputs, idempotency_key: Repeated
+    request: HttpRequest, response: HttpResponse, body: NewOutputs, idempotency_key: IdempotencyKey
 ) -> Status[RecordedAll]:
-    """All of them or, if one is refused, none. What was known before, or was erased, is left as it is."""
+    """Records all of them, or none if one is refused. Outputs already recorded or erased stay unchanged."""
     bank, now = bank_of(request), timezone.now()
-    new = _valid(bank, body.outputs, now, [f"/outputs/{at}" for at in range(len(body.outputs))])
-    done = once(request, len(new), lambda: services.record_many(bank, new, now=now))
-    return Status(201, RecordedAll(outputs=_recorded(done, response)))
+    new = _validated(bank, body.outputs, now, [f"/outputs/{index}" for index in range(len(body.outputs))])
+    result = run_once(request, len(new), lambda: services.record_many(bank, new, now=now))
+    return Status(201, RecordedAll(outputs=_recorded(result, response)))
 
 
 @router.get(
     "/chats/{chat}/outputs", response=Page[OutputOut], url_name="api-chat-outputs", summary="Read a chat, oldest first"
 )
-def read(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
-    """The turns of a chat that programs recorded. Whoever comes again with the last cursor gets what came since."""
-    rows = services.turns_of(program_chat(bank_of(request), chat_key(chat)))
-    found, after = paged(rows, cursor, limit, newest_first=False)
-    return Page(items=[OutputOut.of(row) for row in found], next=after)
+def list_outputs(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
+    """The turns of a chat that programs recorded. The last cursor, used again later, returns newer turns."""
+    turns = services.turns_of(program_chat(bank_of(request), chat_key(chat)))
+    rows, after = page_of(turns, cursor, limit, order="sequence")
+    return Page(items=[OutputOut.of(row) for row in rows], next=after)
 
 
-def _valid(bank: Bank, many: list[NewOutput], now: datetime, places: list[str]) -> list[services.NewOutput]:
-    """As the service takes them; :class:`Problem` names the place. A member's own chat on this site is hers alone."""
-    keys = {each.chat for each in many}
+def _validated(bank: Bank, bodies: list[NewOutput], now: datetime, pointers: list[str]) -> list[services.NewOutput]:
+    """Validate outputs; :class:`Problem` names the field. A member's chat on this site accepts none."""
+    keys = {output.chat for output in bodies}
     chats = services.chats_of(bank).filter(key__in=keys, conversation__isnull=False)
-    hers = set(chats.values_list("key", flat=True))
-    new = [each.taken(now) for each in many]
-    for place, each in zip(places, new, strict=True):
-        if each.chat_key in hers:
-            raise Problem(409, "chat: it is a member's own chat on this site.", f"{place}/chat")
+    members_keys = set(chats.values_list("key", flat=True))
+    new = [output.to_service(now) for output in bodies]
+    for pointer, output in zip(pointers, new, strict=True):
+        if output.chat_key in members_keys:
+            raise Problem(409, "chat: this key belongs to a member's chat on this site.", f"{pointer}/chat")
         try:
-            each.require_valid(now)
+            output.require_valid(now)
         except InvalidInput as error:
-            raise invalid(error, place) from None
+            raise problem_from(error, pointer) from None
     return new
 
 
-def _recorded(done: Done, response: HttpResponse) -> list[Recorded]:
-    if done.again:
+def _recorded(result: IdempotentResult, response: HttpResponse) -> list[Recorded]:
+    if result.replayed:
         response.headers["Idempotent-Replayed"] = "true"
-    numbers = [pk and NUMBER.to_url(pk) for pk in done.outputs]
+    numbers = [pk and NUMBER.to_url(pk) for pk in result.outputs]
     return [Recorded(id=number or None, recorded=number is not None) for number in numbers]

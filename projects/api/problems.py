@@ -1,4 +1,4 @@
-"""What went wrong, as RFC 9457 has it: one document for every refusal, which names the field."""
+"""Errors as RFC 9457 problem documents that name the field."""
 
 import logging
 import re
@@ -12,18 +12,17 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, Unread
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from memorybank.exceptions import InvalidInput, NotCompacted, unexpected
+from memorybank.exceptions import InvalidInput, NotCompacted, log_message
 from projects.tenancy.api_keys import Refused
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-#: How services begin what they say of a field: its name, and where in it.
-FIELD = re.compile(r"([a-z_]+)((?:\[\d+\])?(?:\.[a-z_]+|\[\d+\])*): ")
-#: Services' names of what has another one here.
-OURS = {"chat_key": "chat", "key": "id", "output": "output"}
-#: Problems that are told of one request.
-MOST = 20
+#: The field, with its path, that begins a service's error message.
+FIELD_PREFIX = re.compile(r"([a-z_]+)((?:\[\d+\])?(?:\.[a-z_]+|\[\d+\])*): ")
+#: Service field names that differ in the API.
+API_FIELD_NAMES = {"chat_key": "chat", "key": "id", "output": "output"}
+MAX_ERRORS = 20
 
 
 class Problem(Exception):
@@ -34,35 +33,37 @@ class Problem(Exception):
         self.status, self.field = status, field
 
 
-def told(status: int, detail: str, errors: Iterable[dict[str, str]] = ()) -> JsonResponse:
-    """The document. It repeats nothing of what was sent."""
+def problem_response(status: int, detail: str, errors: Iterable[dict[str, str]] = ()) -> JsonResponse:
+    """The problem document. It repeats nothing of the request."""
     body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
-    body |= {"detail": detail} | ({"errors": listed} if (listed := list(errors)[:MOST]) else {})
+    body |= {"detail": detail} | ({"errors": listed} if (listed := list(errors)[:MAX_ERRORS]) else {})
     return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
 
 
-def invalid(error: InvalidInput, prefix: str = "") -> Problem:
-    """What a service refused; ``prefix`` is a pointer to the object in which its fields stand."""
-    found = FIELD.match(str(error))
-    if found is None:
+def problem_from(error: InvalidInput, prefix: str = "") -> Problem:
+    """A service's error as a problem; ``prefix`` is the JSON pointer of the object that holds the field."""
+    match = FIELD_PREFIX.match(str(error))
+    if match is None:
         return Problem(422, str(error), prefix)
-    inner = re.sub(r"[.\[]", "/", found[2]).replace("]", "")
-    return Problem(422, str(error), f"{prefix}/{OURS.get(found[1], found[1])}{inner}")
+    inner = re.sub(r"[.\[]", "/", match[2]).replace("]", "")
+    return Problem(422, str(error), f"{prefix}/{API_FIELD_NAMES.get(match[1], match[1])}{inner}")
 
 
 def install(api: NinjaAPI) -> None:
-    """Have the API answer so, whatever is raised."""
-    for kind, answer in ANSWERS.items():
+    """Register the handlers with the API."""
+    for kind, answer in HANDLERS.items():
         api.add_exception_handler(kind, answer)
 
 
 def _problem(request: HttpRequest, error: Any) -> HttpResponse:
     where = "pointer" if error.field.startswith("/") else "parameter"
-    return told(error.status, str(error), [{where: error.field, "detail": str(error)}] if error.field else [])
+    return problem_response(
+        error.status, str(error), [{where: error.field, "detail": str(error)}] if error.field else []
+    )
 
 
 def _refused(request: HttpRequest, error: Any) -> HttpResponse:
-    answer = told(error.status, str(error))
+    answer = problem_response(error.status, str(error))
     if error.status == HTTPStatus.UNAUTHORIZED:
         answer.headers["WWW-Authenticate"] = "Bearer"
     if hasattr(error, "retry_after"):
@@ -70,15 +71,15 @@ def _refused(request: HttpRequest, error: Any) -> HttpResponse:
     return answer
 
 
-def _malformed(request: HttpRequest, error: Any) -> HttpResponse:
-    errors = [_place(each["loc"]) | {"detail": str(each["msg"])} for each in error.errors]
+def _validation_failed(request: HttpRequest, error: Any) -> HttpResponse:
+    errors = [_error_location(item["loc"]) | {"detail": str(item["msg"])} for item in error.errors]
     first = errors[0]
     where = first.get("pointer") or first.get("parameter") or "body"
-    return told(422, f"{where}: {first['detail']}", errors)
+    return problem_response(422, f"{where}: {first['detail']}", errors)
 
 
-def _place(loc: tuple[Any, ...]) -> dict[str, str]:
-    """Of what ninja says ("body", argument, field …) the pointer, of a parameter its name."""
+def _error_location(loc: tuple[Any, ...]) -> dict[str, str]:
+    """The JSON pointer or the parameter's name from ninja's location ("body", argument, field …)."""
     source, *path = loc
     if source == "body":
         return {"pointer": "".join(f"/{_escaped(str(part))}" for part in path[1:])}
@@ -89,31 +90,31 @@ def _escaped(part: str) -> str:
     return part[:100].replace("~", "~0").replace("/", "~1")
 
 
-def _wrapped(request: HttpRequest, error: Any) -> HttpResponse:
-    """What ninja made of an exception of the parser: as that one itself."""
+def _unwrap(request: HttpRequest, error: Any) -> HttpResponse:
+    """Handle the parser's exception that ninja has wrapped."""
     cause = error.__cause__
-    kinds = [kind for kind in type(cause).__mro__ if kind in ANSWERS] if cause else []
-    return ANSWERS[kinds[0]](request, cause) if kinds else told(error.status_code, str(error))
+    kinds = [kind for kind in type(cause).__mro__ if kind in HANDLERS] if cause else []
+    return HANDLERS[kinds[0]](request, cause) if kinds else problem_response(error.status_code, str(error))
 
 
-def _too_big(request: HttpRequest, error: Any) -> HttpResponse:
-    return told(413, f"A body has at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes.")
+def _body_too_large(request: HttpRequest, error: Any) -> HttpResponse:
+    return problem_response(413, f"The request body exceeds {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes.")
 
 
 def _unexpected(request: HttpRequest, error: Any) -> HttpResponse:
-    logger.error("%s", unexpected(error))
-    return told(500, "Something went wrong here. The log has it under the X-Request-ID of this answer.")
+    logger.error("%s", log_message(error))
+    return problem_response(500, "Internal error. The server log has details under the X-Request-ID of this response.")
 
 
-ANSWERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
+HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Exception: _unexpected,
     Problem: _problem,
     Refused: _refused,
-    ValidationError: _malformed,
-    HttpError: _wrapped,
-    RequestDataTooBig: _too_big,
-    Http404: lambda request, error: told(404, "There is nothing here, or it is not this key's project's."),
-    InvalidInput: lambda request, error: _problem(request, invalid(error)),
-    NotCompacted: lambda request, error: told(409, str(error)),
-    UnreadablePostError: lambda request, error: told(400, "The body could not be read."),
+    ValidationError: _validation_failed,
+    HttpError: _unwrap,
+    RequestDataTooBig: _body_too_large,
+    Http404: lambda request, error: problem_response(404, "Not found, or not in this key's project."),
+    InvalidInput: lambda request, error: _problem(request, problem_from(error)),
+    NotCompacted: lambda request, error: problem_response(409, str(error)),
+    UnreadablePostError: lambda request, error: problem_response(400, "The body could not be read."),
 }

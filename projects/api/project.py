@@ -1,4 +1,4 @@
-"""The project itself: what this key opens, its memory's settings, what it holds and what it costs."""
+"""Endpoints for the project: the key, the memory settings, usage and cost."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +15,7 @@ from memorybank.services import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, M
 
 from ..models import Scope
 from .auth import bank_of, key_of
-from .schemas import Body, Words
+from .schemas import Body, StorableText
 
 router = Router(tags=["project"])
 
@@ -24,7 +24,7 @@ Money = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2, examples
 
 
 class KeyOut(BaseModel):
-    """What the key of this request is."""
+    """The key of this request."""
 
     project: str = Field(description="tenant/project", examples=["acme/apollo"])
     name: str
@@ -49,18 +49,17 @@ class SettingsOut(BaseModel):
 
     @classmethod
     def of(cls, bank: Bank) -> "SettingsOut":
-        """As they are."""
         return cls(**{name: getattr(bank, name) for name in cls.model_fields})
 
 
 class SettingsChange(Body):
-    """What is left out stays as it is; null takes a cap or a term away."""
+    """Changes to settings. Omitted fields stay unchanged; null removes a cap or a retention period."""
 
     max_tokens: StrictInt = Field(2000, ge=MIN_TOKENS, le=MAX_TOKENS)
     recall_tokens: StrictInt = Field(600, ge=0, le=MAX_RECALL_TOKENS)
     idle_minutes: StrictInt = Field(10, ge=1, le=MAX_IDLE_MINUTES)
-    timezone: Words = Field("UTC", max_length=64, examples=["Europe/Berlin"])
-    focus: Words = Field("", max_length=1000)
+    timezone: StorableText = Field("UTC", max_length=64, examples=["Europe/Berlin"])
+    focus: StorableText = Field("", max_length=1000)
     redact_personal: StrictBool = True
     monthly_cap: Money | None = None
     keep_turns_days: Days | None = None
@@ -68,14 +67,13 @@ class SettingsChange(Body):
     enabled: StrictBool | None = Field(None, description="Needs `disclosure_accepted` the first time it is true.")
     disclosure_accepted: StrictBool = Field(
         False,
-        description="That everybody in the project is answered with notes made from everybody else's chats, and that "
-        "whoever uses this key accepts it for the project.",
+        description="You accept for the project that answers use notes from the chats of everybody in it.",
     )
-    include_history: StrictBool = Field(False, description="With `enabled`: take in what was said before, too.")
+    include_history: StrictBool = Field(False, description="With `enabled`: also include earlier chats.")
 
 
-class Usage(BaseModel):
-    """What memory holds, and what it took."""
+class UsageOut(BaseModel):
+    """The contents of memory, and its cost."""
 
     chats: int
     outputs: int
@@ -87,33 +85,41 @@ class Usage(BaseModel):
     llm_calls: int
     prompt_tokens: int
     completion_tokens: int
-    cost_this_month: Decimal = Field(description="Of memory, this month (UTC), in the currency of the prices.")
+    cost_this_month: Decimal = Field(
+        description="Cost of memory this month (UTC), in the currency of the price settings."
+    )
     monthly_cap: Decimal | None
 
 
-@router.get("/key", response=KeyOut, url_name="api-key", summary="What this key opens")
+@router.get("/key", response=KeyOut, url_name="api-key", summary="Get this key")
 def key(request: HttpRequest) -> KeyOut:
-    own = key_of(request)
-    scopes = [Scope(each) for each in own.scopes]
-    given = {"name": own.name, "expires_at": own.expires_at, "requests_per_minute": settings.API_REQUESTS_PER_MINUTE}
-    return KeyOut(project=own.project.path, scopes=scopes, **given)
+    api_key = key_of(request)
+    scopes = [Scope(scope) for scope in api_key.scopes]
+    changes = {
+        "name": api_key.name,
+        "expires_at": api_key.expires_at,
+        "requests_per_minute": settings.API_REQUESTS_PER_MINUTE,
+    }
+    return KeyOut(project=api_key.project.path, scopes=scopes, **changes)
 
 
-@router.get("/settings", response=SettingsOut, url_name="api-settings", summary="The settings of memory")
-def look(request: HttpRequest) -> SettingsOut:
+@router.get("/settings", response=SettingsOut, url_name="api-settings", summary="Get the memory settings")
+def get_settings(request: HttpRequest) -> SettingsOut:
     return SettingsOut.of(bank_of(request))
 
 
-@router.patch("/settings", response=SettingsOut, url_name="api-settings", summary="Change settings, switch memory on")
-def change(request: HttpRequest, body: SettingsChange) -> SettingsOut:
-    """Nothing is changed if one is refused."""
+@router.patch(
+    "/settings", response=SettingsOut, url_name="api-settings", summary="Change settings, switch memory on or off"
+)
+def update_settings(request: HttpRequest, body: SettingsChange) -> SettingsOut:
+    """Makes all changes, or none if one is refused."""
     bank, actor = bank_of(request), key_of(request).actor
-    given: dict[str, Any] = body.model_dump(exclude_unset=True)
-    enabled, accepted = given.pop("enabled", None), given.pop("disclosure_accepted", False)
-    history = given.pop("include_history", False)
+    changes: dict[str, Any] = body.model_dump(exclude_unset=True)
+    enabled, accepted = changes.pop("enabled", None), changes.pop("disclosure_accepted", False)
+    history = changes.pop("include_history", False)
     with transaction.atomic():
-        if given:
-            services.configure(bank, actor=actor, **given)
+        if changes:
+            services.configure(bank, actor=actor, **changes)
         if enabled:
             services.enable(bank, actor=actor, disclosure_accepted=accepted, history=history)
         elif enabled is False:
@@ -121,9 +127,9 @@ def change(request: HttpRequest, body: SettingsChange) -> SettingsOut:
     return SettingsOut.of(bank)
 
 
-@router.get("/usage", response=Usage, url_name="api-usage", summary="What memory holds and costs")
-def usage(request: HttpRequest) -> Usage:
+@router.get("/usage", response=UsageOut, url_name="api-usage", summary="Get usage and cost")
+def usage(request: HttpRequest) -> UsageOut:
     bank = bank_of(request)
     counted = services.statistics(bank)
-    held = {name: getattr(counted, name) for name in counted.__slots__}
-    return Usage(**held, cost_this_month=services.spent(bank), monthly_cap=bank.monthly_cap)
+    counts = {name: getattr(counted, name) for name in counted.__slots__}
+    return UsageOut(**counts, cost_this_month=services.spent(bank), monthly_cap=bank.monthly_cap)

@@ -1,4 +1,4 @@
-"""The values that requests and answers are made of: keys, numbers of rows, pages. Each with what it looks like."""
+"""Types shared by requests and responses: chat keys, row numbers, pages, with their JSON schemas."""
 
 import re
 from typing import Annotated, Generic, TypeVar
@@ -9,41 +9,40 @@ from django.urls import get_script_prefix
 from ninja import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
+from memorybank.services import PublicId
 from projects.web.converters import ChatKey
 from projects.web.pagination import page_after
-from projects.web.public_ids import TurnNumber
 
 from .problems import Problem
 
 Row = TypeVar("Row", bound=Model)
 Item = TypeVar("Item")
 
-NUMBER = TurnNumber()
-CHAT = ChatKey()
-#: What no database holds.
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-#: Rows of one page, at most and if nothing is said.
-MOST, USUAL = 200, 50
+NUMBER = PublicId()
+CHAT_KEY_CONVERTER = ChatKey()
+#: Characters that databases reject.
+UNSTORABLE_CHARACTERS = re.compile("[\x00\ud800-\udfff]")
+MAX_PAGE_ROWS, DEFAULT_PAGE_ROWS = 200, 50
 
 
 def _storable(text: str) -> str:
-    if UNSTORABLE.search(text):
+    if UNSTORABLE_CHARACTERS.search(text):
         raise ValueError("a NUL character or half a surrogate pair is not text")
     return text
 
 
 class Body(BaseModel):
-    """What is sent. A field that is not known is refused, so that no misspelt one is lost."""
+    """A request body. Unknown fields are refused, so that no misspelt field is lost."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-Words = Annotated[str, AfterValidator(_storable)]
-#: The outer application's name of a chat.
-Key = Annotated[Words, Field(min_length=1, max_length=200, examples=["c-17"])]
-#: A row's number as it leaves the site.
+StorableText = Annotated[str, AfterValidator(_storable)]
+#: The chat's key, chosen by the program.
+ChatKeyText = Annotated[StorableText, Field(min_length=1, max_length=200, examples=["c-17"])]
+#: A row's public number.
 NumberOut = Annotated[str, Field(pattern=r"^[a-z2-7]{13}$", examples=["p3zkqv5q7h2fy"])]
-#: The same in a path: whatever is none is not found.
+#: The same in a path; an invalid one is a 404.
 NumberIn = Annotated[str, WithJsonSchema({"type": "string", "pattern": "^[a-z2-7]{13}$"})]
 #: A chat's key in a path.
 ChatIn = Annotated[
@@ -52,23 +51,23 @@ ChatIn = Annotated[
         {
             "type": "string",
             "pattern": "^~?[-a-zA-Z0-9_]+$",
-            "description": "Its key if that is a plain word, else “~” and base64url of it: answers say it in `url`.",
+            "description": "The key if it is a plain word, else “~” and its base64url. Responses contain it in `url`.",
         }
     ),
 ]
-Cursor = Annotated[str, Query("", max_length=100, description="`next` of the page before; empty: the first page.")]
-Limit = Annotated[int, Query(USUAL, ge=1, le=MOST, description="Rows of a page.")]
+Cursor = Annotated[str, Query("", max_length=100, description="`next` of the previous page; empty: the first page.")]
+Limit = Annotated[int, Query(DEFAULT_PAGE_ROWS, ge=1, le=MAX_PAGE_ROWS, description="Rows per page.")]
 
 
 class Page(BaseModel, Generic[Item]):
-    """A part of a list. What comes in meanwhile shifts no page."""
+    """One page of a list. New rows do not shift the pages."""
 
     items: list[Item]
     next: str | None = Field(None, description="The cursor of the next page; null: this is the last one.")
 
 
 def row_number(name: str) -> int:
-    """The row that a number in a path stands for; not found if it is none."""
+    """The primary key for a number in a path; 404 if it is invalid."""
     try:
         return NUMBER.to_python(name)
     except ValueError:
@@ -76,32 +75,32 @@ def row_number(name: str) -> int:
 
 
 def row_in_body(name: str, pointer: str) -> int:
-    """The row that a number in a body stands for; refused at ``pointer`` if it is none."""
+    """The primary key for a number in a body; :class:`Problem` at ``pointer`` if it is invalid."""
     try:
         return NUMBER.to_python(name)
     except ValueError:
-        raise Problem(422, f"{pointer}: there is no such row.", pointer) from None
+        raise Problem(422, f"{pointer}: not found.", pointer) from None
 
 
 def chat_key(name: str) -> str:
-    """The key of a chat in a path; not found if nothing has this address."""
+    """The key of a chat in a path; 404 if it is invalid."""
     try:
-        key = CHAT.to_python(name)
-        if CHAT.to_url(key) == name and "\x00" not in key:
+        key = CHAT_KEY_CONVERTER.to_python(name)
+        if CHAT_KEY_CONVERTER.to_url(key) == name and "\x00" not in key:
             return key
     except ValueError:
         pass
     raise Http404
 
 
-def paged(rows: QuerySet[Row], cursor: str, limit: int, *, newest_first: bool = True) -> tuple[list[Row], str | None]:
-    """A page of ``rows``, and the cursor of the next one; :class:`Problem` for a cursor that no page has given."""
+def page_of(rows: QuerySet[Row], cursor: str, limit: int, *, order: str = "-pk") -> tuple[list[Row], str | None]:
+    """A page of ``rows``, and the cursor of the next one; :class:`Problem` for an invalid cursor."""
     try:
-        return page_after(rows, cursor, limit, newest_first=newest_first)
+        return page_after(rows, cursor, limit, order=order)
     except ValueError:
-        raise Problem(422, "cursor: is no `next` of a page.", "cursor") from None
+        raise Problem(422, "cursor: not a `next` of a page.", "cursor") from None
 
 
-def address(*parts: str) -> str:
-    """The address of something of the API on this site."""
+def api_url(*parts: str) -> str:
+    """An address of the API on this site."""
     return "/".join((f"{get_script_prefix()}api/v1", *parts))

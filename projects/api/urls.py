@@ -1,4 +1,4 @@
-"""Every address of the API, each behind the same door and with the same answers to what goes wrong."""
+"""URLs of the API, all with the same authentication and error format."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,8 +11,8 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
 from . import chats, erasure, facts, jobs, memory, outputs, problems, project
-from .auth import key_in
-from .openapi import described
+from .auth import authenticate
+from .openapi import openapi_document
 from .parsers import JSONParser
 
 api = NinjaAPI(
@@ -21,7 +21,7 @@ api = NinjaAPI(
     urls_namespace="api",
     openapi_url=None,
     docs_url=None,
-    auth=key_in,
+    auth=authenticate,
     parser=JSONParser(),
 )
 problems.install(api)
@@ -29,49 +29,49 @@ for part in (outputs, chats, facts, memory, jobs, erasure, project):
     api.add_router("", part.router)
 
 
-def _guarded(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """In English, whatever a browser prefers, and with the refusal of a method as a problem, too."""
+def _wrap_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Have the view answer in English, and turn a 405 into a problem document."""
 
-    @csrf_exempt  # no cookie is looked at, so nobody's browser can be made to ask
+    @csrf_exempt  # authenticated by a key, never by a cookie
     @wraps(view)
-    def answered(request: HttpRequest, **values: Any) -> HttpResponseBase:
+    def wrapper(request: HttpRequest, **values: Any) -> HttpResponseBase:
         with override("en"):
             response = view(request, **values)
         if response.status_code == 405:
             allowed = response.headers["Allow"]
-            response = problems.told(405, f"Here is answered: {allowed}.")
+            response = problems.problem_response(405, f"Allowed methods: {allowed}.")
             response.headers["Allow"] = allowed
         return response
 
-    return answered
+    return wrapper
 
 
-def _addresses() -> list[URLPattern]:
-    """One for all methods of an address, where ninja has one for each."""
-    found: dict[str, URLPattern] = {}
+def _api_patterns() -> list[URLPattern]:
+    """One pattern for each address; ninja has one for each method."""
+    patterns: dict[str, URLPattern] = {}
     for pattern in api.urls[0]:
-        if isinstance(pattern, URLPattern) and pattern.name != "api-root":  # ninja's own
-            pattern.callback = _guarded(pattern.callback)
-            found.setdefault(str(pattern.name), pattern)
-    return list(found.values())
+        if isinstance(pattern, URLPattern) and pattern.name != "api-root":  # added by ninja
+            pattern.callback = _wrap_view(pattern.callback)
+            patterns.setdefault(str(pattern.name), pattern)
+    return list(patterns.values())
 
 
-def description(request: HttpRequest) -> HttpResponse:
-    """The API in OpenAPI's words; for everybody."""
+def openapi_view(request: HttpRequest) -> HttpResponse:
+    """The OpenAPI document; public."""
     if request.method not in ("GET", "HEAD"):
-        refused = problems.told(405, "Here is answered: GET, HEAD.")
-        refused.headers["Allow"] = "GET, HEAD"
-        return refused
-    return JsonResponse(described(api))
+        response = problems.problem_response(405, "Allowed methods: GET, HEAD.")
+        response.headers["Allow"] = "GET, HEAD"
+        return response
+    return JsonResponse(openapi_document(api))
 
 
-def nowhere(request: HttpRequest, **values: Any) -> HttpResponse:
-    """Whatever is no address of the API."""
-    return problems.ANSWERS[Http404](request, Http404())
+def not_found(request: HttpRequest, **values: Any) -> HttpResponse:
+    """Answer 404 as a problem document."""
+    return problems.HANDLERS[Http404](request, Http404())
 
 
 urlpatterns = [
-    *_addresses(),
-    path("openapi.json", csrf_exempt(description), name="api-description"),
-    re_path("", csrf_exempt(nowhere), name="api-nowhere"),
+    *_api_patterns(),
+    path("openapi.json", csrf_exempt(openapi_view), name="api-description"),
+    re_path("", csrf_exempt(not_found), name="api-nowhere"),
 ]

@@ -15,11 +15,10 @@ from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from memorybank import services
-from memorybank.exceptions import NotCompacted, unexpected
-from memorybank.services import Chat, Checkpoint, Compaction
+from memorybank.exceptions import NotCompacted, log_message
+from memorybank.services import Chat, Checkpoint, Compaction, PublicId
 from projects.models import Project
 from projects.web.polling import wait_while
-from projects.web.public_ids import TurnNumber
 
 from .prompt import Prompt
 
@@ -123,7 +122,7 @@ def _finish(held: Compaction, language: str | None) -> None:
     except NotCompacted as why:
         logger.info("chat %s: not compacted: %s", held.chat_id, why)
     except Exception as error:
-        logger.error("chat %s: %s", held.chat_id, unexpected(error))
+        logger.error("chat %s: %s", held.chat_id, log_message(error))
     finally:
         connections.close_all()
 
@@ -141,5 +140,5 @@ def as_json(checkpoint: Checkpoint | None) -> dict[str, str] | None:
     """A checkpoint for the chat page; None for none."""
     if checkpoint is None:
         return None
-    number, after = TurnNumber().to_url(checkpoint.pk), TurnNumber().to_url(checkpoint.through)
+    number, after = PublicId().to_url(checkpoint.pk), PublicId().to_url(checkpoint.last_output)
     return {"number": number, "after": after, "label": label(checkpoint), "text": checkpoint.text}

@@ -16,10 +16,10 @@ from django.utils import timezone
 from django.utils.translation import get_language, override
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput, unexpected
+from memorybank.exceptions import InvalidInput, log_message
 from memorybank.services import Output
 from projects.models import Draft
-from projects.web.db_connections import give_back
+from projects.web.db_connections import release_connection
 
 from . import service
 from .model_call import Stopped
@@ -133,7 +133,7 @@ def shut_down(seconds: float) -> None:
                 bank, output = generation.asked.project.bank, generation.asked.output
                 services.complete(bank, output, status=Output.Status.STOPPED)
             _end(generation)
-    give_back()
+    release_connection()
 
 
 def _generate(generation: Generation, language: str | None) -> None:
@@ -143,11 +143,11 @@ def _generate(generation: Generation, language: str | None) -> None:
     except InvalidInput as why:  # erased meanwhile
         logger.info("output %s: no answer is kept: %s", generation.asked.output.pk, why)
     except Exception as error:
-        logger.error("output %s: %s", generation.asked.output.pk, unexpected(error))
+        logger.error("output %s: %s", generation.asked.output.pk, log_message(error))
     finally:
         with suppress(DatabaseError):
             _end(generation)
-        give_back()
+        release_connection()
 
 
 def _end(generation: Generation) -> None:
@@ -178,8 +178,8 @@ def _save_drafts() -> None:
         try:
             _save(generations, timezone.now())
         except Exception as error:  # the database is busy or away: the next attempt may succeed
-            logger.warning("drafts: %s", unexpected(error))
-        give_back()
+            logger.warning("drafts: %s", log_message(error))
+        release_connection()
 
 
 def _save(generations: list[Generation], now: datetime) -> None:

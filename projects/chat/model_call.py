@@ -5,7 +5,7 @@ from contextlib import closing
 
 from memorybank import llm, services
 from memorybank.services import Bank, LLMCall
-from projects.web.db_connections import give_back
+from projects.web.db_connections import release_connection
 
 from .prompt import Prompt
 
@@ -28,8 +28,8 @@ def ignore_chunk(chunk: str) -> None:
 
 def call(bank: Bank, model: llm.LLM, prompt: Prompt, on_chunk: OnChunk) -> llm.Completion:
     """The model's answer; :class:`Stopped` with the part until then if it was stopped."""
-    give_back()  # other requests need the connection while the model answers
-    with services.on_ledger(bank, purpose=LLMCall.Purpose.CHAT, model=model.model) as row:
+    release_connection()  # other requests need the connection while the model answers
+    with services.ledgered_call(bank, purpose=LLMCall.Purpose.CHAT, model=model.model) as row:
         completion, whole = _stream(model, prompt, on_chunk)
         row.model = completion.model[:200]
         row.charge(completion)

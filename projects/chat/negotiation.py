@@ -15,9 +15,8 @@ from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput, NotCompacted
-from memorybank.services import Chat
+from memorybank.services import Chat, PublicId
 from projects.models import Project
-from projects.web.public_ids import TurnNumber
 
 from . import compaction, generation, markdown, page_context, service
 from .forms import MAX_MESSAGE_CHARACTERS, TooLong
@@ -66,9 +65,9 @@ def answered(request: HttpRequest, asked: service.AnswerRequest) -> HttpResponse
     if "respond-async" not in request.headers.get("Prefer", ""):
         return _reply_json(request, asked.project, service.answer(asked))
     generation.begin(asked)
-    turns = services.turns_of(asked.chat).with_keys([asked.output.key])  # its id changes
+    turns = services.turns_of(asked.chat).filter(pk=asked.output.pk)
     html = page_context.turns_html(request, asked.project, asked.chat, list(turns.select_related("given_with")))
-    body = {"turn": html, "title": asked.output.chat.title, "output": TurnNumber().to_url(asked.output.pk)}
+    body = {"turn": html, "title": asked.output.chat.title, "output": PublicId().to_url(asked.output.pk)}
     return JsonResponse(body, status=202)
 
 
@@ -80,11 +79,11 @@ def refused(request: HttpRequest, error: Exception, page: RefusalPage) -> HttpRe
 def turn_address(project: Project, chat: Chat, turn: int) -> str:
     """Where a turn stands on its chat's page."""
     page = reverse("chat", args=[project.tenant.slug, project.slug, chat.key])
-    return f"{page}#turn-{TurnNumber().to_url(turn)}"
+    return f"{page}#turn-{PublicId().to_url(turn)}"
 
 
 def _reply_json(request: HttpRequest, project: Project, reply: service.Reply) -> JsonResponse:
-    output, number = reply.output, TurnNumber().to_url(reply.output.pk)
+    output, number = reply.output, PublicId().to_url(reply.output.pk)
     if reply.error:
         assert isinstance(request.user, User)
         why = page_context.error_text(request.user, project, reply.error)

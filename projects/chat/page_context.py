@@ -56,7 +56,7 @@ def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     """One page of turns, oldest first, and the cursor of the page before it; a cursor that is none is ignored."""
     outputs = services.turns_of(chat).select_related("given_with")
     with suppress(ValueError):
-        turns, older = page_after(outputs, before, TURNS_ON_A_PAGE)
+        turns, older = page_after(outputs, before, TURNS_ON_A_PAGE, order="-sequence")
         return turns[::-1], older
     return _turns(chat, "")
 
@@ -70,7 +70,7 @@ def turns_context(user: User, project: Project, chat: Chat, turns: list[Output])
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": _unsent_prompt(project, chat, turns),
         "asked": _open_erasure_requests(project, turns),
-        "checkpoints": services.checkpoints_after(chat, [turn.pk for turn in turns]),
+        "checkpoints": services.checkpoints_after(chat, [turn.sequence for turn in turns]),
         "model": llm.get("chat"),
         "sees_words": may_read_errors(user, project),
         "unavailable": unavailable(),

@@ -13,9 +13,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, blurred
+from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, public_message
 from memorybank.services import Bank, Chat, Output
-from projects.models import Conversation, GivenWith, Project
+from projects.models import Conversation, Draft, GivenWith, Project
 
 from . import compaction, model_call
 from .model_call import OnChunk, Stopped, ignore_chunk
@@ -80,7 +80,7 @@ def ask(
         author=author,
         question=message,
         status=Output.Status.PENDING if model else Output.Status.OK,
-        key=uuid4().hex if taken or not key else key,
+        key="" if taken else key,
         title="" if model else title_of(message),
         replaces=sorted(replaces),
     )
@@ -93,7 +93,7 @@ def ask_again(project: Project, chat: Chat, output: Output) -> AnswerRequest:
     Its prompt is that of a new message: the answer will stand at the end of the chat.
     """
     prompt = prompt_for(project, chat, output.question, keep=True, without=output.replaces)
-    output = services.ask_again(project.bank, output.pk)
+    output = services.retry_output(project.bank, output.pk)
     return AnswerRequest(project, chat, prompt, output if llm.get("chat") else _complete(project.bank, prompt, output))
 
 
@@ -155,7 +155,8 @@ def prompt_for(
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message)
     if keep:
         services.keep_prompt(project.bank, chat_key=chat.key, memory=memory)
-    first = min([*without, *([before.pk] if before else [])], default=None)
+    replaced = services.turns_of(chat).filter(pk__in=without).values_list("sequence", flat=True) if without else ()
+    first = min([*replaced, *([before.sequence] if before else [])], default=None)
     checkpoint = services.newest_checkpoint(chat, before=first)
     return assemble(
         system=project.system_prompt,
@@ -169,12 +170,12 @@ def prompt_for(
 
 def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[EarlierTurn]:
     """Answered turns after a checkpoint, newest first, read lazily: most of a long chat does not fit the prompt."""
-    outputs = services.turns_of(chat).remembered().filter(pk__gt=after).order_by("-pk")
+    outputs = services.turns_of(chat).remembered().filter(sequence__gt=after).order_by("-sequence")
     if before is not None:
-        outputs = outputs.filter(pk__lt=before.pk)
+        outputs = outputs.filter(sequence__lt=before.sequence)
     answered = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")
     for output in answered.iterator(chunk_size=50):
-        yield EarlierTurn(output.question, output.answer, services.tools_said(output.messages))
+        yield EarlierTurn(output.question, output.answer, services.render_tool_messages(output.messages))
 
 
 def _call_model(asked: AnswerRequest, model: llm.LLM, on_chunk: OnChunk) -> tuple[Prompt, llm.Completion]:
@@ -203,7 +204,7 @@ def _completed_on_failure(bank: Bank, output: Output) -> Iterator[None]:
         raise
     except Exception as error:
         with suppress(InvalidInput):
-            services.complete(bank, output, status=Output.Status.ERROR, error=blurred(error))
+            services.complete(bank, output, status=Output.Status.ERROR, error=public_message(error))
         raise
     except BaseException:
         # SystemExit and KeyboardInterrupt: the server stops, and the message must not stay pending forever.
@@ -219,6 +220,7 @@ def _complete(
     answer = completion.text if completion else ""
     with transaction.atomic():
         output = services.complete(bank, pending, answer=answer, title=title_of(pending.question))
+        Draft.objects.filter(output=output).delete()  # another attempt that still writes finds none, and stops
         # A retry that was answered first has this row already.
         GivenWith.objects.get_or_create(
             output=output,

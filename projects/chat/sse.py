@@ -17,7 +17,7 @@ from memorybank import services
 from memorybank.services import Chat, Output
 from projects.models import Draft, Project
 from projects.tenancy import permissions
-from projects.web.db_connections import give_back
+from projects.web.db_connections import release_connection
 from projects.web.polling import changes, with_heartbeat
 
 from . import generation, page_context
@@ -32,48 +32,48 @@ PACE_SECONDS, PACE_SECONDS_PER_ANSWER = 0.15, 0.01
 
 
 @require_GET
-async def answer_stream(request: HttpRequest, tenant: str, project: str, key: str, sent: str) -> StreamingHttpResponse:
+async def answer_stream(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> StreamingHttpResponse:
     """Events ``text`` (the first element on the page to replace, and the HTML for it), then one ``end`` with the turn.
 
     An event's id is the number of characters shown; after a reconnection ``Last-Event-ID`` skips events up to there.
     """
     await request.auser()
-    found, output = await sync_to_async(_own_message)(request, f"{tenant}/{project}", key, sent)
+    found, output = await sync_to_async(_own_message)(request, f"{tenant}/{project}", key, turn)
     last = request.headers.get("Last-Event-ID", "")
     shown = int(last) if last.isdecimal() and len(last) < 10 else 0
-    events = _events(output, shown, partial(_result, request, found, output.chat, sent))
+    events = _events(output, shown, partial(_result, request, found, output.chat, turn))
     # X-Accel-Buffering: without it nginx collects the answer and sends it in one piece.
     return StreamingHttpResponse(events, content_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 @require_POST
-def stop(request: HttpRequest, tenant: str, project: str, key: str, sent: str) -> HttpResponse:
+def stop(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
     """Stop the answer to a message of one's own; the text until then is the answer."""
-    _, output = _own_message(request, f"{tenant}/{project}", key, sent)
+    _, output = _own_message(request, f"{tenant}/{project}", key, turn)
     generation.stop(output)
     return redirect(reverse("chat", args=[tenant, project, key]))
 
 
-def _own_message(request: HttpRequest, path: str, key: str, sent: str) -> tuple[Project, Output]:
-    """A message of one's own by its key, which it keeps when it is answered."""
+def _own_message(request: HttpRequest, path: str, key: str, turn: int) -> tuple[Project, Output]:
+    """A turn of one of the reader's own chats."""
     found, conversation = permissions.conversation_for(request.user, path, key)
-    output = services.turns_of(conversation.chat).with_keys([sent]).select_related("chat").first()
+    output = services.turns_of(conversation.chat).filter(pk=turn).select_related("chat").first()
     if output is None:
         raise Http404
     return found, output
 
 
-def _result(request: HttpRequest, project: Project, chat: Chat, sent: str) -> dict[str, Any]:
+def _result(request: HttpRequest, project: Project, chat: Chat, turn: int) -> dict[str, Any]:
     """The final turn as HTML, and the chat's title; both empty if they were erased meanwhile."""
     try:
         chat = services.chats_of(project.bank).get(pk=chat.pk)
-        turns = list(services.turns_of(chat).with_keys([sent]).select_related("given_with"))
+        turns = list(services.turns_of(chat).filter(pk=turn).select_related("given_with"))
         html = page_context.turns_html(request, project, chat, turns) if turns else ""
         return {"turn": html, "title": chat.title}
     except Chat.DoesNotExist:
         return {"turn": "", "title": ""}
     finally:
-        give_back()
+        release_connection()
 
 
 async def _events(output: Output, shown: int, result: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
@@ -122,4 +122,4 @@ def _draft(output: Output) -> str | None:
             return None
         return Draft.objects.filter(output=output).values_list("text", flat=True).first() or ""
     finally:
-        give_back()
+        release_connection()

@@ -93,7 +93,7 @@ def remember_now(request: MemberRequest, tenant: str, project: str, key: str, tu
     try:
         if chat.private:
             raise InvalidInput(_("This chat is private, so nothing of it becomes memory."))
-        services.ask(found.bank, Job.Kind.SUMMARISE, chats=[chat.pk], actor=request.user.get_username())
+        services.request_job(found.bank, Job.Kind.SUMMARISE, chats=[chat.pk], actor=request.user.get_username())
         messages.success(request, _("Asked for: what waits in this chat becomes memory with the next sweep."))
     except InvalidInput as error:
         messages.error(request, str(error))

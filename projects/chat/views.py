@@ -13,12 +13,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memorybank import services
-from memorybank.services import Chat
+from memorybank.services import Chat, PublicId
 from projects.memory.erasure_views import receipt_parts
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
 from projects.web.pagination import numbered_page
-from projects.web.public_ids import TurnNumber
 from projects.web.requests import MemberRequest
 
 from . import compaction, negotiation, page_context, revisions, service
@@ -101,7 +100,7 @@ def _send(request: MemberRequest, project: Project, chat: Chat, form: MessageFor
         compaction.begin(project, chat, focus)
         return JsonResponse({"compaction": compaction.progress(project, chat)}, status=202)
     checkpoint = compaction.compact(project, chat, focus)
-    return redirect(f"{request.path}#checkpoint-{TurnNumber().to_url(checkpoint.pk)}")
+    return redirect(f"{request.path}#checkpoint-{PublicId().to_url(checkpoint.pk)}")
 
 
 @require_GET

@@ -1,1 +1,1 @@
-"""The gateway at ``/v1``: programs get a project's memory by changing an address and a key."""
+"""The gateway at ``/v1``: a proxy for LLM APIs that adds a project's memory to requests."""

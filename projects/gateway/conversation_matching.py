@@ -1,7 +1,8 @@
-"""Which chat a request goes on with, by what was said in it before: hashes of beginnings and of last turns. Pure.
+"""Match a request to the chat that it continues, by hashes of its earlier messages. Pure.
 
-A beginning is known by a chain of hashes, one a message; the first link holds the key and the person, so nobody's words
-are compared with anybody else's. Only beginnings that end with an answer of ours are known at all.
+A conversation is a chain of hashes, one for each message. The first hash includes the API key and the person, so
+messages of different people are never compared. Only conversations that end with an answer given through the gateway
+are known.
 """
 
 import hmac
@@ -11,13 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-from .messages import Said
+from .messages import Message
 
-#: Turns looked back for, in a very long chat.
-MOST = 2_000
+#: Limits the database query for a very long chat.
+MAX_TURNS_BACK = 2_000
 
 
-class How(StrEnum):
+class Recognition(StrEnum):
     """How a chat was recognised."""
 
     NAMED = "id"
@@ -29,127 +30,132 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A recorded turn: the beginning that it followed, that which it made, and the turn by itself."""
+class ConversationStep:
+    """A recorded turn: the conversation's hash before it and after it, and the hash of the turn alone."""
 
     chat: int
     output: int
     before: str
     after: str
-    tail: str
+    turn_hash: str
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
-    """A beginning: ``nodes`` after none, one, two … of its messages; ``tails`` of its turns."""
+class ConversationPath:
+    """A conversation: ``nodes`` are its hashes after 0, 1, 2 … messages; ``turn_hashes`` are those of its turns."""
 
     nodes: tuple[str, ...]
-    tails: tuple[str, ...] = ()
+    turn_hashes: tuple[str, ...] = ()
 
     @property
     def end(self) -> str:
-        """All of it."""
+        """The hash of the whole conversation."""
         return self.nodes[-1]
 
     @property
-    def looked_for(self) -> tuple[str, ...]:
-        """What may be known of it, the longest beginning last."""
-        return self.nodes[1:][-MOST:]
+    def recent_nodes(self) -> tuple[str, ...]:
+        """The nodes that the database is asked for, the longest conversation last."""
+        return self.nodes[1:][-MAX_TURNS_BACK:]
 
 
-def root(secret: str, key: int, person: str) -> str:
-    """The first link: nobody without ``secret`` can tell whether something was said."""
+def root_hash(secret: str, key: int, person: str) -> str:
+    """The first hash. Without ``secret``, nobody can test whether something was said."""
     return hmac.new(secret.encode(), f"lineage\0{key}\0{person}".encode(errors="replace"), sha256).hexdigest()
 
 
-def linked(node: str, said: Iterable[Said]) -> str:
-    """The beginning at ``node`` with these after it."""
-    for each in said:
-        node = _hash(node, each.mark)
+def extend(node: str, messages: Iterable[Message]) -> str:
+    """The hash of the conversation at ``node`` followed by these messages."""
+    for message in messages:
+        node = _hash(node, message.fingerprint)
     return node
 
 
-def path(first: str, said: Sequence[Said]) -> Path:
-    """The beginning that these messages are."""
-    nodes, tails, question = [first], [], None
-    for at, each in enumerate(said):
-        nodes.append(_hash(nodes[-1], each.mark))
-        if each.role == "user":
-            question = each
-        following = said[at + 1].role if at + 1 < len(said) else "user"
-        if each.role == "assistant" and question and following == "user":
-            tails.append(tail(first, question, each))
-    return Path(tuple(nodes), tuple(tails))
+def conversation_path(root: str, messages: Sequence[Message]) -> ConversationPath:
+    """The conversation that these messages form."""
+    nodes, turn_hashes, question = [root], [], None
+    for index, message in enumerate(messages):
+        nodes.append(_hash(nodes[-1], message.fingerprint))
+        if message.role == "user":
+            question = message
+        next_role = messages[index + 1].role if index + 1 < len(messages) else "user"
+        if message.role == "assistant" and question and next_role == "user":
+            turn_hashes.append(turn_hash(root, question, message))
+    return ConversationPath(tuple(nodes), tuple(turn_hashes))
 
 
-def tail(first: str, question: Said, answer: Said) -> str:
-    """A turn by itself, without what tools did in it: clients throw that away first."""
-    return _hash(_hash(first, question.mark), answer.mark)
+def turn_hash(root: str, question: Message, answer: Message) -> str:
+    """The hash of a turn alone, without its tool messages: clients drop those first."""
+    return _hash(_hash(root, question.fingerprint), answer.fingerprint)
 
 
-def _hash(node: str, mark: str) -> str:
-    return sha256(f"{node}\0{mark}".encode()).hexdigest()
+def _hash(node: str, fingerprint: str) -> str:
+    return sha256(f"{node}\0{fingerprint}".encode()).hexdigest()
 
 
-def recognised(asked: Path, steps: Collection[Step]) -> tuple[int | None, How]:
-    """The chat that a request goes on with, and how that shows.
+def match_chat(path: ConversationPath, steps: Collection[ConversationStep]) -> tuple[int | None, Recognition]:
+    """The chat that a request continues, and how it was recognised.
 
-    All that was said before is known: the same. Its last turn is: the client made the beginning shorter. A part from
-    the beginning is: it was edited or undone. Nothing is, or several chats fit: a new one.
+    The whole conversation is known: SAME. Only its last turn is known: COMPACTED, the client shortened the rest.
+    Only a part from its beginning is known: EDITED, or undone. Nothing is known, or several chats match: NEW.
     """
-    for chats, how in (
-        (_chats(step for step in steps if step.after == asked.end), How.SAME),
-        (_chats(step for step in steps if asked.tails and step.tail == asked.tails[-1]), How.COMPACTED),
-        (_chats_at_longest(asked, steps), How.EDITED),
+    for chats, recognition in (
+        (_chats_of(step for step in steps if step.after == path.end), Recognition.SAME),
+        (
+            _chats_of(step for step in steps if path.turn_hashes and step.turn_hash == path.turn_hashes[-1]),
+            Recognition.COMPACTED,
+        ),
+        (_chats_at_longest(path, steps), Recognition.EDITED),
     ):
         if chats:
-            return (chats.pop(), how) if len(chats) == 1 else (None, How.NEW)
-    return None, How.NEW
+            return (chats.pop(), recognition) if len(chats) == 1 else (None, Recognition.NEW)
+    return None, Recognition.NEW
 
 
-def _chats(steps: Iterable[Step]) -> set[int]:
+def _chats_of(steps: Iterable[ConversationStep]) -> set[int]:
     return {step.chat for step in steps}
 
 
-def _chats_at_longest(asked: Path, steps: Collection[Step]) -> set[int]:
+def _chats_at_longest(path: ConversationPath, steps: Collection[ConversationStep]) -> set[int]:
     by_node = defaultdict(set)
     for step in steps:
         by_node[step.after].add(step.chat)
-    return next((by_node[node] for node in reversed(asked.looked_for) if node in by_node), set())
+    return next((by_node[node] for node in reversed(path.recent_nodes) if node in by_node), set())
 
 
-def left_behind(asked: Path, steps: Collection[Step], *, one_conversation: bool) -> set[int]:
-    """The outputs of a chat that its client has undone, edited or asked anew; ``steps`` are all of that chat.
+def abandoned_outputs(
+    path: ConversationPath, steps: Collection[ConversationStep], *, one_conversation: bool
+) -> set[int]:
+    """The outputs of a chat that its client has undone, edited or re-asked. ``steps`` are all steps of that chat.
 
-    Where the request's beginning branches off, and at every turn of it, other turns are left behind, and whatever
-    followed them; never one that the client still tells. What begins a chat is only left behind where an id stands
-    for ``one_conversation``, by another beginning that has gone on, and if nothing followed it: a program may send
-    single messages under one id, and none of those was undone.
+    Turns that branch off from the request's conversation are abandoned, with all that followed them, unless the client
+    still sends them. A chat's first turn is abandoned only if the id stands for ``one_conversation``, a different first
+    turn was continued, and nothing followed this one: a program may send single messages under one id, and none of
+    those was undone.
     """
-    nodes, tails = set(asked.nodes), set(asked.tails)
-    told = {step.output for step in steps if step.after in nodes or step.tail in tails}
-    if recognised(asked, steps)[1] not in (How.SAME, How.EDITED):
+    nodes, turn_hashes = set(path.nodes), set(path.turn_hashes)
+    sent_again = {step.output for step in steps if step.after in nodes or step.turn_hash in turn_hashes}
+    if match_chat(path, steps)[1] not in (Recognition.SAME, Recognition.EDITED):
         return set()
     children = defaultdict(list)
     for step in steps:
         children[step.before].append(step)
-    known = _known(asked, steps)
-    gone = [step for node in known for step in children[node]]
+    known_nodes = _known_nodes(path, steps)
+    branches = [step for node in known_nodes for step in children[node]]
     if one_conversation:
-        gone += [step for step in children[asked.nodes[0]] if not children[step.after]]
-    found: set[int] = set()
-    seen: set[Step] = set()
-    while gone:
-        step = gone.pop()
-        if step.after in nodes or step.output in told or step in seen:
+        branches += [step for step in children[path.nodes[0]] if not children[step.after]]
+    abandoned: set[int] = set()
+    seen: set[ConversationStep] = set()
+    while branches:
+        step = branches.pop()
+        if step.after in nodes or step.output in sent_again or step in seen:
             continue
         seen.add(step)
-        found.add(step.output)
-        gone += children[step.after]
-    return found
+        abandoned.add(step.output)
+        branches += children[step.after]
+    return abandoned
 
 
-def _known(asked: Path, steps: Collection[Step]) -> list[str]:
-    """The nodes of the path that are known, without the first."""
+def _known_nodes(path: ConversationPath, steps: Collection[ConversationStep]) -> list[str]:
+    """The nodes of the path that have been recorded, without the root."""
     after = {step.after for step in steps}
-    return [node for node in asked.nodes[1:] if node in after]
+    return [node for node in path.nodes[1:] if node in after]

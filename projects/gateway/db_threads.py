@@ -1,4 +1,4 @@
-"""The way from async code to the database: a few threads that keep their connections."""
+"""Threads with database connections for async code."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,19 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from projects.web.db_connections import kept
+from projects.web.db_connections import kept_connection
 
 Result = TypeVar("Result")
 
-#: Requests wait for the database no longer in more threads: Python runs one of them at a time.
+#: More threads would not shorten the wait for the database: Python runs one of them at a time.
 _threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="gateway")
 
 
-async def hop(work: Callable[..., Result], *args: object) -> Result:
-    """What ``work`` returns, run in a thread. Django's own way makes a thread, and a connection, for each request."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, copy_context().run, _connected, work, *args)
+async def run_in_thread(work: Callable[..., Result], *args: object) -> Result:
+    """Run ``work`` in a thread and return its result. Django's sync_to_async opens one for each request."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, copy_context().run, _with_connection, work, *args)
 
 
-def _connected(work: Callable[..., Result], *args: object) -> Result:
-    with kept():
+def _with_connection(work: Callable[..., Result], *args: object) -> Result:
+    with kept_connection():
         return work(*args)

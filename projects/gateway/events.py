@@ -1,31 +1,31 @@
-"""Server-sent events, read while they pass: whole events go on as the bytes they are. Pure."""
+"""Parse server-sent events while forwarding them unchanged. Pure."""
 
 import json
 import re
 from typing import Any
 
-_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
-class Events:
-    """Takes chunks as they come. What is no whole event yet waits, so that a break never leaves half of one."""
+class EventSplitter:
+    """Splits a stream at event boundaries. An incomplete event is held back, so a broken stream sends no half event."""
 
     def __init__(self) -> None:
         self.rest = b""
 
     def feed(self, chunk: bytes) -> tuple[bytes, list[dict[str, Any]]]:
-        """The bytes up to the end of the last whole event, and what those events say."""
-        waiting = self.rest + chunk
-        ends = [found.end() for found in _END.finditer(waiting, max(0, len(self.rest) - 3))]
+        """The bytes up to the end of the last complete event, and the JSON data of those events."""
+        buffer = self.rest + chunk
+        ends = [match.end() for match in _EVENT_END.finditer(buffer, max(0, len(self.rest) - 3))]
         if not ends:
-            self.rest = waiting
+            self.rest = buffer
             return b"", []
-        whole, self.rest = waiting[: ends[-1]], waiting[ends[-1] :]
-        return whole, [data for event in _END.split(whole) if (data := _data(event)) is not None]
+        whole, self.rest = buffer[: ends[-1]], buffer[ends[-1] :]
+        return whole, [data for event in _EVENT_END.split(whole) if (data := _event_data(event)) is not None]
 
 
-def _data(event: bytes) -> dict[str, Any] | None:
-    """What an event says as JSON; the end of a stream of chat completions as an event of ours."""
+def _event_data(event: bytes) -> dict[str, Any] | None:
+    """An event's JSON data; ``[DONE]``, the end of chat completions, becomes ``{"type": "[DONE]"}``."""
     lines = [line[5:].strip() for line in event.splitlines() if line.startswith(b"data:")]
     text = b"\n".join(lines)
     if text == b"[DONE]":

@@ -1,4 +1,4 @@
-"""One request passing through: sent, read while it comes back, and written down once, however it ends."""
+"""One request and its answer: the answer is read while it is forwarded, and recorded once, however it ends."""
 
 from __future__ import annotations
 
@@ -11,118 +11,122 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.exceptions import unexpected
+from memorybank.exceptions import log_message
 from memorybank.services import LLMCall, Output
 from projects.web.polling import with_heartbeat
 
 from . import turn_recording
-from .db_threads import hop
-from .events import Events
+from .db_threads import run_in_thread
+from .events import EventSplitter
 from .protocols import Answer
-from .requests import Taken
+from .requests import GatewayRequest
 
 if TYPE_CHECKING:
     import httpx2
 
 logger = logging.getLogger(__name__)
-HEARTBEAT = b": still there\n\n"
-#: Of silence in a stream, before proxies on the way close it.
+HEARTBEAT_COMMENT = b": still there\n\n"
+#: Silence in a stream after which a comment is sent: proxies close silent streams.
 HEARTBEAT_SECONDS = 30.0
-BROKEN = "The upstream broke off its answer."
+STREAM_BROKEN_MESSAGE = "The upstream broke off its answer."
 Outcome = LLMCall.Outcome
-FAILURES = {**dict.fromkeys((401, 403, 404), Outcome.MISCONFIGURED), 429: Outcome.UNAVAILABLE}
+OUTCOME_BY_STATUS = {**dict.fromkeys((401, 403, 404), Outcome.MISCONFIGURED), 429: Outcome.UNAVAILABLE}
 
 
-class Passage:
-    """What becomes of a request that was taken. Its question is recorded while the upstream thinks."""
+class Exchange:
+    """An accepted request until its answer is recorded. The question is recorded while the upstream works."""
 
-    def __init__(self, taken: Taken) -> None:
-        self._taken = taken
-        self._reader = taken.route.protocol.reader()
-        self._begun = asyncio.ensure_future(hop(turn_recording.begin, taken.given.turn)) if taken.given.turn else None
-        self._ending: asyncio.Future[None] | None = None
+    def __init__(self, request: GatewayRequest) -> None:
+        self._request = request
+        self._reader = request.route.protocol.reader()
+        self._recording = (
+            asyncio.ensure_future(run_in_thread(turn_recording.record_question, request.injection.turn))
+            if request.injection.turn
+            else None
+        )
+        self._finishing: asyncio.Future[None] | None = None
 
-    async def end(self, status: str = Output.Status.OK, failed: str = "", error: str = "") -> None:
-        """Write down what became of it; only the first time. Who waits may be cancelled, this goes on."""
-        if self._ending is None:
-            self._ending = asyncio.ensure_future(self._end(status, failed, error))
-        await asyncio.shield(self._ending)
+    async def finish(self, status: str = Output.Status.OK, failed: str = "", error: str = "") -> None:
+        """Record the outcome, once. If the caller is cancelled, recording still completes."""
+        if self._finishing is None:
+            self._finishing = asyncio.ensure_future(self._record_outcome(status, failed, error))
+        await asyncio.shield(self._finishing)
 
-    async def gone(self) -> None:
-        """The client went away: what was said until then costs all the same."""
-        await self.end(Output.Status.CANCELLED)
+    async def cancel(self) -> None:
+        """Record a disconnect of the client: tokens streamed so far are still counted."""
+        await self.finish(Output.Status.CANCELLED)
 
-    async def unreachable(self, error: str) -> None:
-        """There is no answer, or no more of it."""
-        await self.end(Output.Status.ERROR, Outcome.UNAVAILABLE, error)
+    async def fail(self, error: str) -> None:
+        """Record that the upstream gave no answer, or broke it off."""
+        await self.finish(Output.Status.ERROR, Outcome.UNAVAILABLE, error)
 
-    async def whole(self, status: int, content: bytes) -> None:
-        """An answer that is no stream."""
+    async def read_body(self, status: int, content: bytes) -> None:
+        """Read and record an answer that is not streamed."""
         if status < 400:
-            self._read(_json(content), whole=True)
-            await self.end()
+            self._read(_parse_json(content), whole=True)
+            await self.finish()
             return
-        self._reader.note_error(_json(content))
-        failed = FAILURES.get(status, Outcome.UNAVAILABLE if status >= 500 else Outcome.REJECTED)
-        await self.end(Output.Status.ERROR, failed, self._reader.error)
+        self._reader.note_error(_parse_json(content))
+        failed = OUTCOME_BY_STATUS.get(status, Outcome.UNAVAILABLE if status >= 500 else Outcome.REJECTED)
+        await self.finish(Output.Status.ERROR, failed, self._reader.error)
 
     async def stream(self, response: httpx2.Response) -> AsyncIterator[bytes]:
-        """The events as they come. The last one waits until the turn is written down: the next may follow at once."""
-        import httpx2  # takes 0.4 s, which no page needs
+        """Forward events as they arrive. The last waits for the turn to be recorded: a request may follow at once."""
+        import httpx2  # takes 0.4 s, and no page needs it
 
-        events = Events()
+        splitter = EventSplitter()
         try:
             async for chunk in with_heartbeat(response.aiter_bytes(), seconds=HEARTBEAT_SECONDS, beat=b""):
-                whole, said = events.feed(chunk)
-                await self._follow(said)
-                if whole or not chunk:
-                    yield whole or HEARTBEAT
-            if events.rest:
-                yield events.rest
+                complete_bytes, events = splitter.feed(chunk)
+                await self._read_events(events)
+                if complete_bytes or not chunk:
+                    yield complete_bytes or HEARTBEAT_COMMENT
+            if splitter.rest:
+                yield splitter.rest
             if not self._reader.complete:
-                raise httpx2.RemoteProtocolError(BROKEN)
-            await self._ended()
+                raise httpx2.RemoteProtocolError(STREAM_BROKEN_MESSAGE)
+            await self._finish_stream()
         except httpx2.HTTPError as error:
             logger.warning("gateway: a stream broke off: %s", type(error).__name__)
-            await self.unreachable(BROKEN)
-            yield self._taken.route.protocol.broken(BROKEN)
+            await self.fail(STREAM_BROKEN_MESSAGE)
+            yield self._request.route.protocol.broken(STREAM_BROKEN_MESSAGE)
         except (asyncio.CancelledError, GeneratorExit):
-            await self.gone()
+            await self.cancel()
             raise
         finally:
             await asyncio.shield(asyncio.ensure_future(response.aclose()))
 
-    async def _follow(self, said: Iterable[dict[str, object]]) -> None:
-        for each in said:
-            self._read(each)
+    async def _read_events(self, events: Iterable[dict[str, object]]) -> None:
+        for event in events:
+            self._read(event)
         if self._reader.done:
-            await self._ended()
+            await self._finish_stream()
 
-    async def _ended(self) -> None:
+    async def _finish_stream(self) -> None:
         if self._reader.error:
-            await self.unreachable(self._reader.error)
+            await self.fail(self._reader.error)
         else:
-            await self.end()
+            await self.finish()
 
     def _read(self, data: dict[str, object], *, whole: bool = False) -> None:
-        """A copy is read; what we cannot read passes all the same."""
+        """Read a copy of the data; what cannot be parsed is forwarded all the same."""
         try:
-            (self._reader.whole if whole else self._reader.event)(data)
+            (self._reader.read_body if whole else self._reader.event)(data)
         except Exception as error:
-            logger.error("gateway: an answer was not understood: %s", unexpected(error))
+            logger.error("gateway: an answer could not be parsed: %s", log_message(error))
 
-    async def _end(self, status: str, failed: str, error: str) -> None:
+    async def _record_outcome(self, status: str, failed: str, error: str) -> None:
         try:
-            output = await self._begun if self._begun else None
+            output = await self._recording if self._recording else None
             answer = self._reader.answer()
             answer.error = error
-            await hop(_written_down, self._taken, output, answer, status, failed)
-        except Exception as unforeseen:
-            logger.error("gateway: not recorded: %s", unexpected(unforeseen))
-            await hop(turn_recording.count_failure, self._taken.key.project.bank)
+            await run_in_thread(_record, self._request, output, answer, status, failed)
+        except Exception as unexpected_error:
+            logger.error("gateway: not recorded: %s", log_message(unexpected_error))
+            await run_in_thread(turn_recording.count_failure, self._request.key.project.bank)
 
 
-def _json(content: bytes) -> dict[str, object]:
+def _parse_json(content: bytes) -> dict[str, object]:
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
@@ -130,31 +134,33 @@ def _json(content: bytes) -> dict[str, object]:
     return data if isinstance(data, dict) else {}
 
 
-def _written_down(taken: Taken, output: Output | None, answer: Answer, status: str, failed: str) -> None:
-    """The turn, if it is one, and what it cost."""
-    turn, route = taken.given.turn, taken.route
-    answer.model = answer.model or str(taken.given.body.get("model") or "")
+def _record(request: GatewayRequest, output: Output | None, answer: Answer, status: str, failed: str) -> None:
+    """Record the turn, if the request is one, and the call with its cost."""
+    turn, route = request.injection.turn, request.route
+    answer.model = answer.model or str(request.injection.body.get("model") or "")
     if route.purpose and not failed:
-        _estimate(taken, answer)
+        _estimate_tokens(request, answer)
     if turn and output:
-        turn_recording.end(turn, output, answer, status)
+        turn_recording.record_answer(turn, output, answer, status)
     if route.purpose:
-        turn_recording.enter(taken.key.project.bank, route.purpose, answer, taken.at, timezone.now(), failed)
+        turn_recording.record_call(
+            request.key.project.bank, route.purpose, answer, request.received_at, timezone.now(), failed
+        )
 
 
-def _estimate(taken: Taken, answer: Answer) -> None:
-    """Tokens that the upstream did not tell: it need not, and of a stream that is cancelled it cannot."""
+def _estimate_tokens(request: GatewayRequest, answer: Answer) -> None:
+    """Estimate tokens that the upstream did not report: it need not, and for a cancelled stream it cannot."""
     if answer.prompt_tokens is None:
-        answer.prompt_tokens = services.count_tokens(_told(taken))
+        answer.prompt_tokens = services.count_tokens(_prompt_text(request))
     if answer.completion_tokens is None:
-        calls = [json.dumps(said.kept["tool_calls"]) for said in answer.said if said.calls]
+        calls = [json.dumps(message.recorded["tool_calls"]) for message in answer.messages if message.has_tool_calls]
         answer.completion_tokens = services.count_tokens("\n".join([answer.text, *calls]))
 
 
-def _told(taken: Taken) -> str:
-    """The words of a request."""
-    protocol, body = taken.route.protocol, taken.given.body
+def _prompt_text(request: GatewayRequest) -> str:
+    """The text of a request, to count its tokens."""
+    protocol, body = request.route.protocol, request.injection.body
     try:
-        return "\n".join([protocol.system(body), *(said.text for said in protocol.said(body))])
-    except Exception:  # not a body that we understand; the upstream did
-        return taken.content.decode(errors="replace")
+        return "\n".join([protocol.system(body), *(message.text for message in protocol.messages(body))])
+    except Exception:  # a body that cannot be parsed here, though the upstream accepted it
+        return request.content.decode(errors="replace")

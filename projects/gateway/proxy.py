@@ -1,4 +1,4 @@
-"""Passing a request to its upstream, and the answer back."""
+"""Forward a request to its upstream and return the answer."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 
 from . import upstream_client
-from .db_threads import hop
-from .exchange import Passage
+from .db_threads import run_in_thread
+from .exchange import Exchange
 from .refusals import Refusal
-from .requests import MAX_BODY, Route, Taken, take
+from .requests import MAX_BODY_BYTES, GatewayRequest, Route, accept_request
 
 if TYPE_CHECKING:
     import httpx2
 
 
-async def answered(request: HttpRequest, route: Route) -> HttpResponseBase:
-    """The answer of an upstream, or ours in the protocol's shape."""
+async def handle(request: HttpRequest, route: Route) -> HttpResponseBase:
+    """The upstream's answer, or a refusal in the protocol's format."""
     try:
         if request.method != route.method:
-            raise Refusal(405, f"Use {route.method}.")
-        if len(raw := request.read(MAX_BODY + 1)) > MAX_BODY:
-            raise Refusal(413, f"The body has more than {MAX_BODY // 2**20} MiB.")
-        taken = await hop(take, route, request.headers, raw)
-        return await _passed(request, taken)
+            raise Refusal(405, f"Allowed method: {route.method}.")
+        if len(raw := request.read(MAX_BODY_BYTES + 1)) > MAX_BODY_BYTES:
+            raise Refusal(413, f"The request body exceeds {MAX_BODY_BYTES // 2**20} MiB.")
+        accepted = await run_in_thread(accept_request, route, request.headers, raw)
+        return await _forward(request, accepted)
     except Refusal as refusal:
         answer = JsonResponse(route.protocol.problem(refusal.status, str(refusal)), status=refusal.status)
         if refusal.retry_after:
@@ -34,44 +34,46 @@ async def answered(request: HttpRequest, route: Route) -> HttpResponseBase:
         return answer
 
 
-async def _passed(request: HttpRequest, taken: Taken) -> HttpResponseBase:
-    import httpx2  # takes 0.4 s, which no page needs
+async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpResponseBase:
+    import httpx2  # takes 0.4 s, and no page needs it
 
-    passage, query = Passage(taken), request.META.get("QUERY_STRING", "")
-    path = f"{taken.route.path}?{query}" if query else taken.route.path
+    exchange, query = Exchange(request), http_request.META.get("QUERY_STRING", "")
+    path = f"{request.route.path}?{query}" if query else request.route.path
     try:
-        response = await upstream_client.send(taken.target, taken.route.method, path, request.headers, taken.content)
+        response = await upstream_client.send(
+            request.target, request.route.method, path, http_request.headers, request.content
+        )
         if response.headers.get("content-type", "").startswith("text/event-stream"):
-            return _with_headers(StreamingHttpResponse(passage.stream(response)), response, taken)
+            return _with_headers(StreamingHttpResponse(exchange.stream(response)), response, request)
         content = await response.aread()
-        await passage.whole(response.status_code, content)
+        await exchange.read_body(response.status_code, content)
     except asyncio.CancelledError:
-        await passage.gone()
+        await exchange.cancel()
         raise
     except httpx2.HTTPError as error:
-        late = isinstance(error, httpx2.TimeoutException)
-        said = "The upstream did not answer in time." if late else "The upstream cannot be reached."
-        await passage.unreachable(said)
-        raise Refusal(504 if late else 502, said) from None
-    return _with_headers(HttpResponse(_allowed(taken, content)), response, taken)
+        timed_out = isinstance(error, httpx2.TimeoutException)
+        message = "The upstream did not answer in time." if timed_out else "The upstream is unreachable."
+        await exchange.fail(message)
+        raise Refusal(504 if timed_out else 502, message) from None
+    return _with_headers(HttpResponse(_filter_models(request, content)), response, request)
 
 
-def _with_headers(answer: HttpResponseBase, response: httpx2.Response, taken: Taken) -> HttpResponseBase:
-    """Status and headers of the upstream, and what there is to say of memory."""
+def _with_headers(answer: HttpResponseBase, response: httpx2.Response, request: GatewayRequest) -> HttpResponseBase:
+    """Copy the upstream's status and headers, and add those about memory."""
     answer.status_code = response.status_code
-    for name, value in upstream_client.returned(response.headers):
+    for name, value in upstream_client.response_headers(response.headers):
         answer[name] = value
-    if taken.route.remembers:
-        for name, value in taken.given.headers().items():
+    if request.route.remembers:
+        for name, value in request.injection.headers().items():
             answer[name] = value
-    answer["X-Accel-Buffering"] = "no"  # whoever stands before us passes it on as it comes, too
+    answer["X-Accel-Buffering"] = "no"  # no proxy in front of this site buffers it
     return answer
 
 
-def _allowed(taken: Taken, content: bytes) -> bytes:
-    """A list of models without those that the project may not ask."""
-    if taken.route.path != "models" or not taken.target.allowed:
+def _filter_models(request: GatewayRequest, content: bytes) -> bytes:
+    """A list of models without those that the project may not use."""
+    if request.route.path != "models" or not request.target.allowed:
         return content
     listed = json.loads(content)
-    listed["data"] = [each for each in listed.get("data", []) if each.get("id") in taken.target.allowed]
+    listed["data"] = [model for model in listed.get("data", []) if model.get("id") in request.target.allowed]
     return json.dumps(listed).encode()

@@ -1,8 +1,8 @@
-"""What the gateway says instead of an answer, before its protocol gives it a shape."""
+"""The gateway's errors, before a protocol formats them."""
 
 
 class Refusal(Exception):
-    """A request that goes no further. ``status`` is HTTP's, the message is for whoever wrote the program."""
+    """A refused request, with its HTTP status and a message for the client's developer."""
 
     def __init__(self, status: int, message: str, retry_after: int = 0) -> None:
         super().__init__(message)

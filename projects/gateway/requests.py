@@ -1,4 +1,4 @@
-"""A request taken in: whose it is, where it goes and with what memory. One hop to the database."""
+"""Accept a request: authenticate it, choose its upstream and add memory. Blocks on the database."""
 
 import json
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ from memorybank.services import LLMCall
 from projects.tenancy import api_keys, permissions
 
 from ..models import APIKey
-from .protocols import Protocol, Unacceptable
+from .protocols import Protocol, UnsupportedRequest
 from .refusals import Refusal
-from .turn_recording import Given, given
+from .turn_recording import MemoryInjection, inject_memory
 from .upstreams import Target, target_of
 
-#: Pictures come within a body; more than this is no prompt.
-MAX_BODY = 32 * 1024 * 1024
+#: Bodies may contain pictures.
+MAX_BODY_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One address: its name here, its path upstream, whether chats go on there; ``purpose`` is the ledger's."""
+    """One endpoint: its URL name, its path upstream, its purpose in the ledger; ``remembers`` if chats use it."""
 
     name: str
     path: str
@@ -34,42 +34,42 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A request on its way."""
+class GatewayRequest:
+    """An accepted request."""
 
     key: APIKey
     route: Route
     target: Target
-    given: Given
+    injection: MemoryInjection
     content: bytes
-    at: datetime
+    received_at: datetime
 
 
-def take(route: Route, headers: Mapping[str, str], raw: bytes) -> Taken:
+def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -> GatewayRequest:
     """Raises :class:`Refusal`."""
     now = timezone.now()
-    key = _opened(route, headers, now)
-    body = _body(raw) if route.method == "POST" else {}
+    key = _authenticate(route, headers, now)
+    body = _parse_body(raw) if route.method == "POST" else {}
     try:
         route.protocol.check(body)
-    except Unacceptable as error:
+    except UnsupportedRequest as error:
         raise Refusal(400, str(error)) from None
     target = target_of(key.project, route.protocol.upstream)
     if "model" in body:
-        target.require(body["model"])
-    with_memory = given(key, route.protocol, body, headers) if route.remembers else Given(body)
-    content = raw if with_memory.body is body else _spelt(with_memory.body)
-    return Taken(key, route, target, with_memory, content, now)
+        target.require_model(body["model"])
+    injection = inject_memory(key, route.protocol, body, headers) if route.remembers else MemoryInjection(body)
+    content = raw if injection.body is body else _encode(injection.body)
+    return GatewayRequest(key, route, target, injection, content, now)
 
 
-def _spelt(body: dict[str, Any]) -> bytes:
+def _encode(body: dict[str, Any]) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # half a surrogate pair can only be spelt as JSON spells it
+    except UnicodeEncodeError:  # half a surrogate pair, which only JSON escapes can encode
         return json.dumps(body).encode()
 
 
-def _opened(route: Route, headers: Mapping[str, str], now: datetime) -> APIKey:
+def _authenticate(route: Route, headers: Mapping[str, str], now: datetime) -> APIKey:
     try:
         if not (header := api_keys.presented(headers)):
             raise api_keys.Unauthenticated
@@ -78,11 +78,11 @@ def _opened(route: Route, headers: Mapping[str, str], now: datetime) -> APIKey:
         raise Refusal(error.status, str(error), getattr(error, "retry_after", 0)) from None
 
 
-def _body(raw: bytes) -> dict[str, Any]:
+def _parse_body(raw: bytes) -> dict[str, Any]:
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise Refusal(400, f"This is not JSON: {error}."[:300]) from None
+        raise Refusal(400, f"The body is not valid JSON: {error}."[:300]) from None
     if not isinstance(body, dict):
         raise Refusal(400, "The body must be a JSON object.")
     return body

@@ -1,4 +1,4 @@
-"""Where a project's requests go: to an upstream of its own, or to that of the site."""
+"""Choose the upstream of a project: its own, or the site's."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from .refusals import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An address with its key. Without ``allowed``, every model may be asked."""
+    """An upstream's address and key. If ``allowed`` is empty, every model may be used."""
 
     protocol: str
     base_url: str
@@ -20,7 +20,7 @@ class Target:
     allowed: frozenset[str] = frozenset()
 
     def url(self, path: str) -> str:
-        """The address of a path such as ``chat/completions``. Anthropic's clients put the version in themselves."""
+        """The address of a path such as ``chat/completions``. Clients of Anthropic add ``/v1`` themselves."""
         base = self.base_url.rstrip("/")
         if self.protocol == Upstream.Protocol.ANTHROPIC and not base.endswith("/v1"):
             base = f"{base}/v1"
@@ -28,15 +28,15 @@ class Target:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the upstream knows us by."""
+        """The headers that authenticate this site."""
         if self.protocol == Upstream.Protocol.ANTHROPIC:
             return {"x-api-key": self.api_key}
         return {"authorization": f"Bearer {self.api_key}"} if self.api_key else {}
 
-    def require(self, model: object) -> None:
-        """Raise :class:`Refusal` for a model that the project's upstream is not to be asked for."""
+    def require_model(self, model: object) -> None:
+        """Raise :class:`Refusal` for a model that the project may not use."""
         if self.allowed and str(model) not in self.allowed:
-            raise Refusal(404, f"model: this project may not ask “{str(model)[:100]}”.")
+            raise Refusal(404, f"model: this project may not use “{str(model)[:100]}”.")
 
 
 def target_of(project: Project, protocol: str) -> Target:
@@ -44,14 +44,14 @@ def target_of(project: Project, protocol: str) -> Target:
     own = Upstream.objects.filter(project=project, protocol=protocol).first()
     if own:
         allowed = frozenset(filter(None, map(str.strip, own.allowed.splitlines())))
-        return Target(protocol, own.base_url, _key(own), allowed)
+        return Target(protocol, own.base_url, _api_key(own), allowed)
     base_url, api_key = settings.GATEWAY_UPSTREAMS[protocol]
     if not base_url:
-        raise Refusal(503, f"This project has no upstream for {protocol}: set one in the admin, or for the whole site.")
+        raise Refusal(503, f"This project has no {protocol} upstream. Set one in the admin or in the site's settings.")
     return Target(protocol, base_url, api_key)
 
 
-def _key(own: Upstream) -> str:
+def _api_key(own: Upstream) -> str:
     try:
         return own.api_key
     except InvalidInput as error:

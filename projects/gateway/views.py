@@ -1,4 +1,4 @@
-"""The addresses of the gateway: each passes a request to an upstream of the same protocol, and its answer back."""
+"""The gateway's endpoints: each forwards a request to an upstream of the same protocol."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -9,32 +9,34 @@ from django.views.decorators.csrf import csrf_exempt
 from memorybank.services import LLMCall
 
 from .protocols import AnthropicMessages, ChatCompletions, Protocol, Responses
-from .proxy import answered
+from .proxy import handle
 from .requests import Route
 
-CHAT, EMBEDDING = LLMCall.Purpose.CHAT, LLMCall.Purpose.EMBEDDING
+CHAT_PURPOSE, EMBEDDING_PURPOSE = LLMCall.Purpose.CHAT, LLMCall.Purpose.EMBEDDING
 View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 
 
 def _view(route: Route) -> View:
-    @csrf_exempt  # a key is no cookie: no other page can send it
-    async def passing(request: HttpRequest) -> HttpResponseBase:
-        return await answered(request, route)
+    @csrf_exempt  # authenticated by a key, never by a cookie
+    async def view(request: HttpRequest) -> HttpResponseBase:
+        return await handle(request, route)
 
-    return passing
+    return view
 
 
-chat_completions = _view(Route("gateway-chat-completions", "chat/completions", ChatCompletions(), CHAT, remembers=True))
-responses = _view(Route("gateway-responses", "responses", Responses(), CHAT, remembers=True))
-messages = _view(Route("gateway-messages", "messages", AnthropicMessages(), CHAT, remembers=True))
-# As the upstream counts it, without memory: a client that is told of more shortens its chat too early.
+chat_completions = _view(
+    Route("gateway-chat-completions", "chat/completions", ChatCompletions(), CHAT_PURPOSE, remembers=True)
+)
+responses = _view(Route("gateway-responses", "responses", Responses(), CHAT_PURPOSE, remembers=True))
+messages = _view(Route("gateway-messages", "messages", AnthropicMessages(), CHAT_PURPOSE, remembers=True))
+# Counts tokens without memory: a client that sees more tokens shortens its chat too early.
 count_tokens = _view(Route("gateway-count-tokens", "messages/count_tokens", AnthropicMessages()))
-embeddings = _view(Route("gateway-embeddings", "embeddings", ChatCompletions(), EMBEDDING))
+embeddings = _view(Route("gateway-embeddings", "embeddings", ChatCompletions(), EMBEDDING_PURPOSE))
 
 
 @csrf_exempt
 async def models(request: HttpRequest, model: str = "") -> HttpResponseBase:
-    """Those of the upstream whose clients ask: Anthropic's send its version."""
+    """List models, of the Anthropic upstream if the client sends ``anthropic-version``."""
     protocol: Protocol = AnthropicMessages() if "anthropic-version" in request.headers else ChatCompletions()
     name = "gateway-model" if model else "gateway-models"
-    return await answered(request, Route(name, f"models/{model}".rstrip("/"), protocol, method="GET"))
+    return await handle(request, Route(name, f"models/{model}".rstrip("/"), protocol, method="GET"))

@@ -1,4 +1,4 @@
-"""JSON Lines of outputs as a file has them → outputs to record, or what is wrong with a line, by its number."""
+"""Parse JSON Lines into outputs to record, or into errors with line numbers."""
 
 import hashlib
 import json
@@ -17,13 +17,13 @@ from memorybank.services import NewOutput
 from projects.models import SLUG
 from projects.web.terminal import is_utf8, printable
 
-#: A line longer than this is refused unread: it cannot hold outputs within their limits.
-MAX_LINE = 8_000_000
-#: From so many lines on, a file that looks like a transcript is asked about.
-HINT_FROM = 10
-REQUIRED = ("tenant", "project", "chat", "user", "question", "created_at")
-IN_THE_FILE = {"chat_key": "chat", "author": "user", "key": "id"}
-KNOWN = {*REQUIRED, "answer", "id", "messages", "status", "title"}
+#: A longer line is refused unparsed: no valid output needs it.
+MAX_LINE_CHARACTERS = 8_000_000
+#: Lines before a file that looks like a transcript gets a hint.
+MIN_LINES_FOR_HINT = 10
+REQUIRED_FIELDS = ("tenant", "project", "chat", "user", "question", "created_at")
+FILE_FIELD_NAMES = {"chat_key": "chat", "author": "user", "key": "id"}
+KNOWN_FIELDS = {*REQUIRED_FIELDS, "answer", "id", "messages", "status", "title"}
 
 
 class BadLineError(Exception):
@@ -31,14 +31,14 @@ class BadLineError(Exception):
 
 
 def bad_line(number: int, error: ValueError) -> BadLineError:
-    """What is wrong with a line, in the words of the file."""
+    """The error of a line, with the file's field names."""
     name, colon, what = str(error).partition(":")
-    return BadLineError(printable(f"line {number}: {IN_THE_FILE.get(name, name)}{colon}{what}"))
+    return BadLineError(printable(f"line {number}: {FILE_FIELD_NAMES.get(name, name)}{colon}{what}"))
 
 
 @dataclass(frozen=True, slots=True)
 class ImportLine:
-    """A line that is well-formed: where its output belongs, and the output."""
+    """A valid line: its output, and the tenant and project that it belongs to."""
 
     number: int
     tenant: str
@@ -55,30 +55,30 @@ class ImportLine:
 
 @dataclass(slots=True)
 class Reader:
-    """Parses lines. Stateful only to tell apart equal lines without an id: they get numbered keys.
+    """Parses lines. It keeps state only to number the keys of equal lines without an id.
 
-    ``transcript``: the lines are talk between people, whose names stand before what they say.
+    ``transcript``: the lines are conversations between people, with names before what they say.
     """
 
     now: datetime
     transcript: bool = False
     seen: Counter[str] = field(default_factory=Counter)
-    #: Lines that could be read, and those of them that open with their author's name.
+    #: Valid lines, and those of them that begin with their author's name.
     lines: int = 0
     named: int = 0
 
     @property
     def hint(self) -> str:
-        """What to ask whoever imports talk between people as if a model had answered; "" when nothing suggests it."""
-        if self.transcript or self.lines < HINT_FROM or self.named * 2 < self.lines:
+        """A hint that the file may be a transcript of people; "" if nothing suggests it."""
+        if self.transcript or self.lines < MIN_LINES_FOR_HINT or self.named * 2 < self.lines:
             return ""
         return (
-            f"{self.named:,} of {self.lines:,} lines open with their author's name. Talk between people? Say "
-            "--transcript: else answers count as a model's, and little of them is kept."
+            f"{self.named:,} of {self.lines:,} lines begin with their author's name. For conversations between people, "
+            "use --transcript: otherwise answers count as a model's, and little of them is kept."
         )
 
     def read(self, lines: Iterable[str]) -> Iterator[ImportLine | BadLineError]:
-        """Each non-blank line, or why it cannot be taken."""
+        """Each non-blank line, or its error."""
         for number, text in enumerate(lines, start=1):
             if text.strip():
                 try:
@@ -107,38 +107,38 @@ class Reader:
         return ImportLine(number, row["tenant"], row["project"], output, len(text), self.transcript)
 
     def _key(self, row: dict[str, Any]) -> str:
-        """The given id, or one made of what the line says and how often it was said before."""
-        given = row.get("id")
-        if given not in (None, ""):
-            if isinstance(given, bool) or not isinstance(given, str | int):
+        """The line's id, or one made from its content and the count of equal lines before it."""
+        line_id = row.get("id")
+        if line_id not in (None, ""):
+            if isinstance(line_id, bool) or not isinstance(line_id, str | int):
                 raise InvalidInput("id: must be text or a whole number.")
-            return str(given)
-        said = [row[name] for name in REQUIRED] + [row.get("answer", "")]
-        if not all(isinstance(each, str) for each in said):
-            return ""  # the line is refused for it, by name
-        digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+            return str(line_id)
+        values = [row[name] for name in REQUIRED_FIELDS] + [row.get("answer", "")]
+        if not all(isinstance(value, str) for value in values):
+            return ""  # the line is refused later, with the field's name
+        digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
         self.seen[digest] += 1
         return f"{digest}:{self.seen[digest]}"
 
 
 def _row(text: str) -> dict[str, Any]:
-    if len(text) > MAX_LINE:
-        raise InvalidInput(f"{len(text):,} characters, at most {MAX_LINE:,} are allowed.")
+    if len(text) > MAX_LINE_CHARACTERS:
+        raise InvalidInput(f"{len(text):,} characters, at most {MAX_LINE_CHARACTERS:,} are allowed.")
     if not is_utf8(text):
         raise InvalidInput("not valid UTF-8.")
     try:
         row = json.loads(text)
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
-        where = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise InvalidInput(f"not valid JSON{where}.") from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits raises a plain ValueError
+        position = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise InvalidInput(f"not valid JSON{position}.") from error
     if not isinstance(row, dict):
         raise InvalidInput("not a JSON object.")
-    missing = [name for name in REQUIRED if name not in row]
+    missing = [name for name in REQUIRED_FIELDS if name not in row]
     if missing:
         raise InvalidInput(f"{missing[0]}: is missing.")
-    unknown = sorted(set(row) - KNOWN)
+    unknown = sorted(set(row) - KNOWN_FIELDS)
     if unknown:
-        raise InvalidInput(f"{unknown[0][:40]}: no such field.")
+        raise InvalidInput(f"{unknown[0][:40]}: unknown field.")
     return row
 
 
@@ -156,5 +156,5 @@ def _time(value: Any) -> datetime:
         parsed = None
     if parsed is None:
         raise InvalidInput(f"created_at: “{str(value)[:40]}” is not an ISO 8601 time like 2026-05-08T13:56:00Z.")
-    # PostgreSQL refuses offsets such as +23:59. The ends of the calendar, which have no UTC, are refused for that.
+    # PostgreSQL refuses offsets such as +23:59. Years 1 and 9999 may have no UTC time and are refused later.
     return parsed.astimezone(UTC) if is_aware(parsed) and 1 < parsed.year < 9999 else parsed

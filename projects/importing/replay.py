@@ -1,4 +1,4 @@
-"""Outputs fed as time passing: a simulated clock, a sweep and compression at each step."""
+"""Replay outputs on a simulated clock, with a sweep at each step."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from django.utils.timezone import now as real_now
 
 from memorybank import services
-from memorybank.services import Bank, Report
+from memorybank.services import Bank, RunReport
 
 from .jsonl import ImportLine
-from .service import Projects, record
+from .service import ProjectCache, record_lines
 
-#: After the last output the clock runs on this long, so that the last chats fall idle.
-AFTERWARDS = timedelta(hours=1)
+#: The clock runs on after the last output, so that the last chats become idle.
+TIME_AFTER_LAST_OUTPUT = timedelta(hours=1)
 
 
 def replay(
@@ -22,16 +22,16 @@ def replay(
     step: timedelta,
     prepare: Callable[[Bank], None],
     progress: Callable[[datetime, int], None] = lambda clock, fed: None,
-) -> Report:
-    """Record ``lines`` in the order of their times; at each ``step`` run what beat and worker would.
+) -> RunReport:
+    """Record ``lines`` in the order of their times; at each ``step`` do the work of beat and worker.
 
     ``prepare`` is called once for each bank, before its first output. Times stop at the present.
     """
     waiting = sorted(lines, key=lambda line: (line.output.created_at, line.number))
-    projects, report, fed = Projects(), Report(), 0
+    projects, report, fed = ProjectCache(), RunReport(), 0
     if not waiting:
         return report
-    clock, last = waiting[0].output.created_at, waiting[-1].output.created_at + max(step, AFTERWARDS)
+    clock, last = waiting[0].output.created_at, waiting[-1].output.created_at + max(step, TIME_AFTER_LAST_OUTPUT)
     prepared: set[int] = set()
     while clock < last:
         clock = min(clock + step, last)
@@ -44,7 +44,7 @@ def replay(
 
 
 def _feed(
-    projects: Projects,
+    projects: ProjectCache,
     lines: Sequence[ImportLine],
     prepared: set[int],
     prepare: Callable[[Bank], None],
@@ -55,4 +55,4 @@ def _feed(
         if bank.pk not in prepared:
             prepare(bank)
             prepared.add(bank.pk)
-    record(projects, lines, now=min(clock, real_now()))
+    record_lines(projects, lines, now=min(clock, real_now()))

@@ -1,4 +1,4 @@
-"""Lines of a file → tenants, projects, chats, outputs. The same file twice changes nothing."""
+"""Import lines as tenants, projects, chats and outputs. Importing a file twice changes nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -15,16 +15,16 @@ from projects.models import Conversation, Project, Tenant
 from projects.tenancy import audit
 
 from .jsonl import BadLineError, ImportLine, bad_line
-from .transcripts import names_of_members, spoken
+from .transcripts import member_names, split_speakers
 
-#: Lines recorded in one transaction, and about how much of them is held in memory.
-BATCH, BATCH_CHARACTERS = 1000, 8_000_000
+#: Limits of one transaction, and of what is held in memory.
+BATCH_LINES, BATCH_CHARACTERS = 1000, 8_000_000
 
 Batch = list[ImportLine | BadLineError]
 
 
-class Projects:
-    """Finds or creates the projects that lines belong to, each once."""
+class ProjectCache:
+    """Finds or creates the projects of lines, and caches them."""
 
     def __init__(self) -> None:
         self._found: dict[str, Project] = {}
@@ -50,73 +50,73 @@ def _name(slug: str) -> str:
 
 
 def batches(lines: Iterable[ImportLine | BadLineError], *, strict: bool = False) -> Iterator[Batch]:
-    """The lines in runs that are worth a transaction and fit into memory. ``strict``: a bad line ends its run."""
+    """Group lines into batches, one transaction each. ``strict``: a bad line ends its batch."""
     batch: Batch = []
-    room = BATCH_CHARACTERS
+    remaining = BATCH_CHARACTERS
     for line in lines:
         batch.append(line)
-        room -= line.characters if isinstance(line, ImportLine) else 0
-        if len(batch) == BATCH or room <= 0 or (strict and isinstance(line, BadLineError)):
+        remaining -= line.characters if isinstance(line, ImportLine) else 0
+        if len(batch) == BATCH_LINES or remaining <= 0 or (strict and isinstance(line, BadLineError)):
             yield batch
-            batch, room = [], BATCH_CHARACTERS
+            batch, remaining = [], BATCH_CHARACTERS
     if batch:
         yield batch
 
 
-def take(projects: Projects, batch: Batch, *, now: datetime) -> Iterator[bool | BadLineError]:
-    """Record a batch: for each line whether it was new, or why it cannot be taken. Those bad as read come last.
+def import_batch(projects: ProjectCache, batch: Batch, *, now: datetime) -> Iterator[bool | BadLineError]:
+    """Record a batch: for each line whether it was new, or its error. Lines that could not be parsed come last.
 
-    A project whose lines fail together is recorded line by line, each when the one before it has been looked at.
+    If a project's lines fail together, they are recorded one by one, each after the caller has seen the one before.
     """
     good = [line for line in batch if isinstance(line, ImportLine)]
     for project, lines in _by_project(projects, good):
-        yield from _together(project, lines, now)
+        yield from _record_together(project, lines, now)
     yield from (line for line in batch if isinstance(line, BadLineError))
 
 
-def _together(project: Project, lines: Sequence[ImportLine], now: datetime) -> Iterable[bool | BadLineError]:
+def _record_together(project: Project, lines: Sequence[ImportLine], now: datetime) -> Iterable[bool | BadLineError]:
     try:
-        return _record(project, lines, now)
+        return _record_project_lines(project, lines, now)
     except (InvalidInput, DatabaseError):
-        return (_alone(project, line, now) for line in lines)
+        return (_record_alone(project, line, now) for line in lines)
 
 
-def _alone(project: Project, line: ImportLine, now: datetime) -> bool | BadLineError:
+def _record_alone(project: Project, line: ImportLine, now: datetime) -> bool | BadLineError:
     try:
-        return _record(project, [line], now)[0]
+        return _record_project_lines(project, [line], now)[0]
     except InvalidInput as error:
         return bad_line(line.number, error)
-    except DataError:  # its words may be what was said
+    except DataError:  # the error message may quote the chat
         return BadLineError(f"line {line.number}: the database cannot hold it.")
-    except DatabaseError as error:  # not this line's fault; but it says how far the import came
+    except DatabaseError as error:  # not this line's fault, but it tells how far the import came
         raise type(error)(f"at line {line.number}: {error}") from error
 
 
-def record(projects: Projects, lines: Iterable[ImportLine], *, now: datetime) -> None:
-    """Record lines, each project's in one transaction."""
+def record_lines(projects: ProjectCache, lines: Iterable[ImportLine], *, now: datetime) -> None:
+    """Record lines, in one transaction for each project."""
     for project, of_project in _by_project(projects, lines):
-        _record(project, of_project, now)
+        _record_project_lines(project, of_project, now)
 
 
-def _by_project(projects: Projects, lines: Iterable[ImportLine]) -> list[tuple[Project, list[ImportLine]]]:
-    found: dict[str, tuple[Project, list[ImportLine]]] = {}
+def _by_project(projects: ProjectCache, lines: Iterable[ImportLine]) -> list[tuple[Project, list[ImportLine]]]:
+    lines_by_path: dict[str, tuple[Project, list[ImportLine]]] = {}
     for line in lines:
-        found.setdefault(line.path, (projects.at(line), []))[1].append(line)
-    return list(found.values())
+        lines_by_path.setdefault(line.path, (projects.at(line), []))[1].append(line)
+    return list(lines_by_path.values())
 
 
-def _record(project: Project, lines: Sequence[ImportLine], now: datetime) -> list[bool]:
-    """Record lines of one project in one transaction; which were new."""
+def _record_project_lines(project: Project, lines: Sequence[ImportLine], now: datetime) -> list[bool]:
+    """Record lines of one project in one transaction; returns which were new."""
     with transaction.atomic():
-        members = names_of_members(project) if any(line.transcript for line in lines) else frozenset()
-        new = [spoken(line.output, members) if line.transcript else line.output for line in lines]
+        members = member_names(project) if any(line.transcript for line in lines) else frozenset()
+        new = [split_speakers(line.output, members) if line.transcript else line.output for line in lines]
         outputs = services.record_many(project.bank, titled(new), now=now)
-        _own(project, [output for output in outputs if output])
+        _assign_owners(project, [output for output in outputs if output])
     return [output is not None for output in outputs]
 
 
-def _own(project: Project, outputs: Sequence[Output]) -> None:
-    """A chat belongs to the member who began it, if she is one; who has it keeps it."""
+def _assign_owners(project: Project, outputs: Sequence[Output]) -> None:
+    """Make the member who began a chat its owner. Existing owners stay."""
     authors = {output.author for output in outputs}
     members = User.objects.filter(memberships__tenant=project.tenant_id, username__in=authors)
     ids = dict(members.values_list("username", "pk"))

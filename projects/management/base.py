@@ -1,4 +1,4 @@
-"""What all commands share: finding a project, reading times, reporting, and one clear line for what fails."""
+"""Base class and argument parsers of all commands; errors are reported in one line."""
 
 import json
 import os
@@ -19,31 +19,32 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
 
 from memorybank.exceptions import InvalidInput, MemoryBankError
+from memorybank.services import PublicId
 from projects.web.terminal import is_utf8, printable
 
 from ..models import Project, Tenant
 
-USAGE, FAILED = 2, 1
-TRANSCRIPT = (
-    "the file is a transcript of talk between people: a name before a colon, where a question or an answer begins, "
-    "says who spoke. You vouch for these names; members of the tenant are not quoted"
+USAGE_EXIT_CODE, FAILURE_EXIT_CODE = 2, 1
+TRANSCRIPT_HELP = (
+    "the file is a transcript of conversations between people: a name before a colon at the start of a question or an "
+    "answer is its speaker. You vouch for these names; members of the tenant are not accepted as speakers"
 )
-ACTOR = "command line"
+COMMAND_ACTOR = "command line"
 
 
 def _fail_in_one_line(parser: CommandParser, message: str) -> NoReturn:
-    """Say what is wrong in one line, where argparse would print the usage first."""
+    """Print the error in one line; argparse would print the usage first."""
     if parser.called_from_command_line:
-        parser.exit(USAGE, f"{parser.prog}: {printable(message)}. See --help.\n")
-    raise CommandError(f"{message}.", returncode=USAGE)
+        parser.exit(USAGE_EXIT_CODE, f"{parser.prog}: {printable(message)}. See --help.\n")
+    raise CommandError(f"{message}.", returncode=USAGE_EXIT_CODE)
 
 
 class MemoryCommand(BaseCommand):
-    """A command that exits with 2 for what the caller got wrong and 1 for what failed, in one line."""
+    """A command that exits with 2 for wrong usage and 1 for failures, with a one-line message."""
 
-    # What the addresses and the admin may have wrong is for those who serve them; looking would load all pages.
+    # URLs and admin are checked when the site is served; checking them here would import all pages.
     requires_system_checks = [Tags.models, "memorybank"]
-    # They work as everywhere in Django; --help shows what is ours.
+    # These options still work; --help lists only the command's own.
     suppressed_base_arguments = {
         *("--version", "--verbosity", "--settings", "--pythonpath"),
         *("--traceback", "--no-color", "--force-color"),
@@ -56,32 +57,35 @@ class MemoryCommand(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         if not all(map(is_utf8, argv)):
-            self.create_parser(argv[0], argv[1]).error("an argument is not valid UTF-8")
+            self.stderr.write(f"manage.py {argv[1]}: an argument is not valid UTF-8. See --help.")
+            sys.exit(USAGE_EXIT_CODE)
         super().run_from_argv(argv)
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
             return super().execute(*args, **options)
         except InvalidInput as error:
-            raise CommandError(printable(str(error)), returncode=USAGE) from error
+            raise CommandError(printable(str(error)), returncode=USAGE_EXIT_CODE) from error
         except (MemoryBankError, ImproperlyConfigured) as error:
-            raise CommandError(printable(str(error), 600), returncode=FAILED) from error
+            raise CommandError(printable(str(error), 600), returncode=FAILURE_EXIT_CODE) from error
         except DatabaseError as error:
-            raise CommandError(_explained(error), returncode=FAILED) from error
-        except BrokenPipeError:  # the reader, such as head, has seen enough
+            raise CommandError(_explain_database_error(error), returncode=FAILURE_EXIT_CODE) from error
+        except BrokenPipeError:  # the reader, such as head, has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(FAILED)
+            sys.exit(FAILURE_EXIT_CODE)
         except OSError as error:
-            raise CommandError(f"{error.filename or 'file'}: {error.strerror}.", returncode=FAILED) from error
+            raise CommandError(
+                f"{error.filename or 'file'}: {error.strerror}.", returncode=FAILURE_EXIT_CODE
+            ) from error
 
     def print_json(self, value: Any) -> None:
-        """One JSON document on standard output."""
+        """Print one JSON document on standard output."""
         self.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder))
 
     def print_counts(self, counts: Mapping[str, Any]) -> None:
-        """One line a count, aligned."""
+        """One aligned line for each count."""
         for name, value in counts.items():
-            self.stdout.write(f"{name.replace('_', ' '):>18}  {_shown(value)}".rstrip())
+            self.stdout.write(f"{name.replace('_', ' '):>18}  {_formatted(value)}".rstrip())
 
 
 def add_project_argument(parser: CommandParser) -> None:
@@ -90,19 +94,19 @@ def add_project_argument(parser: CommandParser) -> None:
 
 
 def find_project(path: str) -> Project:
-    """The project named ``tenant/project``, or one line that says which half is unknown."""
+    """The project ``tenant/project``; the error says which half is unknown."""
     tenant, slash, _ = path.partition("/")
     if not slash:
-        raise CommandError(f"“{path}” is not of the form tenant/project.", returncode=USAGE)
+        raise CommandError(f"“{path}” is not of the form tenant/project.", returncode=USAGE_EXIT_CODE)
     if not Tenant.objects.filter(slug=tenant).exists():
-        raise CommandError(f"There is no tenant “{tenant}”.", returncode=USAGE)
+        raise CommandError(f"There is no tenant “{tenant}”.", returncode=USAGE_EXIT_CODE)
     project = Project.objects.at(path).select_related("tenant", "bank").first()
     if project is None:
-        raise CommandError(f"Tenant “{tenant}” has no project “{path.partition('/')[2]}”.", returncode=USAGE)
+        raise CommandError(f"Tenant “{tenant}” has no project “{path.partition('/')[2]}”.", returncode=USAGE_EXIT_CODE)
     return project
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """An ISO 8601 time with a zone, for argparse."""
     try:
         parsed = parse_datetime(text)
@@ -110,23 +114,31 @@ def moment(text: str) -> datetime:
         parsed = None
     if parsed is None or is_naive(parsed):
         raise ArgumentTypeError(f"“{text[:40]}” is not an ISO 8601 time with a zone, like 2026-05-08T13:56:00Z")
-    if not 1970 <= parsed.year < 3000:  # so that no calculation with it leaves the calendar
+    if not 1970 <= parsed.year < 3000:  # so that no date arithmetic overflows
         raise ArgumentTypeError(f"“{text[:40]}” is not between the years 1970 and 2999")
     return parsed.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
 
 
-def duration(text: str) -> timedelta:
-    """A length of time such as 30m, 6h or 1d, for argparse."""
+def parse_duration(text: str) -> timedelta:
+    """A duration such as 30m, 6h or 1d, for argparse."""
     units = {"m": "minutes", "h": "hours", "d": "days"}
     number, unit = text[:-1], text[-1:]
     if unit not in units or not number.isascii() or not number.isdigit() or int(number) == 0:
-        raise ArgumentTypeError(f"“{text}” is not a length of time like 30m, 6h or 1d")
+        raise ArgumentTypeError(f"“{text}” is not a duration such as 30m, 6h or 1d")
     if len(number) > 6:
         raise ArgumentTypeError(f"“{text[:40]}” is too long")
     return timedelta(**{units[unit]: int(number)})
 
 
-def between(low: int, high: int, what: str) -> Callable[[str], int]:
+def row_number(text: str) -> int:
+    """The row of a public id, for argparse."""
+    try:
+        return PublicId().to_python(text)
+    except ValueError:
+        raise ArgumentTypeError(f"“{text[:40]}” is not a public id, such as p3zkqv5q7h2fy") from None
+
+
+def whole_number(low: int, high: int, what: str) -> Callable[[str], int]:
     """A parser of whole numbers from ``low`` to ``high``, for argparse; ``what`` names them."""
 
     def parse(text: str) -> int:
@@ -137,29 +149,29 @@ def between(low: int, high: int, what: str) -> Callable[[str], int]:
     return parse
 
 
-def readable(path: str) -> str:
-    """The path of a file that can be read, ``-`` for standard input, for argparse; :func:`opened` reads it."""
+def readable_path(path: str) -> str:
+    """The path of a file that can be read, ``-`` for standard input, for argparse; :func:`open_lines` opens it."""
     try:
         if path != "-":
-            opened(path).close()
+            open_lines(path).close()
     except OSError as error:
         raise ArgumentTypeError(f"{path}: {error.strerror}") from error
     return path
 
 
-def opened(path: str) -> TextIOWrapper:
-    """A UTF-8 file. Bytes that are not UTF-8 come in as lone surrogates, so that their line can be told."""
+def open_lines(path: str) -> TextIOWrapper:
+    """A UTF-8 file. Bytes that are not UTF-8 come in as lone surrogates, so that the line can be reported."""
     if path == "-":
         return TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
     return open(path, encoding="utf-8-sig", errors="surrogateescape")
 
 
-def counted(number: int, noun: str) -> str:
+def pluralised(number: int, noun: str) -> str:
     """“1 chat”, “1,200 chats”."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _shown(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -167,11 +179,11 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else printable(str(value), 2000)
 
 
-def _explained(error: DatabaseError) -> str:
-    words = str(error).splitlines()[0] if str(error) else type(error).__name__
-    unknown = isinstance(error, ProgrammingError) and "does not exist" in words
-    if unknown or "no such table" in words or "no such column" in words:
-        return f"The database is not migrated ({words}). Run: python manage.py migrate"
-    if "readonly" in words or "unable to open" in words:
-        return f"The database {connection.settings_dict['NAME']} cannot be written: {words}. Check DATA_DIR."
-    return f"The database failed: {words}"
+def _explain_database_error(error: DatabaseError) -> str:
+    message = str(error).splitlines()[0] if str(error) else type(error).__name__
+    unknown = isinstance(error, ProgrammingError) and "does not exist" in message
+    if unknown or "no such table" in message or "no such column" in message:
+        return f"The database is not migrated ({message}). Run: python manage.py migrate"
+    if "readonly" in message or "unable to open" in message:
+        return f"The database {connection.settings_dict['NAME']} cannot be written: {message}. Check DATA_DIR."
+    return f"The database failed: {message}"

@@ -1,7 +1,7 @@
-"""The Model Context Protocol by its own SDK: tools and resources offered, one exchange answered. Slow to import.
+"""The MCP server, built on the official SDK: its tools and resources, one request at a time. Slow to import.
 
-There are no sessions, and nothing outlives an exchange, so any process answers any request. The key travels with the
-request: whoever answers has no other way to a project.
+There are no sessions and no state between requests, so any process can answer any request. The API key travels with
+the request and is the only way to a project.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mcp_types import (
     TextResourceContents,
     ToolAnnotations,
 )
-from mcp_types import Tool as Offered
+from mcp_types import Tool as OfferedTool
 from pydantic import ValidationError
 
 from memorybank.exceptions import InvalidInput
@@ -39,12 +39,14 @@ from projects.models import APIKey
 
 from .tools import TOOLS, Arguments, Tool, project_memory
 
-BLOCK = "memorybank://block"
+BLOCK_URI = "memorybank://block"
 
 Context = ServerRequestContext[Any, Any]
 
 
-async def exchange(headers: Iterable[tuple[str, str]], body: bytes, key: APIKey) -> tuple[int, dict[str, str], bytes]:
+async def handle_post(
+    headers: Iterable[tuple[str, str]], body: bytes, key: APIKey
+) -> tuple[int, dict[str, str], bytes]:
     """Answer one POST: its status, headers and body."""
     scope = {
         "type": "http",
@@ -60,7 +62,7 @@ async def exchange(headers: Iterable[tuple[str, str]], body: bytes, key: APIKey)
     async def receive() -> dict[str, Any]:
         if incoming:
             return incoming.pop()
-        await anyio.sleep_forever()  # nobody here knows that the client has gone, and an answer takes milliseconds
+        await anyio.sleep_forever()  # a disconnect is not detected, but an answer takes milliseconds
         raise AssertionError
 
     async def send(message: Any) -> None:
@@ -72,8 +74,8 @@ async def exchange(headers: Iterable[tuple[str, str]], body: bytes, key: APIKey)
     async with manager.run():
         await manager.handle_request(scope, receive, send)
     start, *rest = sent
-    told = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
-    return start["status"], told, b"".join(part.get("body", b"") for part in rest)
+    response_headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
+    return start["status"], response_headers, b"".join(part.get("body", b"") for part in rest)
 
 
 @cache
@@ -92,43 +94,43 @@ def _server() -> Server[Any]:
 
 async def _list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
     key = _key(context)
-    return ListToolsResult(tools=[_offered(tool) for tool in TOOLS.values() if key.opens(tool.scope)])
+    return ListToolsResult(tools=[_offered_tool(tool) for tool in TOOLS.values() if key.opens(tool.scope)])
 
 
-def _offered(tool: Tool) -> Offered:
-    # Nothing is ever taken back or replaced, and nothing but this project's memory is reached.
-    hints = ToolAnnotations(read_only_hint=tool.reads, destructive_hint=False, open_world_hint=False)
-    return Offered(
+def _offered_tool(tool: Tool) -> OfferedTool:
+    # Tools never delete or replace anything, and reach nothing but this project's memory.
+    hints = ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=False, open_world_hint=False)
+    return OfferedTool(
         name=tool.name,
         title=prompt_text(f"mcp.{tool.name}_title"),
         description=prompt_text(f"mcp.{tool.name}"),
-        input_schema=tool.takes.model_json_schema(),
-        output_schema=tool.gives.model_json_schema(mode="serialization"),
+        input_schema=tool.arguments.model_json_schema(),
+        output_schema=tool.result.model_json_schema(mode="serialization"),
         annotations=hints,
     )
 
 
 async def _call_tool(context: Context, call: CallToolRequestParams) -> CallToolResult:
-    """A refusal is a result that says why in one line, for a model to read."""
+    """Call a tool. Errors become results with one line for the model."""
     key, tool = _key(context), TOOLS.get(call.name)
     if tool is None:
         why = prompt_text("mcp.unknown_tool").format(tool=call.name[:40], tools=", ".join(TOOLS))
         raise MCPError(INVALID_PARAMS, why)
     if not key.opens(tool.scope):
-        return _refused(prompt_text("mcp.scope").format(tool=tool.name, scope=tool.scope.value))
+        return _error_result(prompt_text("mcp.scope").format(tool=tool.name, scope=tool.scope.value))
     try:
-        given = await sync_to_async(tool.does)(key, tool.takes.model_validate(call.arguments or {}))
+        result = await sync_to_async(tool.run)(key, tool.arguments.model_validate(call.arguments or {}))
     except ValidationError as error:
-        return _refused(_first(error))
+        return _error_result(_first_error(error))
     except InvalidInput as error:
-        return _refused(str(error))
-    told = TextContent(type="text", text=str(given))
-    return CallToolResult(content=[told], structured_content=given.model_dump(mode="json"))
+        return _error_result(str(error))
+    text = TextContent(type="text", text=str(result))
+    return CallToolResult(content=[text], structured_content=result.model_dump(mode="json"))
 
 
 async def _list_resources(_: Context, __: PaginatedRequestParams | None) -> ListResourcesResult:
     block = Resource(
-        uri=BLOCK,
+        uri=BLOCK_URI,
         name="project_memory",
         title=prompt_text("mcp.project_memory_title"),
         description=prompt_text("mcp.block"),
@@ -137,12 +139,12 @@ async def _list_resources(_: Context, __: PaginatedRequestParams | None) -> List
     return ListResourcesResult(resources=[block])
 
 
-async def _read_resource(context: Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
-    if str(asked.uri) != BLOCK:
-        why = prompt_text("mcp.unknown_resource").format(resource=str(asked.uri)[:80], known=BLOCK)
+async def _read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    if str(params.uri) != BLOCK_URI:
+        why = prompt_text("mcp.unknown_resource").format(resource=str(params.uri)[:80], known=BLOCK_URI)
         raise MCPError(INVALID_PARAMS, why)
     memory = await sync_to_async(project_memory)(_key(context), Arguments())
-    return ReadResourceResult(contents=[TextResourceContents(uri=BLOCK, mime_type="text/plain", text=str(memory))])
+    return ReadResourceResult(contents=[TextResourceContents(uri=BLOCK_URI, mime_type="text/plain", text=str(memory))])
 
 
 def _key(context: Context) -> APIKey:
@@ -151,11 +153,11 @@ def _key(context: Context) -> APIKey:
     return key
 
 
-def _refused(why: str) -> CallToolResult:
+def _error_result(why: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=why)], is_error=True)
 
 
-def _first(error: ValidationError) -> str:
-    """What is wrong with the first argument that is: its name and the limit, not what was sent."""
+def _first_error(error: ValidationError) -> str:
+    """The first invalid argument: its name and the limit, never the value."""
     first = error.errors(include_input=False, include_url=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}."

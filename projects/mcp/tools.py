@@ -1,4 +1,4 @@
-"""What programs are offered over the Model Context Protocol: three tools, each for the project of the key alone."""
+"""The three MCP tools. Each works on the project of the API key alone."""
 
 from __future__ import annotations
 
@@ -13,49 +13,47 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Hit, Job, prompt_text
+from memorybank.services import Hit, Job, PublicId, prompt_text
 from projects.models import APIKey, Scope
-from projects.web.public_ids import TurnNumber
 
-MOST_HITS = 50
-#: Characters of one question, and of one thing to remember.
-MAX_QUESTION, MAX_TEXT = 2_000, 8_000
-TITLE = "Remembered by a program"
-OFF = prompt_text("mcp.off")
+MAX_TOOL_HITS = 50
+MAX_QUESTION_CHARACTERS, MAX_REMEMBERED_CHARACTERS = 2_000, 8_000
+CHAT_TITLE = "Remembered by a program"
+MEMORY_OFF_TEXT = prompt_text("mcp.off")
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 def _described(name: str) -> ConfigDict:
-    """What a schema says of the object to a model; without it that would be the docstring."""
+    """The schema's description for the model, in place of the docstring."""
     return ConfigDict(json_schema_extra={"description": prompt_text(f"mcp.{name}")})
 
 
 class Arguments(BaseModel):
-    """The base of what tools take."""
+    """Base class of tool arguments."""
 
     model_config = ConfigDict(extra="forbid", **_described("no_arguments"))
 
 
 class Question(Arguments):
-    """What ``recall`` takes."""
+    """Arguments of ``recall``."""
 
     model_config = _described("question")
 
-    question: Annotated[Text, Field(max_length=MAX_QUESTION, description=prompt_text("mcp.question_words"))]
-    top: Annotated[int, Field(ge=1, le=MOST_HITS, description=prompt_text("mcp.question_top"))] = 10
+    question: Annotated[Text, Field(max_length=MAX_QUESTION_CHARACTERS, description=prompt_text("mcp.question_words"))]
+    top: Annotated[int, Field(ge=1, le=MAX_TOOL_HITS, description=prompt_text("mcp.question_top"))] = 10
 
 
 class Remembered(Arguments):
-    """What ``remember`` takes."""
+    """Arguments of ``remember``."""
 
     model_config = _described("remembered")
 
-    text: Annotated[Text, Field(max_length=MAX_TEXT, description=prompt_text("mcp.remembered_text"))]
+    text: Annotated[Text, Field(max_length=MAX_REMEMBERED_CHARACTERS, description=prompt_text("mcp.remembered_text"))]
 
 
 class Found(BaseModel):
-    """One hit: a turn, or a line of memory."""
+    """One hit: a turn or a fact."""
 
     model_config = _described("found")
 
@@ -67,7 +65,7 @@ class Found(BaseModel):
 
 
 class Recalled(BaseModel):
-    """What ``recall`` gives."""
+    """Result of ``recall``."""
 
     model_config = _described("recalled")
 
@@ -75,12 +73,12 @@ class Recalled(BaseModel):
     note: str = ""
 
     def __str__(self) -> str:
-        told = (f"- {hit.said_at:%d %b %Y}: {hit.text}\n  ({_source(hit)})" for hit in self.hits)
-        return "\n".join([prompt_text("mcp.hits"), *told]) if self.hits else self.note
+        lines = (f"- {hit.said_at:%d %b %Y}: {hit.text}\n  ({_source(hit)})" for hit in self.hits)
+        return "\n".join([prompt_text("mcp.hits"), *lines]) if self.hits else self.note
 
 
 class Memory(BaseModel):
-    """What ``project_memory`` gives."""
+    """Result of ``project_memory``."""
 
     model_config = _described("memory")
 
@@ -94,7 +92,7 @@ class Memory(BaseModel):
 
 
 class Noted(BaseModel):
-    """What ``remember`` gives."""
+    """Result of ``remember``."""
 
     model_config = _described("noted")
 
@@ -106,46 +104,48 @@ class Noted(BaseModel):
         return self.note
 
 
-def recall(key: APIKey, asked: Question) -> Recalled:
-    """What the memory of the project knows of a question, with the turns that each hit rests on."""
+def recall(key: APIKey, arguments: Question) -> Recalled:
+    """Search the project's memory; each hit has the turns that it cites."""
     bank = key.project.bank
-    hits = services.recall(bank, asked.question, top=asked.top)
-    note = "" if hits else prompt_text("mcp.no_hits") if bank.enabled else OFF
-    return Recalled(hits=list(map(_found, hits)), note=note)
+    hits = services.recall(bank, arguments.question, top=arguments.top)
+    note = "" if hits else prompt_text("mcp.no_hits") if bank.enabled else MEMORY_OFF_TEXT
+    return Recalled(hits=list(map(_hit, hits)), note=note)
 
 
 def project_memory(key: APIKey, _: Arguments) -> Memory:
-    """The block of the project."""
+    """The project's block."""
     memory = services.prompt_memory(key.project.bank)
-    note = prompt_text("mcp.nothing") if key.project.bank.enabled else OFF
-    told = memory.block
-    return Memory(memory=told.text, tokens=told.tokens, version=memory.version, note="" if told.text else note)
+    note = prompt_text("mcp.nothing") if key.project.bank.enabled else MEMORY_OFF_TEXT
+    block = memory.block
+    return Memory(memory=block.text, tokens=block.tokens, version=memory.version, note="" if block.text else note)
 
 
-def remember(key: APIKey, told: Remembered) -> Noted:
-    """Record a turn of the key's and have the workers summarise it at once.
+def remember(key: APIKey, arguments: Remembered) -> Noted:
+    """Record a turn by the key and have the workers summarise it at once.
 
-    A turn and not a line: what a program was talked into saying is masked, proved and held back like all that is
-    said, and only a person writes lines past that. Raises :class:`InvalidInput`, also if memory is off.
+    It records a turn, not a line: text that a program was tricked into writing is masked, validated and quarantined
+    like any other. Only people write lines directly. Raises :class:`InvalidInput`, also if memory is off.
     """
     bank, now = key.project.bank, timezone.now()
     if not bank.enabled:
         raise InvalidInput(prompt_text("mcp.off_remember"))
-    output = services.record(bank, chat_key=uuid4().hex, author=key.actor, question=told.text, title=TITLE, now=now)
-    services.ask(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
-    return Noted(chat=output.chat.key, turn=TurnNumber().to_url(output.pk), note=prompt_text("mcp.recorded"))
+    output = services.record(
+        bank, chat_key=uuid4().hex, author=key.actor, question=arguments.text, title=CHAT_TITLE, now=now
+    )
+    services.request_job(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
+    return Noted(chat=output.chat.key, turn=PublicId().to_url(output.pk), note=prompt_text("mcp.recorded"))
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: its name, the scope it needs, what it takes, does and gives. ``reads`` if it changes nothing."""
+    """One tool: its name, required scope, argument and result types, and function."""
 
     name: str
     scope: Scope
-    takes: type[Arguments]
-    gives: type[BaseModel]
-    does: Callable[[APIKey, Any], BaseModel]
-    reads: bool = True
+    arguments: type[Arguments]
+    result: type[BaseModel]
+    run: Callable[[APIKey, Any], BaseModel]
+    read_only: bool = True
 
 
 TOOLS = {
@@ -153,13 +153,13 @@ TOOLS = {
     for tool in (
         Tool("recall", Scope.READ, Question, Recalled, recall),
         Tool("project_memory", Scope.READ, Arguments, Memory, project_memory),
-        Tool("remember", Scope.WRITE, Remembered, Noted, remember, reads=False),
+        Tool("remember", Scope.WRITE, Remembered, Noted, remember, read_only=False),
     )
 }
 
 
-def _found(hit: Hit) -> Found:
-    turns = [TurnNumber().to_url(pk) for pk in hit.citations]
+def _hit(hit: Hit) -> Found:
+    turns = [PublicId().to_url(pk) for pk in hit.citations]
     return Found(kind=hit.kind, text=hit.text, said_at=hit.created_at, chat=hit.chat, turns=turns)
 
 

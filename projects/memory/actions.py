@@ -15,9 +15,8 @@ from django.views.decorators.http import require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Bank, Fact
+from memorybank.services import Bank, Fact, PublicId
 from projects.tenancy import permissions
-from projects.web.public_ids import TurnNumber
 from projects.web.requests import MemberRequest
 
 #: Facts that one form may name: a page of them, and what each stands for.
@@ -95,7 +94,7 @@ def named(request: HttpRequest, bank: Bank) -> list[int]:
     numbers = []
     for name in request.POST.getlist("fact")[:MOST]:
         try:
-            numbers.append(TurnNumber().to_python(name))
+            numbers.append(PublicId().to_python(name))
         except ValueError:
             raise Http404 from None
     return list(services.browse(bank).filter(pk__in=numbers).values_list("pk", flat=True))

@@ -54,7 +54,7 @@ def readable(bank: Bank, lines: Iterable[BlockLineVersion], *, all_of_it: bool) 
     if all_of_it:
         return lines
     ids = {fact for line in lines for fact in line.facts}
-    withheld = services.withheld(bank, ids)
+    withheld = services.restricted_facts(bank, ids)
     # What stands in the block says nothing that is withheld, under whatever name.
     return [line for line in lines if line.until is None or withheld.isdisjoint(line.facts)]
 

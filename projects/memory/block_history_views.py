@@ -59,7 +59,7 @@ def _then(opened: Opened, moment: datetime, to: datetime | None, *, is_change: b
     bank, all_of_it = opened.bank, opened.may_act
     more = {
         "moment": moment,
-        "was_on": services.was_on(bank, moment),
+        "was_on": services.was_enabled(bank, moment),
         "is_erased": services.erased_since(bank, moment),
     }
     if is_change:

@@ -10,13 +10,12 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, ngettext_lazy
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Bank
-from projects.web.public_ids import TurnNumber
+from memorybank.services import Bank, PublicId
 from projects.web.requests import MemberRequest
 
 from .actions import back, named, page_before
@@ -24,27 +23,6 @@ from .views import Opened
 
 #: People that a chat is named after.
 MOST_NAMED = 3
-#: What a receipt counts: what goes, then what is made anew.
-GONE = {
-    "chats": ngettext_lazy("chat", "chats"),
-    "turns": ngettext_lazy("turn", "turns"),
-    "halves_of_turns": ngettext_lazy("half of a turn", "halves of turns"),
-    "summaries": ngettext_lazy("summary of a chat", "summaries of chats"),
-    "facts": ngettext_lazy("fact", "facts"),
-    "digests": ngettext_lazy("digest", "digests"),
-    "digest_lines": ngettext_lazy("line of a digest", "lines of digests"),
-    "documents": ngettext_lazy("entry of the index", "entries of the index"),
-    "vectors": ngettext_lazy("vector", "vectors"),
-    "masked_values": ngettext_lazy("masked value, known by a hash", "masked values, known by hashes"),
-    "past_lines": ngettext_lazy("line of an earlier block", "lines of earlier blocks"),
-    "checkpoints": ngettext_lazy("checkpoint of a long chat", "checkpoints of long chats"),
-    "blocks": ngettext_lazy("stored block, stored again without it", "stored blocks, stored again without it"),
-}
-ANEW = {
-    "summaries_to_mend": ngettext_lazy("summary of a chat", "summaries of chats"),
-    "digests_to_mend": ngettext_lazy("digest", "digests"),
-    "calls": ngettext_lazy("call of the model, about", "calls of the model, about"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +85,14 @@ def _lines(facts: list[int], bank: Bank) -> Meant | None:
     if not facts:
         return None
     quoted = list(services.facts_of(bank).filter(pk__in=facts).order_by("pk").values_list("text", flat=True))
-    fields = [("what", "line"), *(("fact", TurnNumber().to_url(fact)) for fact in facts)]
+    fields = [("what", "line"), *(("fact", PublicId().to_url(fact)) for fact in facts)]
     title = ngettext("A line, with the turns that it rests on", "%(number)d facts, with their turns", len(facts))
     return Meant({"facts": facts}, title % {"number": len(facts)}, quoted, fields)
 
 
 def _chat(number: str, bank: Bank) -> Meant:
     with suppress(ValueError):
-        chat = services.chats_of(bank).filter(pk=TurnNumber().to_python(number), private=False).first()
+        chat = services.chats_of(bank).filter(pk=PublicId().to_python(number), private=False).first()
         if chat:
             authors = services.turns_of(chat).order_by("author").values_list("author", flat=True)
             people = authors.distinct()[:MOST_NAMED]
@@ -129,7 +107,7 @@ def _chat(number: str, bank: Bank) -> Meant:
 
 def receipt_parts(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
     """The counts of a receipt in words: what goes and what is made anew."""
-    parts = {"gone": GONE, "anew": ANEW}
+    parts = {"gone": services.erased_counts(), "anew": services.REBUILT_COUNTS}
     return {
         part: [(counts[name], words[name] % counts[name]) for name in words if name in counts]
         for part, words in parts.items()

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from operator import attrgetter
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -23,10 +24,10 @@ from memorybank.services import (
     Granularity,
     MemoryLine,
     Origin,
+    PublicId,
     Text,
 )
 from projects.models import Conversation
-from projects.web.public_ids import TurnNumber
 
 #: The parts of the token meter, in the order of a block: what each is called.
 PARTS = {
@@ -136,8 +137,11 @@ def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Ro
         current = line._replace(pinned=any(fact.pinned for fact in known))  # the block may be older than a decision
         row = Row(current, day, known[0] if known else None, [_number(fact) for fact in known])
         row.badges = _by_hand(known[0]) if known else []
-        told = [turns[pk] for pk in sorted(turns)]
-        row.turns = [Turn(each, page_of(bank, each.chat_key, each.output) if each.chat in own else "") for each in told]
+        told = sorted(turns.values(), key=attrgetter("sequence"))
+        row.turns = [
+            Turn(each, page_of(bank, each.chat_key, each.output, each.sequence) if each.chat in own else "")
+            for each in told
+        ]
         rows.append(row)
     return rows
 
@@ -232,11 +236,11 @@ def _spelt(day: date) -> str:
 
 
 def _number(fact: Fact) -> str:
-    return TurnNumber().to_url(fact.pk)
+    return PublicId().to_url(fact.pk)
 
 
-def page_of(bank: Bank, chat_key: str, output: int) -> str:
+def page_of(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
     """The page of a chat that ends with this turn."""
-    project, turn = bank.project, TurnNumber()
+    project, turn = bank.project, PublicId()
     chat = reverse("chat", args=[project.tenant.slug, project.slug, chat_key])
-    return f"{chat}?before={turn.to_url(output + 1)}#turn-{turn.to_url(output)}"
+    return f"{chat}?before={turn.to_url(sequence + 1)}#turn-{turn.to_url(output)}"

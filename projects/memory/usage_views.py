@@ -71,8 +71,8 @@ def _recalled(project: Project, given: GivenWith, reader: User) -> list[Used]:
 def _own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
     """Of these turns, where the reader may open those that are in chats of her own."""
     chats = Conversation.objects.filter(owner=reader, chat__bank=bank).values("chat")
-    rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "chat__key")
-    return {output: page_of(bank, key, output) for output, key in rows}
+    rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")
+    return {output: page_of(bank, key, output, sequence) for output, sequence, key in rows}
 
 
 def _why(project: Project, fact: int) -> str:

@@ -13,11 +13,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.services import Bank, Event, Fact, FactQuerySet
+from memorybank.services import Bank, Event, Fact, FactQuerySet, PublicId
 from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.web.pagination import numbered_page
-from projects.web.public_ids import TurnNumber
 from projects.web.requests import MemberRequest
 
 from . import block_history, timeline
@@ -85,7 +84,7 @@ def facts_page(request: MemberRequest, tenant: str, project: str) -> HttpRespons
     form = FactFilter(request.GET, facts=opened.readable().with_places(), told=told, may_act=opened.may_act)
     chosen = form.chosen(opened.bank)
     page = numbered_page(request, chosen, FACTS_ON_A_PAGE)
-    said = services.restated_by(opened.bank, told)
+    said = services.restated_facts(opened.bank, told)
     rows = memory_rows.fact_rows(page.object_list, told, said)
     return opened.shown("facts", {"form": form, "page": page, "rows": rows, "query": form.query()})
 
@@ -110,7 +109,7 @@ def _told(bank: Bank) -> set[int]:
 def _under(opened: Opened, number: str, told: Collection[int]) -> dict[str, Any]:
     """What lies under the entry that was clicked on: its own lines, and those it stands for as they are."""
     with suppress(ValueError):
-        entry = services.entries_of(opened.bank).filter(pk=TurnNumber().to_python(number)).first()
+        entry = services.entries_of(opened.bank).filter(pk=PublicId().to_python(number)).first()
         if entry:
             facts = opened.readable().filter(Q(entry=entry) | Q(pk__in=entry.kept.values("pk"))).with_places()
             rows = memory_rows.fact_rows(facts.order_by("said_on", "pk")[:FACTS_ON_A_PAGE], told, ())
@@ -160,4 +159,4 @@ def activity_page(request: MemberRequest, tenant: str, project: str) -> HttpResp
 
 def _change_of(event: Event, changes: Mapping[datetime, block_history.Change]) -> block_history.Change | None:
     """What it changed in the block; of an erasure nothing is told."""
-    return None if event.action in services.ERASING else changes.get(event.at)
+    return None if event.action in services.ERASING_ACTIONS else changes.get(event.at)

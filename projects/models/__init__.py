@@ -1,5 +1,6 @@
 """Tenants and what belongs to them: members, projects, conversations, API keys, upstreams."""
 
+from . import data_inventory as data_inventory  # registers them
 from .audit import TenantEvent, TenantTrail
 from .conversation import Conversation, GivenWith
 from .draft import Draft

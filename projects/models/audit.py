@@ -46,4 +46,4 @@ class TenantEvent(Sealed):
         ]
 
     def __str__(self) -> str:
-        return f"{self.actor} {self.action} tenant {self.tenant_id}"
+        return f"{self.actor} {self.action} tenant {self.tenant}"

@@ -24,7 +24,7 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
 
     def saying(self, words: str) -> ConversationQuerySet:
         """Those with each of the words, or its beginning or end, in the title or in a turn; no words: all."""
-        return self.filter(services.saying(words))
+        return self.filter(services.containing_words(words))
 
 
 class Conversation(models.Model):

@@ -20,7 +20,7 @@ class DraftQuerySet(models.QuerySet["Draft"]):
 
 
 class Draft(models.Model):
-    """It goes with its message: when that is answered, which gives it another row, or erased. No memory reads it."""
+    """It goes when its message is answered or erased. No memory reads it."""
 
     output = models.OneToOneField("memorybank.Output", models.CASCADE, primary_key=True, related_name="draft")
     text = models.TextField(blank=True)

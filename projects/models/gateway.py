@@ -6,7 +6,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from projects.web.encryption import seal, unseal
+from projects.web.encryption import decrypt, encrypt
 
 from .project import Project
 
@@ -37,16 +37,16 @@ class Upstream(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.protocol} of project {self.project_id}"
+        return f"{self.protocol} of project {self.project}"
 
     @property
     def api_key(self) -> str:
         """Its key in clear, for the request alone."""
-        return unseal(self.sealed_key)
+        return decrypt(self.sealed_key)
 
     @api_key.setter
     def api_key(self, key: str) -> None:
-        self.sealed_key = seal(key)
+        self.sealed_key = encrypt(key)
 
 
 class GatewayStep(models.Model):

@@ -6,7 +6,7 @@ from django import template
 from django.contrib.auth.models import User
 
 from memorybank import services
-from memorybank.services import Board, Curve, LLMCall
+from memorybank.services import Dashboard, LLMCall, TimeSeries
 from projects.tenancy import permissions
 
 register = template.Library()
@@ -20,7 +20,7 @@ PURPOSES = ("chat", "compact", "summary", "chunk", "merge", "digest", "embedding
 @register.inclusion_tag("projects/board.html")
 def board(user: User) -> dict[str, Any]:
     """What the board shows to ``user``."""
-    shown = services.board(permissions.banks_for(user))
+    shown = services.load_dashboard(permissions.banks_for(user))
     names = dict(LLMCall._meta.get_field("purpose").flatchoices)
     paid = [purpose for purpose in PURPOSES if any(day.costs.get(purpose) for day in shown.days)]
     rows = [{"day": day, "costs": [day.costs.get(purpose, 0) for purpose in paid]} for day in reversed(shown.days)]
@@ -37,7 +37,7 @@ def board(user: User) -> dict[str, Any]:
     }
 
 
-def _bars(shown: Board) -> list[dict[str, Any]]:
+def _bars(shown: Dashboard) -> list[dict[str, Any]]:
     """For each day its pieces, one above the other."""
     highest = max((day.cost for day in shown.days), default=None) or 1
     bars = []
@@ -52,7 +52,7 @@ def _bars(shown: Board) -> list[dict[str, Any]]:
     return bars
 
 
-def _by_project(user: User, shown: Board) -> list[dict[str, Any]]:
+def _by_project(user: User, shown: Dashboard) -> list[dict[str, Any]]:
     """Whose tokens they are, with the length of a bar."""
     named: dict[int, Any] = permissions.banks_for(user).in_bulk(list(shown.tokens))
     highest = max(shown.tokens.values(), default=0) or 1
@@ -60,7 +60,7 @@ def _by_project(user: User, shown: Board) -> list[dict[str, Any]]:
     return [{"bank": bank, "tokens": tokens, "width": f"{100 * tokens / highest:.1f}"} for bank, tokens in found]
 
 
-def _drawn(curve: Curve) -> dict[str, Any]:
+def _drawn(curve: TimeSeries) -> dict[str, Any]:
     """A line through the values, broken where a day has none; a day between two without is a dot."""
     highest = max((value for value in curve.values if value is not None), default=0) or 1
     lines: list[list[str]] = [[]]
@@ -72,7 +72,7 @@ def _drawn(curve: Curve) -> dict[str, Any]:
     return {"curve": curve, "lines": [line for line in lines if line], "highest": highest}
 
 
-def _table(shown: Board) -> list[dict[str, Any]]:
+def _table(shown: Dashboard) -> list[dict[str, Any]]:
     """The values of each day, the newest first."""
     values = zip(*(curve.values for curve in shown.curves), strict=True)
     return [{"day": day.day, "values": row} for day, row in zip(shown.days, values, strict=True)][::-1]

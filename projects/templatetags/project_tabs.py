@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.services import Bank
+from memorybank.services import Bank, PublicId, public_id
 from projects.models import Project
 from projects.tenancy import permissions
 
@@ -26,10 +26,11 @@ def project_tabs(context: dict[str, Any]) -> dict[str, Any]:
     if opts is None or bank is None or opts.model_name not in UNDER:
         return {}
     here = UNDER[opts.model_name]
+    chosen = f"?bank={public_id(bank.pk)}"
     tabs = {
         SETTINGS: reverse("admin:projects_project_change", args=[bank.project.pk]),
         MEMORY: reverse("admin:memorybank_bank_change", args=[bank.pk]),
-        **{name: f"{reverse(f'admin:memorybank_{model}_changelist')}?bank={bank.pk}" for model, name in LISTS.items()},
+        **{name: reverse(f"admin:memorybank_{model}_changelist") + chosen for model, name in LISTS.items()},
     }
     cost = {"spent": services.spent(bank)} if here == COST else {}
     return {"tabs": tabs.items(), "here": here, "project": bank.project, "bank": bank, **cost}
@@ -39,11 +40,12 @@ def _bank(context: dict[str, Any]) -> Bank | None:
     """The bank that the page is about, if its reader may see it."""
     shown, request = context.get("original"), context["request"]
     if isinstance(shown, Project):
-        number: Any = shown.bank_id
+        number = shown.bank_id
     elif isinstance(shown, Bank):
         number = shown.pk
     else:
-        number = request.GET.get("bank", "") if "cl" in context else ""
-    if not str(number).isdecimal() or len(str(number)) > 18:
-        return None
-    return permissions.banks_for(request.user).select_related("project__tenant").filter(pk=int(number)).first()
+        try:
+            number = PublicId().to_python(request.GET.get("bank", "") if "cl" in context else "")
+        except ValueError:
+            return None
+    return permissions.banks_for(request.user).select_related("project__tenant").filter(pk=number).first()

@@ -7,7 +7,6 @@ from django.utils.translation import gettext as _
 from memorybank.services import BlockLineVersion, Chat, Checkpoint, MemoryLine
 from projects.chat import compaction, markdown
 from projects.memory import rows
-from projects.web.public_ids import TurnNumber
 
 register = template.Library()
 
@@ -25,21 +24,15 @@ def when(line: MemoryLine | BlockLineVersion) -> str:
 
 
 @register.filter
-def turn_number(pk: int) -> str:
-    """The opaque number of an output."""
-    return TurnNumber().to_url(pk)
-
-
-@register.filter
 def formatted(answer: str) -> SafeString:
     """An answer as it is shown."""
     return markdown.as_html(answer)
 
 
 @register.filter
-def standing_after(checkpoints: dict[int, Checkpoint], pk: int) -> Checkpoint | None:
+def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpoint | None:
     """The checkpoint that stands for the turns up to an output."""
-    return checkpoints.get(pk)
+    return checkpoints.get(sequence)
 
 
 @register.filter

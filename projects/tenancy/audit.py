@@ -25,7 +25,7 @@ def removed(members: Iterable[Membership], actor: str, now: datetime) -> None:
 def deleted(projects: Iterable[Project], actor: str, now: datetime) -> None:
     """These are about to be deleted, each with its own trail, whose end is kept here."""
     projects = list(projects)
-    trails = services.trails([project.bank_id for project in projects])
+    trails = services.audit_logs([project.bank_id for project in projects])
     for project in projects:
         head = trails.get(project.bank_id)
         end = {"events": head.length, "seal": head.seal} if head else {}
@@ -39,7 +39,7 @@ def flaws(tenant: Tenant) -> Iterator[tuple[str, str]]:
 
 def ends(projects: Iterable[Project], tenants: Iterable[Tenant]) -> dict[str, dict[str, Any]]:
     """Where each trail ends: kept elsewhere, it shows whether a whole trail was written anew."""
-    of_banks = services.trails([each.bank_id for each in projects])
+    of_banks = services.audit_logs([each.bank_id for each in projects])
     of_tenants = TenantTrail.objects.in_bulk([each.pk for each in tenants])
     found: dict[str, Head | None] = {each.path: of_banks.get(each.bank_id) for each in projects}
     found |= {f"{each.slug}/": of_tenants.get(each.pk) for each in tenants}

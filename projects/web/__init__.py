@@ -1,1 +1,1 @@
-"""Web plumbing without business rules: URL converters, public ids, encryption, connections, terminal output."""
+"""Web helpers without business rules: URL converters, public ids, encryption, connections, terminal output."""

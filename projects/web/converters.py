@@ -1,18 +1,18 @@
-"""How a chat's key stands in an address: a plain word as it is, any other encoded, for no path may hold it."""
+"""URL converter for chat keys: plain words unchanged, other keys in base64."""
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-PLAIN = re.compile(r"[-a-zA-Z0-9_]+")
+PLAIN_KEY = re.compile(r"[-a-zA-Z0-9_]+")
 
 
 class ChatKey:
-    """A path converter. One key has one address: ``~`` and base64 of what is no plain word, as ``a/b`` or ``..``."""
+    """A path converter. Each key has one form: keys such as ``a/b`` or ``..`` become ``~`` and base64."""
 
     regex = r"~?[-a-zA-Z0-9_]+"
 
     def to_python(self, value: str) -> str:
-        """The key; ValueError (404) if nothing has this address."""
+        """The key; ValueError (404) if the form is not canonical."""
         if not value.startswith("~"):
             return value
         coded = value[1:]
@@ -22,5 +22,5 @@ class ChatKey:
         return key
 
     def to_url(self, value: str) -> str:
-        """Its place in an address."""
-        return value if PLAIN.fullmatch(value) else "~" + urlsafe_b64encode(value.encode()).decode().rstrip("=")
+        """The key's form in an address."""
+        return value if PLAIN_KEY.fullmatch(value) else "~" + urlsafe_b64encode(value.encode()).decode().rstrip("=")

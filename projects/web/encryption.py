@@ -1,4 +1,4 @@
-"""Secrets that must be read again (keys to other services), encrypted at rest with a key made of SECRET_KEY."""
+"""Encrypt secrets that must be readable again (API keys of upstreams), with a key derived from SECRET_KEY."""
 
 from base64 import urlsafe_b64encode
 from hashlib import sha256
@@ -9,25 +9,25 @@ from django.conf import settings
 from memorybank.exceptions import InvalidInput
 
 
-def seal(secret: str) -> str:
-    """Encrypted with what SECRET_KEY is now; "" stays empty."""
-    return _box().encrypt(secret.encode()).decode() if secret else ""
+def encrypt(secret: str) -> str:
+    """Encrypt with the current SECRET_KEY; "" stays empty."""
+    return _cipher().encrypt(secret.encode()).decode() if secret else ""
 
 
-def unseal(sealed: str) -> str:
-    """In clear, whether sealed with SECRET_KEY or with one of SECRET_KEY_FALLBACKS. Raises :class:`InvalidInput`."""
-    if not sealed:
+def decrypt(token: str) -> str:
+    """Decrypt with SECRET_KEY or one of SECRET_KEY_FALLBACKS. Raises :class:`InvalidInput`."""
+    if not token:
         return ""
     try:
-        return _box().decrypt(sealed.encode()).decode()
+        return _cipher().decrypt(token.encode()).decode()
     except InvalidToken:
-        raise InvalidInput("The upstream's key was sealed with another SECRET_KEY. Enter it again.") from None
+        raise InvalidInput("The upstream's key was encrypted with another SECRET_KEY. Enter it again.") from None
 
 
-def _box() -> MultiFernet:
+def _cipher() -> MultiFernet:
     return MultiFernet([_fernet(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
 
 
 def _fernet(key: str) -> Fernet:
-    # SECRET_KEY signs other things, too: each use has a key of its own.
+    # SECRET_KEY also signs other things, so each use derives a separate key.
     return Fernet(urlsafe_b64encode(sha256(f"projects.web.encryption\0{key}".encode()).digest()))

@@ -1,4 +1,4 @@
-"""What scripts on pages say, in the languages of the site."""
+"""Translations for JavaScript, one address for each language."""
 
 from typing import Any
 
@@ -8,12 +8,11 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import override
 from django.views.i18n import JavaScriptCatalog
 
-#: How long a browser may keep a catalogue, in seconds.
-KEPT = 3600
+CACHE_SECONDS = 3600
 
 
-class Language:
-    """A language of the site, in an address."""
+class LanguageConverter:
+    """A path converter for the site's languages."""
 
     regex = "[a-z-]{2,10}"
 
@@ -26,13 +25,13 @@ class Language:
         return value
 
 
-class Words(JavaScriptCatalog):
-    """Defines ``gettext`` and its kin. The address says the language, so that everybody may be served one copy."""
+class JavaScriptTranslations(JavaScriptCatalog):
+    """Defines ``gettext`` and its relatives. The language is in the address, so that shared caches may keep a copy."""
 
     packages = ["projects"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         with override(kwargs.pop("language")):
             response = super().get(request, *args, **kwargs)
-        patch_cache_control(response, public=True, max_age=KEPT)
+        patch_cache_control(response, public=True, max_age=CACHE_SECONDS)
         return response

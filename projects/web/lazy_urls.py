@@ -1,4 +1,4 @@
-"""URL patterns whose module is imported by the first request to one of them, which no page needs.
+"""URL patterns whose module is imported by the first request to one of them; pages never need it.
 
 This overrides two private hooks of Django: ``URLResolver._populate`` and the caches that ``reverse`` reads. Django has
 no public way to leave names out of ``reverse``. A test (``test_lazy_urls``) fails if a new Django loads the module

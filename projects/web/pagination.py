@@ -7,7 +7,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from .public_ids import TurnNumber
+from memorybank.services import PublicId
 
 Row = TypeVar("Row", bound=Model)
 
@@ -17,15 +17,15 @@ def numbered_page(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], siz
     return Paginator(rows, size).get_page(request.GET.get("page"))
 
 
-def page_after(
-    rows: QuerySet[Row], cursor: str, size: int, *, newest_first: bool = True
-) -> tuple[list[Row], str | None]:
+def page_after(rows: QuerySet[Row], cursor: str, size: int, *, order: str = "-pk") -> tuple[list[Row], str | None]:
     """The rows after ``cursor`` ("": from the start), and the cursor of the next page, None on the last one.
+
+    ``order`` is a field without equal values, with a minus for the largest first.
 
     Raises ValueError for a cursor that no page has given.
     """
+    name = order.removeprefix("-")
     if cursor:
-        last = TurnNumber().to_python(cursor)
-        rows = rows.filter(pk__lt=last) if newest_first else rows.filter(pk__gt=last)
-    page = list(rows.order_by("-pk" if newest_first else "pk")[: size + 1])
-    return page[:size], TurnNumber().to_url(page[size - 1].pk) if len(page) > size else None
+        rows = rows.filter(**{f"{name}__gt" if name == order else f"{name}__lt": PublicId().to_python(cursor)})
+    page = list(rows.order_by(order)[: size + 1])
+    return page[:size], PublicId().to_url(getattr(page[size - 1], name)) if len(page) > size else None

@@ -1,4 +1,4 @@
-"""Waiting for something to change: looking again at intervals, and showing during silence that the wait goes on."""
+"""Poll for changes at intervals, with heartbeats during silence."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ Beat = TypeVar("Beat")
 
 
 def wait_while(condition: Callable[[], object], *, seconds: float, timeout: float = float("inf")) -> bool:
-    """Look every ``seconds`` until the condition is false or the timeout has passed; whether there was a wait."""
+    """Poll every ``seconds`` until the condition is false or the timeout has passed; returns whether it waited."""
     deadline, waited = time.monotonic() + timeout, False
     while time.monotonic() < deadline and condition():
         waited = True
@@ -22,7 +22,7 @@ def wait_while(condition: Callable[[], object], *, seconds: float, timeout: floa
 
 
 async def changes(look: Callable[[], Item | None], *, seconds: float) -> AsyncGenerator[Item, None]:
-    """What ``look`` returns, each time that has changed, until it returns None. It may use the database."""
+    """Yield the result of ``look`` whenever it changes, until it is None. ``look`` may use the database."""
     before: Any = None
     while (now := await sync_to_async(look)()) is not None:
         if now != before:
@@ -34,18 +34,18 @@ async def changes(look: Callable[[], Item | None], *, seconds: float) -> AsyncGe
 async def with_heartbeat(
     items: AsyncGenerator[Item, None], *, seconds: float, beat: Beat
 ) -> AsyncGenerator[Item | Beat, None]:
-    """The items as they come, and ``beat`` after each silence of ``seconds``: proxies close a silent stream."""
+    """Yield the items, and ``beat`` after each silence of ``seconds``: proxies close silent streams."""
     end = object()
     async with aclosing(items):
         while True:
-            coming = asyncio.ensure_future(anext(items, end))
+            next_item = asyncio.ensure_future(anext(items, end))
             try:
-                while not (await asyncio.wait({coming}, timeout=seconds))[0]:
+                while not (await asyncio.wait({next_item}, timeout=seconds))[0]:
                     yield beat
             except BaseException:
-                coming.cancel()
-                await asyncio.wait({coming})  # a generator that still runs cannot be closed
+                next_item.cancel()
+                await asyncio.wait({next_item})  # a running generator cannot be closed
                 raise
-            if (item := coming.result()) is end:
+            if (item := next_item.result()) is end:
                 return
             yield item  # type: ignore[misc]  # not the end, so an item

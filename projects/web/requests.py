@@ -1,4 +1,4 @@
-"""The request that a view gets after a check that Django's own type does not show."""
+"""Request types for views behind a login check."""
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest

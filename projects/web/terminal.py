@@ -1,14 +1,14 @@
-"""Words of others on a terminal: no sign that steers it, and an end."""
+"""Escape control characters in untrusted text and truncate it for the terminal."""
 
 
 def printable(text: str, limit: int = 240) -> str:
-    """``text`` on one line of at most ``limit`` characters; what cannot be seen is spelt out, as ``\\x1b``."""
-    seen = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text[: limit + 1])
-    return seen if len(seen) <= limit else f"{seen[: limit - 1]}…"
+    """``text`` on one line of at most ``limit`` characters; unprintable characters are escaped, as ``\\x1b``."""
+    escaped = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: limit + 1])
+    return escaped if len(escaped) <= limit else f"{escaped[: limit - 1]}…"
 
 
 def is_utf8(text: str) -> bool:
-    """Whether the bytes it was made of were; those that were not came in as lone surrogates."""
+    """Whether the text can be encoded as UTF-8: invalid input bytes have become lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

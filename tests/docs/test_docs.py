@@ -215,7 +215,7 @@ def test_it_gives_the_limits_of_a_project() -> None:
 
 
 def test_the_example_env_names_nothing_else() -> None:
-    known = {*environment(), *(f"MEMORYBANK_{name.upper()}" for name, _ in conf.numbers())}
+    known = {*environment(), *(f"MEMORYBANK_{name.upper()}" for name, _ in conf.numeric_settings())}
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
     assert set(re.findall(r"^# ([A-Z_]+)=", example, re.M)) <= known
 

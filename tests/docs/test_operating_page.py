@@ -16,7 +16,7 @@ from config import health
 from config.metrics import exposition
 from memorybank import conf, services
 from memorybank.models import Job
-from memorybank.monitoring.health import Calls, Vitals
+from memorybank.monitoring.health import CallTotals, HealthMetrics
 from projects.templatetags.project_tabs import UNDER
 from projects.web import supervisor
 from tests.docs.test_docs import OURS, environment, parser_of, rows
@@ -90,15 +90,15 @@ def test_the_options_of_worker_and_beat_exist() -> None:
 
 
 def test_every_setting_named_is_read() -> None:
-    known = {*environment(), *(name.upper() for name, _ in conf.numbers()), *OTHERS}
+    known = {*environment(), *(name.upper() for name, _ in conf.numeric_settings()), *OTHERS}
     named = {re.split(r"[=/ ]", span)[0] for span in SPANS if re.match(r"[A-Z]{2}[A-Z_]+(?:[=/ ]|$)", span)}
     assert len(named) > 12
     assert named <= known
 
 
 def test_its_figures_are_those_that_are_told() -> None:
-    moment, call = datetime.now(UTC), Calls("summary", "rejected", 1, 1, 1, Decimal())
-    everything = Vitals(1, 1, 1, 1.0, 1.0, 1, moment, {"given": 1, "off": 1, "nothing": 1}, (call,))
+    moment, call = datetime.now(UTC), CallTotals("summary", "rejected", 1, 1, 1, Decimal())
+    everything = HealthMetrics(1, 1, 1, 1.0, 1.0, 1, moment, {"given": 1, "off": 1, "nothing": 1}, (call,))
     told = set(re.findall(r"^# TYPE (\w+)", exposition(everything), re.M))
     assert {name for cells in rows(PAGE) for name in re.findall(r"`(memorybank_\w+)`", cells[0])} == told
 
@@ -110,7 +110,7 @@ def test_its_addresses_answer_and_name_what_may_be_missing() -> None:
     for name in ("database", "broker", "sweep"):
         assert f"`{name}`" in PAGE
     assert "five times `SWEEP_SECONDS`" in WORDS and health.MISSED_SWEEPS == 5
-    assert f"up to {health.BROKER_SECONDS} seconds" in WORDS
+    assert f"up to {health.BROKER_TIMEOUT_SECONDS} seconds" in WORDS
 
 
 def minutes(seconds: float) -> str:
@@ -130,9 +130,9 @@ def test_its_numbers_are_those_of_the_code(name: str) -> None:
             f"{minutes(now.backoff_seconds)} minute, 2, 4 … {now.backoff_max_seconds // 3600} hour",
         ],
         "server": [
-            f"--timeout-graceful-shutdown {supervisor.GRACE_SECONDS}`",
-            f"go on for {supervisor.GRACE_SECONDS} seconds",
-            f"waits for up to {supervisor.PATIENCE_SECONDS} seconds",
+            f"--timeout-graceful-shutdown {supervisor.WEB_GRACE_SECONDS}`",
+            f"go on for {supervisor.WEB_GRACE_SECONDS} seconds",
+            f"waits for up to {supervisor.KILL_AFTER_SECONDS} seconds",
         ],
     }
     for words in told[name]:

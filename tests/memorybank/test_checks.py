@@ -1,4 +1,4 @@
-"""Settings that are misspelt or impossible fail at start, with a hint."""
+"""Misspelt or impossible settings fail at start, with a hint."""
 
 from typing import Any
 

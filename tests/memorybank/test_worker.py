@@ -1,4 +1,4 @@
-"""What is due, for whom, how much of it, and how little when nothing is."""
+"""The worker: what is due, for which bank, how much of it, and how little work when nothing is."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,8 +11,8 @@ from memorybank import services, tasks
 from memorybank.exceptions import LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Granularity, StoredBlock
-from memorybank.services import Report
-from memorybank.worker import Shift
+from memorybank.services import RunReport
+from memorybank.worker import WorkLoop
 from memorybank.writing import work_queue
 from tests.support.factories import (
     DAY,
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 def due(now: datetime) -> list[str]:
     """What a worker would find, one after the other."""
     found: dict[int, str] = {}
-    while chat_id := work_queue.next_chat(now, but=found):
+    while chat_id := work_queue.next_chat(now, exclude=found):
         found[chat_id] = Chat.objects.get(pk=chat_id).key
     return list(found.values())
 
@@ -53,12 +53,12 @@ def first_of(bank: Bank) -> int:
     return bank.chats.order_by("pk").values_list("pk", flat=True)[0]
 
 
-def work_at(now: datetime) -> Report:
+def work_at(now: datetime) -> RunReport:
     """What one worker does until it finds nothing more to do."""
-    shift = Shift()
-    while piece := shift.next(now):
-        shift.do(piece, now=now)
-    return shift.report
+    loop = WorkLoop()
+    while item := loop.next(now):
+        loop.do(item, now=now)
+    return loop.report
 
 
 def versions(bank: Bank) -> tuple[int, int]:
@@ -163,10 +163,10 @@ def test_a_bank_with_a_thousand_due_chats_delays_the_one_of_another_by_no_more_t
     Chat.objects.bulk_create(
         Chat(bank=busy, key=f"c{n}", due_at=at, pending_outputs=1, last_output_at=at) for n in range(1000)
     )
-    assert work_queue.waits(MONDAY + HOUR)
+    assert work_queue.has_work(MONDAY + HOUR)
     assert [work_queue.next_chat(MONDAY + HOUR) for _ in range(3)] == [first_of(busy)] * 3  # nobody claims it here
     say(quiet, "one", sentence(1), at=MONDAY)
-    assert work_queue.waits(MONDAY + HOUR)
+    assert work_queue.has_work(MONDAY + HOUR)
     assert [work_queue.next_chat(MONDAY + HOUR) for _ in range(4)] == [first_of(busy), first_of(quiet)] * 2
 
 
@@ -257,7 +257,7 @@ def test_a_worker_takes_nothing_while_the_model_is_down(model: ScriptedLLM) -> N
         say(make_bank(), f"c{number}", sentence(number))
     model.enqueue(LLMUnavailable("down"))
     assert (work_at(MONDAY + HOUR).failed, len(model.history)) == (1, 1)
-    assert not work_queue.waits(MONDAY + HOUR)
+    assert not work_queue.has_work(MONDAY + HOUR)
 
 
 def test_a_worker_takes_a_chat_in_whose_midst_another_is_for_no_work(model: ScriptedLLM) -> None:
@@ -277,11 +277,11 @@ def test_a_busy_bank_s_block_is_stored_once_every_few_seconds_and_once_after_the
         assert work_at(now).summarised == 1
         stored.add(versions(bank)[1])
     assert len(stored) == 4
-    assert work_queue.until_rested(now) == 1
+    assert work_queue.seconds_until_rested(now) == 1
     work_at(now + timedelta(seconds=1))
     version, block_version = versions(bank)
     assert version == block_version
-    assert work_queue.until_rested(now + timedelta(seconds=1)) is None
+    assert work_queue.seconds_until_rested(now + timedelta(seconds=1)) is None
 
 
 def test_while_chats_are_due_a_worker_settles_one_bank_in_between_and_the_others_after_them() -> None:
@@ -291,10 +291,10 @@ def test_while_chats_are_due_a_worker_settles_one_bank_in_between_and_the_others
         say(bank, "now", sentence(2), at=MONDAY + DAY)
     run(MONDAY + HOUR)
     Bank.objects.update(compress_at=MONDAY + DAY, settled_at=None)
-    shift, now, done = Shift(), MONDAY + DAY + HOUR, ""
-    while piece := shift.next(now):
-        done += "bank " if piece.bank_id else "chat "
-        shift.do(piece, now=now)
+    loop, now, done = WorkLoop(), MONDAY + DAY + HOUR, ""
+    while item := loop.next(now):
+        done += "bank " if item.bank_id else "chat "
+        loop.do(item, now=now)
     assert done.split() == ["bank", "chat", "chat", "chat", "bank", "bank"]
     assert all(len(set(versions(bank))) == 1 for bank in banks[1:])
 
@@ -357,7 +357,7 @@ def test_reports_read_no_chat_but_parked_ones_to_count_those() -> None:
 
 
 def test_reports_add_up() -> None:
-    both = Report(summarised=1, failed=2, due=5) + Report(summarised=2, parked=1, due=3)
+    both = RunReport(summarised=1, failed=2, due=5) + RunReport(summarised=2, parked=1, due=3)
     assert (both.summarised, both.failed, both.parked, both.due) == (3, 2, 1, 3)
 
 

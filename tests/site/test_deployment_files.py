@@ -65,7 +65,7 @@ def test_all_that_is_started_is_there_with_its_options() -> None:
 
 
 def test_each_is_given_as_long_to_end_as_it_takes() -> None:
-    grace, patience = supervisor.GRACE_SECONDS, supervisor.PATIENCE_SECONDS
+    grace, patience = supervisor.WEB_GRACE_SECONDS, supervisor.KILL_AFTER_SECONDS
     for words in started():
         if words[0] == "uvicorn":
             assert words[words.index("--timeout-graceful-shutdown") + 1] == str(grace)

@@ -200,7 +200,7 @@ class LogTest(Cast):
 
     @with_chat_model()
     def test_no_page_of_it_and_no_line_holds_what_was_said(self) -> None:
-        for formatter in (logs.JSONLines(), logs.Discreet("{asctime} {request_id} {message}", style="{")):
+        for formatter in (logs.JSONFormatter(), logs.RedactingFormatter("{asctime} {request_id} {message}", style="{")):
             Chat.objects.all().delete()
             with logged(formatter) as written:
                 self.canary()
@@ -222,7 +222,7 @@ class LogTest(Cast):
 
     @with_chat_model()
     def test_json_is_one_object_a_line_with_its_request(self) -> None:
-        with logged(logs.JSONLines()) as written:
+        with logged(logs.JSONFormatter()) as written:
             answer = self.client.get("/p/none/none/", headers={"X-Request-ID": "trace-1"})
             self.client.force_login(self.bob)
             missed = self.client.get("/p/none/none/")

@@ -66,14 +66,16 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
     """A leaf over one new turn, with these facts, as a summary would have left it."""
     output = say(bank, chat, " ".join(texts), at=at)
     row = chat_of(bank, chat)
-    Chat.objects.filter(pk=row.pk).update(summarised_through=output.pk, pending_outputs=0, due_at=None, index_due=True)
+    Chat.objects.filter(pk=row.pk).update(
+        summarised_through=output.sequence, pending_outputs=0, due_at=None, index_due=True
+    )
     leaf = Entry.objects.create(
         bank=bank,
         chat=row,
         granularity=Granularity.CONVERSATION,
         period_start=at.astimezone(bank.tz).date(),
-        first_output=output.pk,
-        last_output=output.pk,
+        first_output=output.sequence,
+        last_output=output.sequence,
         output_count=1,
         first_at=at,
         last_at=at,
@@ -89,13 +91,15 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
 
 def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact:
     """A fact that cites all there is to cite in its leaf."""
-    given = {"said_on": entry.last_at.date(), "citations": [entry.first_output], "speaker": "Priya", **more}
+    given = {"said_on": entry.last_at.date(), "speaker": "Priya", **more}
+    if "citations" not in given:
+        given["citations"] = [output.pk for output in entry.covered()[:1]]
     fact = Fact.of(entry, text=text, position=position, tokens=tokens.count(text), **given)
     Fact.objects.create_cited([fact])
     return fact
 
 
-def run(now: datetime, **options: Any) -> services.Report:
+def run(now: datetime, **options: Any) -> services.RunReport:
     """What beat and worker do until nothing is left to do at ``now``."""
     return services.run(now=now, until_idle=True, **options)
 

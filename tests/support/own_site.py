@@ -155,12 +155,14 @@ def wait_until(condition: Callable[[], object], what: str, site: Site) -> None:
 
 
 @contextmanager
-def site(data: Path, *, postgres: str = "", **env: str) -> Iterator[Site]:
-    """A migrated site, on SQLite in ``data`` or on a new database of the server at ``postgres``."""
+def site(data: Path, *, postgres: str = "", migrated: bool = True, **env: str) -> Iterator[Site]:
+    """A site, on SQLite in ``data`` or on a new database of the server at ``postgres``; empty if not ``migrated``."""
     with _database(postgres) as address:
         made = Site(data, env, address)
         try:
-            if postgres:
+            if not migrated:
+                pass
+            elif postgres:
                 assert made.manage("migrate", "--verbosity", "0").code == 0
             else:
                 prepared.migrated(data)

@@ -11,7 +11,7 @@ from memorybank import services
 from memorybank.language.terms import terms
 from memorybank.models import Bank
 from memorybank.reading.recall import index
-from memorybank.reading.recall.index_terms import hashed, spoken_by
+from memorybank.reading.recall.index_terms import hash_word, speaker_words
 
 
 def places(word: str) -> list[str]:
@@ -36,7 +36,7 @@ def _text(value: Any) -> str:
 def _indexed(word: str) -> Iterator[str]:
     """The rows that the full-text index has for it, by the same hash; and what the index's own tables hold."""
     for bank in Bank.objects.all():
-        hashes = [hashed(bank.pk, term) for term in (*terms(word), *spoken_by(word))]
+        hashes = [hash_word(bank.pk, term) for term in (*terms(word), *speaker_words(word))]
         if any(index.postings(bank.pk, hashes)):
             yield f"index of bank {bank.pk}"
         if connection.vendor == "sqlite":

@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from memorybank import services
 from memorybank.models import Bank, Chat
 from memorybank.writing import work_queue
-from projects.importing.service import BATCH
+from projects.importing.service import BATCH_LINES
 from tests.support.commands import PATIENCE
 from tests.support.factories import make_bank, say
 from tests.support.factories import run as run_memory
@@ -187,7 +187,8 @@ def test_four_imports_into_the_same_chats_while_they_are_summarised(own_site: Si
 
 def batches_and_a_half() -> list[str]:
     """More lines than one transaction takes, of all chats by turns."""
-    return [line(CHATS[n % len(CHATS)], f"Crate number {n}.", id=f"c-{n}") for n in range(BATCH + BATCH // 2)]
+    lines = BATCH_LINES + BATCH_LINES // 2
+    return [line(CHATS[n % len(CHATS)], f"Crate number {n}.", id=f"c-{n}") for n in range(lines)]
 
 
 def recorded(own_site: Site) -> int:
@@ -199,7 +200,7 @@ def recorded_in_order(own_site: Site) -> bool:
     """Whether each line is recorded once, in the order of the file within its chat."""
     keys = [key for _, key in own_site.ask("SELECT id, key FROM memorybank_output ORDER BY id")]
     numbers = [int(key.removeprefix("c-")) for key in keys]
-    assert sorted(numbers) == list(range(BATCH + BATCH // 2))
+    assert sorted(numbers) == list(range(BATCH_LINES + BATCH_LINES // 2))
     for chat in range(len(CHATS)):
         of_chat = [number for number in numbers if number % len(CHATS) == chat]
         assert of_chat == sorted(of_chat)
@@ -224,10 +225,10 @@ def test_an_import_that_is_killed_between_two_batches_goes_on_where_it_was(own_s
     with killed.stdin:  # open until the end, so that the importer waits for more
         killed.stdin.write(said.encode())
         killed.stdin.flush()
-        wait_until(lambda: recorded(own_site) == BATCH, "recorded a batch", own_site)
+        wait_until(lambda: recorded(own_site) == BATCH_LINES, "recorded a batch", own_site)
         kill(killed)
     again = own_site.call("import_chats", "-", "--json", stdin=said).json
-    assert (again["known"], again["recorded"], again["bad"]) == (BATCH, BATCH // 2, 0)
+    assert (again["known"], again["recorded"], again["bad"]) == (BATCH_LINES, BATCH_LINES // 2, 0)
     assert recorded_in_order(own_site)
 
 

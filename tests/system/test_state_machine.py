@@ -242,7 +242,7 @@ class MemoryMachine(RuleBasedStateMachine):
         """To the oldest message without one, however long it was passed by. A late one is of an attempt given up."""
         if not (asked := self.unanswered(number, key)):
             return
-        attempt = services.ask_again(self.banks[number], asked.pk, now=self.now)
+        attempt = services.retry_output(self.banks[number], asked.pk, now=self.now)
         services.complete(self.banks[number], asked if late else attempt, status=outcome, answer="Yes.", now=self.now)
         expected = "pending" if late and outcome != "ok" and asked.asked_at != attempt.asked_at else outcome
         assert Output.objects.get(chat=asked.chat_id, key=asked.key).status == expected
@@ -370,7 +370,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.model.answer = self.thinking(meanwhile, fails)
         Bank.objects.filter(pk=bank.pk).update(compress_at=self.now)
         with suppress(LLMError):
-            worker.settle(bank.pk, now=self.now)
+            worker.consolidate(bank.pk, now=self.now)
         self.model.answer = good
         self.raced += len(seen)
         if what in ("erase a turn", "erase a person", "lease lost"):
@@ -418,7 +418,7 @@ class MemoryMachine(RuleBasedStateMachine):
         """Compression by a worker whose clock is far ahead, so that everything is ripe."""
         Bank.objects.filter(pk=bank.pk).update(compress_at=now)
         with suppress(LLMError):
-            worker.settle(bank.pk, now=now)
+            worker.consolidate(bank.pk, now=now)
 
     # --- what is always true ----------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""5. März 2026, 14:30."""
+"""German formats: 5. März 2026, 14:30."""
 
 DATE_FORMAT = "j. M Y"
 DATETIME_FORMAT = "j. M Y, H:i"

@@ -1,4 +1,4 @@
-"""5 Mar 2026, 14:30."""
+"""British formats: 5 Mar 2026, 14:30."""
 
 DATE_FORMAT = "j M Y"
 TIME_FORMAT = "H:i"

@@ -1,33 +1,33 @@
-"""What kind of fact a sentence is, by signs that are hard to misread."""
+"""Classify the kind of a sentence (fact, decision, preference, question) by signs that are hard to misread."""
 
 import re
 
-from memorybank.language import either, every, whole
+from memorybank.language import alternation, collect, whole_words
 
-DECIDED = re.compile(whole(lambda pack: pack.kinds.decided), re.IGNORECASE)
-UNDECIDED = re.compile(whole(lambda pack: pack.kinds.undecided), re.IGNORECASE)
-PREFERRED = re.compile(whole(lambda pack: pack.kinds.preferred), re.IGNORECASE)
-# What is asked of the assistant tells what was wanted, not what is so.
-REQUESTED = re.compile(either(every(lambda pack: pack.kinds.requested)), re.IGNORECASE)
+DECIDED = re.compile(whole_words(lambda pack: pack.kinds.decided), re.IGNORECASE)
+UNDECIDED = re.compile(whole_words(lambda pack: pack.kinds.undecided), re.IGNORECASE)
+PREFERRED = re.compile(whole_words(lambda pack: pack.kinds.preferred), re.IGNORECASE)
+# A request to the assistant says what somebody wanted, not what is the case.
+REQUESTED = re.compile(alternation(collect(lambda pack: pack.kinds.requested)), re.IGNORECASE)
 
-# What somebody new asks first: what it is for, who answers for what, and what is open or owed.
-PURPOSE = re.compile(whole(lambda pack: pack.kinds.purpose), re.IGNORECASE)
-ROLE = re.compile(whole(lambda pack: pack.kinds.role), re.IGNORECASE)
-OWED = re.compile(whole(lambda pack: pack.kinds.owed), re.IGNORECASE)
+# What a newcomer asks first: the purpose, who is responsible for what, and what is open or owed.
+PURPOSE = re.compile(whole_words(lambda pack: pack.kinds.purpose), re.IGNORECASE)
+RESPONSIBILITY = re.compile(whole_words(lambda pack: pack.kinds.role), re.IGNORECASE)
+OWED = re.compile(whole_words(lambda pack: pack.kinds.owed), re.IGNORECASE)
 
 
 def is_request(text: str) -> bool:
-    """Whether the sentence asks for something to be made, in words that are hard to misread."""
+    """Whether the sentence requests a piece of work, in words that are hard to misread."""
     return REQUESTED.match(text) is not None
 
 
 def is_question(text: str) -> bool:
-    """Ends like one, in any script."""
+    """Whether the text ends like a question, in any script."""
     return text.rstrip("\"'”’» )").endswith(("?", "？", "؟"))
 
 
 def kind_of(text: str) -> str:
-    """fact, decision, preference or question, by signs that are hard to misread."""
+    """fact, decision, preference or question."""
     if is_question(text):
         return "question"
     if DECIDED.search(text) and not UNDECIDED.search(text):

@@ -6,9 +6,9 @@ from typing import Generic, Protocol, TypeVar
 
 from memorybank.core.packing.memory_line import MemoryLine
 from memorybank.language import plain
-from memorybank.language.sentences import ended
+from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
-from memorybank.safety.quoting import quoted
+from memorybank.safety.quoting import quote_speech
 
 
 class Layable(Protocol):
@@ -87,7 +87,7 @@ def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
 
 def as_line(text: str, names: Collection[str]) -> str:
     """One visible line that ends like a sentence, imitates no fence, and quotes where it speaks for another."""
-    return quoted(ended(inert(text)), names)
+    return quote_speech(with_full_stop(inert(text)), names)
 
 
 def inert(text: str) -> str:

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from memorybank.core.packing.items import Item, inert
 from memorybank.language import tokens
-from memorybank.language.dates import shortened
-from memorybank.language.terms import length
+from memorybank.language.dates import shorten_dates
+from memorybank.language.terms import word_count
 
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
 SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
@@ -72,8 +72,8 @@ def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
     for item in ordered(items):
         if item.paragraph != paragraph:
             paragraph, words = item.paragraph, 0
-        text = shortened(item.text, item.line.label) if words < NEAR_DATE_WORDS else item.text
-        words += length(text)
+        text = shorten_dates(item.text, item.line.label) if words < NEAR_DATE_WORDS else item.text
+        words += word_count(text)
         yield item, text
 
 

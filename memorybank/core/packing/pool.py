@@ -12,7 +12,7 @@ from memorybank.core.packing.items import Item, as_line, concepts
 from memorybank.core.packing.memory_line import MemoryLine
 from memorybank.core.packing.objective import LABEL_TOKENS
 from memorybank.language import tokens
-from memorybank.language.dates import shortened
+from memorybank.language.dates import shorten_dates
 from memorybank.safety.quoting import name_words
 
 # Only this many times the room is looked at closely, and so many tokens in any case; the rest has no chance.
@@ -87,7 +87,7 @@ class Pool:
         if place not in self._worded:
             fact = self.facts[place]
             text = as_line(fact.text, self.names)
-            cost = tokens.count(shortened(text, fact.label), self.encoding) + 1
+            cost = tokens.count(shorten_dates(text, fact.label), self.encoding) + 1
             # A model says of what day every line is: that its heading tells.
             self._worded[place] = (text, cost, concepts(text, but="" if fact.detail else fact.label))
         text, cost, about = self._worded[place]

@@ -1,8 +1,7 @@
-"""Lines of memory: what a model may write, and the proof that its sources say so.
+"""Validate a model's lines of memory: each must cite its sources and state nothing that they do not.
 
-The answer to a summarising prompt is lines ``- KIND: text [1,3]``. A line is kept only if it cites
-what the model was shown, is short, and states no number, date, identifier, address or link that
-its cited sources do not.
+The answer to a summarising prompt is lines ``- KIND: text [1,3]``. A line is accepted only if it cites labels the model
+was shown, is short, and states no number, date, identifier, address or link that its cited sources do not.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -10,73 +9,80 @@ from dataclasses import dataclass, replace
 
 from memorybank.core.validation.claims import claims
 from memorybank.core.validation.evidence import Evidence
-from memorybank.core.validation.line_parser import KINDS, Form, Line, parse, parse_row, rows, says_nothing
-from memorybank.language.terms import length
+from memorybank.core.validation.line_parser import (
+    FACT_KINDS,
+    LineFormat,
+    ParsedLine,
+    answer_rows,
+    parse,
+    parse_row,
+    says_nothing,
+)
+from memorybank.language.terms import word_count
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 
 __all__ = [
-    "KINDS",
-    "Accepted",
+    "FACT_KINDS",
+    "AcceptedLines",
     "Evidence",
-    "Form",
-    "Line",
+    "LineFormat",
+    "ParsedLine",
     "accept",
+    "answer_rows",
+    "comparison_key",
     "escape",
     "first_unsupported",
-    "gist",
     "parse",
-    "rows",
     "says_nothing",
     "unsupported",
 ]
 
-MAX_WORDS = 60
-MAX_SHOWN = 300  # characters of a rejected line
-LETTERS_A_WORD = 20  # longer on average is no sentence but a blob
+MAX_LINE_WORDS = 60
+MAX_REJECTED_CHARACTERS = 300
+MAX_CHARACTERS_PER_WORD = 20  # on average; text with longer words is not a sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """What may be kept of an answer, and what not: (line, why), the why without chat text.
+class AcceptedLines:
+    """The accepted lines of an answer, and the rejected ones as (line, reason), the reason without chat text.
 
-    ``nothing`` means the model said that nothing is worth keeping, which is an answer; neither
-    lines nor ``nothing`` is a failure.
+    ``nothing`` means the model said that nothing is worth keeping, which is a valid answer; neither lines nor
+    ``nothing`` is a failure.
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[ParsedLine, ...] = ()
     rejected: tuple[tuple[str, str], ...] = ()
     nothing: bool = False
 
 
-def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_WORDS) -> Accepted:
+def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_LINE_WORDS) -> AcceptedLines:
     """Check every line of ``answer`` against ``sources``: label → the exact text shown, dates included.
 
-    Never raises, whatever the answer. Lines that read like instructions come back with their
-    ``quarantine`` reason.
+    Never raises, whatever the answer. Lines that read like instructions are returned with their ``quarantine`` reason.
     """
     if says_nothing(answer):
-        return Accepted(nothing=True)
-    kept: dict[str, Line] = {}
+        return AcceptedLines(nothing=True)
+    accepted: dict[str, ParsedLine] = {}
     rejected: list[tuple[str, str]] = []
-    library = _Library(sources)
-    for raw in rows(answer):
+    evidence = _EvidenceBySource(sources)
+    for raw in answer_rows(answer):
         written = parse_row(raw)
         line = written and replace(written, text=escape(written.text))
-        why = _objection(line, library, max_words, kept) if line else "not of the form “- KIND: text [1]”"
+        why = _objection(line, evidence, max_words, accepted) if line else "not of the form “- KIND: text [1]”"
         if line and written and not why:
-            kept[gist(line.text)] = _judged(line, written.text)
+            accepted[comparison_key(line.text)] = _with_quarantine(line, written.text)
         else:
-            rejected.append((escape(raw)[:MAX_SHOWN], why))
-    return Accepted(tuple(kept.values()), tuple(rejected))
+            rejected.append((escape(raw)[:MAX_REJECTED_CHARACTERS], why))
+    return AcceptedLines(tuple(accepted.values()), tuple(rejected))
 
 
 def unsupported(text: str, sources: Iterable[str]) -> str:
-    """What ``text`` states that no source does: "a number", "a date", "an identifier", … or ""."""
+    """The first claim of ``text`` that no source supports: "a number", "a date", "an identifier", … or ""."""
     return first_unsupported(text, [Evidence.of(source) for source in sources])
 
 
-class _Library:
+class _EvidenceBySource:
     """Evidence of each source, read once and only if a line cites it."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:
@@ -89,32 +95,32 @@ class _Library:
         return self._read[label]
 
 
-def _judged(line: Line, written: str) -> Line:
-    """The line with its quarantine reason: judged as the model wrote it, and as it would be stored."""
+def _with_quarantine(line: ParsedLine, written: str) -> ParsedLine:
+    """The line with its quarantine reason: checked as the model wrote it, and as it would be stored."""
     return replace(line, quarantine=line.quarantine or quarantine.reason(written) or quarantine.reason(line.text))
 
 
-def _objection(line: Line, library: _Library, max_words: int, kept: Container[str]) -> str:
+def _objection(line: ParsedLine, evidence: _EvidenceBySource, max_words: int, accepted: Container[str]) -> str:
     """Why the line may not be kept, or ""."""
     if not any(character.isalnum() for character in line.text):
         return "has no text"
     if not line.labels:
         return "cites nothing"
-    if any(label not in library.sources for label in line.labels):
+    if any(label not in evidence.sources for label in line.labels):
         return "cites what was not shown"
-    if length(line.text) > max_words or len(line.text) > max_words * LETTERS_A_WORD:
+    if word_count(line.text) > max_words or len(line.text) > max_words * MAX_CHARACTERS_PER_WORD:
         return f"longer than {max_words} words"
-    if gist(line.text) in kept:
+    if comparison_key(line.text) in accepted:
         return "says the same as a line before it"
-    missing = first_unsupported(line.text, [library.of(label) for label in line.labels])
+    missing = first_unsupported(line.text, [evidence.of(label) for label in line.labels])
     return f"states {missing} that its cited sources do not" if missing else ""
 
 
 def first_unsupported(text: str, evidence: Sequence[Evidence]) -> str:
-    """What ``text`` states that none of the evidence does, as :func:`unsupported` says it."""
+    """Like :func:`unsupported`, for evidence that is already read."""
     return next((claim.what for claim in claims(text) if not claim.supported(evidence)), "")
 
 
-def gist(text: str) -> str:
-    """Equal for lines that say the same."""
+def comparison_key(text: str) -> str:
+    """A key that is equal for lines that say the same."""
     return "".join(character for character in text.casefold() if character.isalnum())

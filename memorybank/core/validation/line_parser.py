@@ -1,18 +1,18 @@
-"""What a model answered → the lines it meant: kind, text, labels."""
+"""Parse a model's answer into lines: kind, text, cited labels."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memorybank.core.turns import STEERS
-from memorybank.language import either, meaning, packs
+from memorybank.core.turns import STEERS_ASSISTANT
+from memorybank.language import alternation, meanings, packs
 
-KINDS = ("fact", "decision", "preference", "question")
-#: What a model calls a line that steers the assistant: a fact that is held back.
-INSTRUCTION = "instruction"
+FACT_KINDS = ("fact", "decision", "preference", "question")
+#: A model's kind for a line that steers the assistant: stored as a fact and quarantined.
+INSTRUCTION_KIND = "instruction"
 
-# Models asked in another language answer the kind in it.
-_KIND_OF = meaning(pack.kinds.labels for pack in packs())
+# Models asked in another language write the kind in it.
+_KINDS_BY_LABEL = meanings(pack.kinds.labels for pack in packs())
 
 _DASH = r"[-*+•‣◦·・–—](?!\d)"
 _BULLET = re.compile(rf"^(?:{_DASH}|\(?\d{{1,3}}[.)、．](?=\s|\*))\s*")
@@ -20,21 +20,21 @@ _BULLETS = re.compile(rf"^(?:{_DASH}\s*)+")
 _LABEL = r"(?:(?:turns?|facts?|#)\s*)?[Ff]?\d{1,6}"
 _ITEM = rf"{_LABEL}(?:\s*[-–—‒~]\s*{_LABEL})?"
 _GROUP = rf"[\[［【〔]\s*{_ITEM}(?:(?:\s*[,;，、；&/]\s*|\s+){_ITEM})*\s*[,;]?\s*[\]］】〕]"
-# Where no group has just ended: from there all groups are taken at once, and never again one by one.
-_FRESH = "".join(rf"(?<![\]］】〕][\s,;]{{{gap}}})" for gap in range(4))
-_TAIL = re.compile(rf"{_FRESH}(?>(?:[\s,;]{{0,3}}{_GROUP})+)\s*[.。．!！?？;；]*\s*[*_]*\s*$")
-_INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
-_SPAN = re.compile(r"([Ff]?)(\d{1,6})(?:\s*[-–—‒~]\s*(?:(?:turns?|facts?|#)\s*)?[Ff]?(\d{1,6}))?")
+# Only where no group has just ended: from there all groups match at once, and never again one by one.
+_NOT_AFTER_GROUP = "".join(rf"(?<![\]］】〕][\s,;]{{{gap}}})" for gap in range(4))
+_CITATIONS_AT_END = re.compile(rf"{_NOT_AFTER_GROUP}(?>(?:[\s,;]{{0,3}}{_GROUP})+)\s*[.。．!！?？;；]*\s*[*_]*\s*$")
+_CITATION_INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")
+_LABEL_RANGE = re.compile(r"([Ff]?)(\d{1,6})(?:\s*[-–—‒~]\s*(?:(?:turns?|facts?|#)\s*)?[Ff]?(\d{1,6}))?")
 _NOTHING = re.compile(r"^(?:fact\s*:\s*)?[*_\"'`]{0,3}nothing[*_\"'`]{0,3}\s*(?:\[\s*\])?\s*[.!。]?$", re.I)
 
-MAX_RANGE = 500
+MAX_CITED_RANGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of an answer. ``labels`` are what it cites, as shown to the model: "3", "F2".
+class ParsedLine:
+    """One line of an answer. ``labels`` are the cited labels as shown to the model: "3", "F2".
 
-    ``quarantine`` is why it must not be shown to a model ("" = fine).
+    ``quarantine`` is why it must not be shown to a model ("" if it may).
     """
 
     kind: str
@@ -43,68 +43,72 @@ class Line:
     quarantine: str = ""
 
 
-class Form:
-    """What the lines of an answer look like: the words for their kinds, the kind of those that name none, citations.
+class LineFormat:
+    """The line format of an answer: words for kinds, the kind of lines without one, and whether lines cite.
 
-    Only lines that cite may be numbered: a list in prose is numbered, too.
+    Only lines that cite may be numbered, because lists in prose are numbered, too.
     """
 
     def __init__(self, kinds: Mapping[str, str], otherwise: str, *, cited: bool) -> None:
         self.kinds, self.otherwise, self.cited = kinds, otherwise, cited
         self._bullet = _BULLET if cited else _BULLETS
-        words = rf"[*_`\[(【]{{0,3}}\s*({either(kinds)})\s*[*_`\])】]{{0,3}}"
+        words = rf"[*_`\[(【]{{0,3}}\s*({alternation(kinds)})\s*[*_`\])】]{{0,3}}"
         self._kind = re.compile(rf"^{words}\s*[:：]\s*[*_]{{0,2}}\s*", re.I)
 
-    def parse(self, answer: str) -> list[Line]:
-        """The lines of ``answer`` that have this form; nothing is checked or escaped."""
-        return [line for raw in rows(answer) if (line := self.parse_row(raw))]
+    def parse(self, answer: str) -> list[ParsedLine]:
+        """The lines of ``answer`` in this format; nothing is checked or escaped."""
+        return [line for raw in answer_rows(answer) if (line := self.parse_row(raw))]
 
-    def parse_row(self, raw: str) -> Line | None:
+    def parse_row(self, raw: str) -> ParsedLine | None:
         """One row, if it has a bullet or a citation; prose around the list has neither."""
         body = self._bullet.sub("", raw, count=1)
         text, labels = _cut_citations(body) if self.cited else (body, ())
         if body == raw and not labels:
             return None
-        found = self._kind.match(text)
-        kind = self.kinds[found[1].lower()] if found else self.otherwise
-        text = text[found.end() :].strip() if found else text
-        return Line("fact", text, labels, STEERS) if kind == INSTRUCTION else Line(kind, text, labels)
+        match = self._kind.match(text)
+        kind = self.kinds[match[1].lower()] if match else self.otherwise
+        text = text[match.end() :].strip() if match else text
+        return (
+            ParsedLine("fact", text, labels, STEERS_ASSISTANT)
+            if kind == INSTRUCTION_KIND
+            else ParsedLine(kind, text, labels)
+        )
 
 
-#: Lines of memory.
-FACTS = Form(_KIND_OF, "fact", cited=True)
-parse, parse_row = FACTS.parse, FACTS.parse_row
+#: The format of lines of memory.
+FACT_LINES = LineFormat(_KINDS_BY_LABEL, "fact", cited=True)
+parse, parse_row = FACT_LINES.parse, FACT_LINES.parse_row
 
 
-def rows(answer: str) -> list[str]:
-    """The rows of ``answer`` that say something, white space collapsed (which keeps the patterns linear)."""
+def answer_rows(answer: str) -> list[str]:
+    """The non-blank rows of ``answer``, white space collapsed (which keeps the patterns linear)."""
     return [row for raw in answer.splitlines() if (row := " ".join(raw.split()))]
 
 
 def says_nothing(answer: str) -> bool:
     """True for the one-line answer ``- nothing``: the model found nothing worth keeping."""
-    found = rows(answer)
-    return len(found) == 1 and bool(_NOTHING.match(_BULLET.sub("", found[0], count=1)))
+    nonblank = answer_rows(answer)
+    return len(nonblank) == 1 and bool(_NOTHING.match(_BULLET.sub("", nonblank[0], count=1)))
 
 
 def _cut_citations(body: str) -> tuple[str, tuple[str, ...]]:
-    """The text without its citations, and their labels in order; those inside a sentence count too."""
+    """The text without its citations, and their labels in order; citations inside a sentence count, too."""
     groups: list[str] = []
-    tail = _TAIL.search(body)
+    tail = _CITATIONS_AT_END.search(body)
     if tail:
         groups.append(tail[0])
         body = body[: tail.start()]
-    groups[:0] = _INSIDE.findall(body)
-    text = _INSIDE.sub("", body) if groups else body
+    groups[:0] = _CITATION_INSIDE.findall(body)
+    text = _CITATION_INSIDE.sub("", body) if groups else body
     text = " ".join(re.sub(r" +([.,;:!?])", r"\1", text).split()) if groups else text
     return text, tuple(dict.fromkeys(label for group in groups for label in _labels(group)))
 
 
 def _labels(group: str) -> list[str]:
-    found: list[str] = []
-    for letter, first, last in _SPAN.findall(group):
+    labels: list[str] = []
+    for letter, first, last in _LABEL_RANGE.findall(group):
         start, end = int(first), int(last or first)
-        if end - start > MAX_RANGE:
+        if end - start > MAX_CITED_RANGE:
             end = start
-        found += [f"{letter.upper()}{number}" for number in range(start, end + 1)]
-    return found
+        labels += [f"{letter.upper()}{number}" for number in range(start, end + 1)]
+    return labels

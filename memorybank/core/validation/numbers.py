@@ -1,6 +1,6 @@
-"""Numbers as written → the values they may mean: ``1,200`` = ``1.200`` = ``1 200`` = 1200, ``two`` = 2.
+"""Read written numbers as values: ``1,200`` = ``1.200`` = ``1 200`` = 1200, ``two`` = 2.
 
-A value is a string such as "1200" or "3.5". Where writing is ambiguous (``1.200``), all readings count.
+A value is a string such as "1200" or "3.5". Where the notation is ambiguous (``1.200``), all readings count.
 """
 
 import re
@@ -8,67 +8,71 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import chain, product
 
-from memorybank.language import Words, either, every, is_cjk, meaning, packs
-from memorybank.language.sections import Numbers
+from memorybank.language import Words, alternation, collect, is_cjk, meanings, packs
+from memorybank.language.sections import NumberWords
 
 # Grouped thousands (1,200.50), or digits with an optional fraction.
 NUMBER = re.compile(r"\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?!\d)(?:[.,]\d+(?!\d))?|\d+(?:[.,]\d+)?")
 _DIGITS = re.compile(r"\d+")
 _GROUPED = re.compile(r"^\d{1,3}(?:([,.'’_ ])\d{3})(?:\1\d{3})*(?:[.,](\d+))?$")
 
-_SCALES = {word: int(value) for word, value in meaning(each.numbers.scales for each in packs()).items()}
-# The same, as long as anybody writes a number before a word: what is longer would be read again from each digit.
+_SCALES = {word: int(value) for word, value in meanings(pack.numbers.scales for pack in packs()).items()}
+# Like NUMBER, with a bounded length: a longer match would be tried again from each digit.
 _WRITTEN = r"\d{1,3}[,.'’_ ]\d{3}(?>(?:[,.]\d{3}){0,8})(?!\d)(?:[.,]\d{1,20}+(?!\d))?|\d{1,40}+(?:[.,]\d{1,20}+)?"
-SCALED = re.compile(rf"({_WRITTEN})[ -]?({either(_SCALES)})(?![a-zà-ÿ0-9])", re.I)
+SCALED = re.compile(rf"({_WRITTEN})[ -]?({alternation(_SCALES)})(?![a-zà-ÿ0-9])", re.I)
 
 
 def _table() -> dict[str, set[str]]:
     table: dict[str, set[str]] = {}
     for numbers in (pack.numbers for pack in packs()):
-        for word, value in chain(_listed(numbers.ones, 1), _listed(numbers.tens, 10), _compounds(numbers)):
+        for word, value in chain(
+            _numbered_words(numbers.ones, 1), _numbered_words(numbers.tens, 10), _compounds(numbers)
+        ):
             table.setdefault(word, set()).add(str(value))
     return table
 
 
-def _listed(words: Words, step: int) -> Iterator[tuple[str, int]]:
+def _numbered_words(words: Words, step: int) -> Iterator[tuple[str, int]]:
     return ((word, place * step) for place, names in enumerate(words, start=1) for word in names.split())
 
 
-def _compounds(numbers: Numbers) -> Iterator[tuple[str, int]]:
-    """Tens and ones as one word, in languages that put them together so: 21 is "twenty-one" and "twenty one"."""
+def _compounds(numbers: NumberWords) -> Iterator[tuple[str, int]]:
+    """Tens and ones as one word, in languages that join them: 21 is "twenty-one" and "twenty one"."""
     for form, ten, one in product(numbers.compounds, range(2, 10), range(1, 10)):
         tens, ones = numbers.tens[ten - 1].split()[0], numbers.ones[one - 1].split()[0]
         yield form.format(tens=tens, ones=ones), ten * 10 + one
 
 
-WORDS = _table()
-_AMBIGUOUS = frozenset(every(lambda pack: pack.numbers.ambiguous))
-CLAIMING_WORDS = {word: values for word, values in WORDS.items() if not is_cjk(word) and word not in _AMBIGUOUS}
+VALUES_BY_WORD = _table()
+_AMBIGUOUS = frozenset(collect(lambda pack: pack.numbers.ambiguous))
+CLAIMED_VALUES_BY_WORD = {
+    word: values for word, values in VALUES_BY_WORD.items() if not is_cjk(word) and word not in _AMBIGUOUS
+}
 
-_LATIN_WORD = re.compile(rf"(?<!\w)(?:{either(word for word in WORDS if not is_cjk(word))})(?!\w)")
-# Digits here name something, they do not count anything.
+_LATIN_WORD = re.compile(rf"(?<!\w)(?:{alternation(word for word in VALUES_BY_WORD if not is_cjk(word))})(?!\w)")
+# Digits that are part of a name and count nothing.
 _NO_NUMBER = re.compile(r"(?<![a-zà-ÿͰ-ӿ0-9_.])(?:[a-zà-ÿͰ-ӿ_]++\d[a-zà-ÿͰ-ӿ0-9_]*(?:\.\d+)*|\d+(?:\.\d+){2,}(?!,?\d))")
-_CJK_NUMERAL = re.compile(either(word for word in WORDS if is_cjk(word)))
+_CJK_NUMERAL = re.compile(alternation(word for word in VALUES_BY_WORD if is_cjk(word)))
 
 
 def readings(written: str) -> frozenset[str]:
-    """Every value one written number may mean."""
-    found = set()
+    """Every value that one written number may mean."""
+    values = set()
     grouped = _GROUPED.match(written)
     if grouped and not written.startswith("0"):
         fraction = grouped[2]
         whole = written[: -len(fraction) - 1] if fraction else written
-        found.add(_plain("".join(_DIGITS.findall(whole)), fraction or ""))
+        values.add(_as_value("".join(_DIGITS.findall(whole)), fraction or ""))
     parts = re.split(r"[.,]", written)
     if len(parts) == 2 and all(part.isdigit() for part in parts):
-        # Kept as written when ambiguous: 1,200 may be 1.200, but is not taken for 1.2.
-        found.add(f"{_plain(parts[0])}.{parts[1]}" if grouped else _plain(*parts))
+        # Kept as written if ambiguous: 1,200 may be 1.200, but not 1.2.
+        values.add(f"{_as_value(parts[0])}.{parts[1]}" if grouped else _as_value(*parts))
     if len(parts) == 1 and written.isdigit():
-        found.add(_plain(written))
-    return frozenset(found)
+        values.add(_as_value(written))
+    return frozenset(values)
 
 
-def _plain(whole: str, fraction: str = "") -> str:
+def _as_value(whole: str, fraction: str = "") -> str:
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole
 
@@ -78,7 +82,7 @@ def scaled(written: str, scale: str) -> frozenset[str]:
     factor = _SCALES.get(scale.casefold())
     if not factor:
         return frozenset()
-    return frozenset(_plain(*_times(value, factor)) for value in readings(written) if len(value) < 20)
+    return frozenset(_as_value(*_times(value, factor)) for value in readings(written) if len(value) < 20)
 
 
 def _times(value: str, factor: int) -> list[str]:
@@ -86,17 +90,17 @@ def _times(value: str, factor: int) -> list[str]:
 
 
 def values(text: str) -> frozenset[str]:
-    """Every value ``text`` (casefolded) states, in digits or words; not those inside ``v2.1.3`` or ``x3f9``."""
+    """Every value stated in ``text`` (casefolded), in digits or words; not those inside ``v2.1.3`` or ``x3f9``."""
     text = _NO_NUMBER.sub(" ; ", text)
-    found: set[str] = set()
+    stated: set[str] = set()
     for match in NUMBER.finditer(text):
-        found |= readings(match[0])
+        stated |= readings(match[0])
         if match[1] == " " or match[0].count(".") + match[0].count(",") > 1:
-            found.update(_plain(digits) for digits in _DIGITS.findall(match[0]))
+            stated.update(_as_value(digits) for digits in _DIGITS.findall(match[0]))
     for match in SCALED.finditer(text):
-        found |= scaled(match[1], match[2])
+        stated |= scaled(match[1], match[2])
     for match in _LATIN_WORD.finditer(text):
-        found |= WORDS[match[0]]
+        stated |= VALUES_BY_WORD[match[0]]
     for match in _CJK_NUMERAL.finditer(text):
-        found |= WORDS.get(match[0], set())
-    return frozenset(found)
+        stated |= VALUES_BY_WORD.get(match[0], set())
+    return frozenset(stated)

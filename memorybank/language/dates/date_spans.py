@@ -1,4 +1,4 @@
-"""A stretch of calendar time, and how it is written."""
+"""A day, week, month or year of the calendar, and its written form."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -13,14 +13,14 @@ Unit = Literal["day", "week", "month", "year"]
 MONTHS = tuple(names.split()[0].capitalize() for names in pack("en").dates.months)
 
 
-def spell(day: date) -> str:
-    """``7 May 2023``: the one way a date is written in memory, whatever the locale."""
+def format_date(day: date) -> str:
+    """``7 May 2023``: the only date format in memory, whatever the locale."""
     return f"{day.day} {MONTHS[day.month - 1]} {day.year:04}"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """The day, week, month or year that holds ``day``. ``around`` says that the phrase was vague."""
+class CalendarSpan:
+    """The day, week, month or year that contains ``day``. ``around`` marks a vague phrase."""
 
     unit: Unit
     day: date
@@ -35,7 +35,7 @@ class Span:
 
 
 def shifted(said_on: date, unit: Unit, by: int) -> date | None:
-    """``said_on`` moved by so many units; None where the calendar ends."""
+    """``said_on`` moved by ``by`` units; None past the end of the calendar."""
     steps = {
         "day": relativedelta(days=by),
         "week": relativedelta(weeks=by),
@@ -50,5 +50,5 @@ def shifted(said_on: date, unit: Unit, by: int) -> date | None:
 
 
 def on_weekday(said_on: date, weekday: int, weeks: int) -> date | None:
-    """That weekday (Monday is 0) of the calendar week so many weeks from ``said_on``'s."""
+    """The weekday (Monday is 0) of the calendar week that is ``weeks`` away from ``said_on``."""
     return shifted(said_on, "day", 7 * weeks + weekday - said_on.weekday())

@@ -1,92 +1,93 @@
-"""English phrases: found by a few strict patterns, written beside or instead of the phrase."""
+"""Find English date phrases with strict patterns, and write the date beside or instead of the phrase."""
 
 import re
 from collections.abc import Callable
 from datetime import date
 
-from memorybank.language import either, filled, meaning, pack
-from memorybank.language.dates.date_spans import MONTHS, Span, Unit, on_weekday, shifted, spell
-from memorybank.language.dates.phrases import Phrases, Writing
+from memorybank.language import alternation, fill_in, meanings, pack
+from memorybank.language.dates.date_spans import MONTHS, CalendarSpan, Unit, format_date, on_weekday, shifted
+from memorybank.language.dates.phrases import Phrases, PhraseWriter
 
 WORDS = pack("en").dates
 WEEKDAYS = tuple(names.split()[0].capitalize() for names in WORDS.weekdays)
-NUMBERS = {word: int(number) for word, number in meaning([WORDS.numbers]).items()}
+NUMBERS = {word: int(number) for word, number in meanings([WORDS.numbers]).items()}
 TENS = " ".join(pack("en").numbers.tens).split()
-NEAR = {phrase: int(offset.split()[0]) for phrase, offset in meaning([WORDS.phrases]).items()}
-TURN = {word: int(by) for word, by in meaning([WORDS.turns]).items()}
-SEASONS = {name: int(month) for name, month in meaning([WORDS.seasons]).items()}
+DAY_OFFSETS = {phrase: int(offset.split()[0]) for phrase, offset in meanings([WORDS.phrases]).items()}
+TURN_OFFSETS = {word: int(by) for word, by in meanings([WORDS.turns]).items()}
+SEASONS = {name: int(month) for name, month in meanings([WORDS.seasons]).items()}
 PREPOSITIONS = frozenset(WORDS.grammar["preposition"])
 
-# Not inside an identifier, path or address. What is glued to another phrase stays glued to it when that has its date.
-OPEN = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
-CLOSE = r"(?![\w/@=-]|\.\w)"
+# Not inside an identifier, path or address. A phrase attached to another phrase stays attached after that one gets its
+# date.
+PHRASE_START = r"(?<![\w/@#$-])(?<!\w\.)(?<!\d\))(?<!\d\)\.)"
+PHRASE_END = r"(?![\w/@=-]|\.\w)"
 POSSESSIVE = r"(?>(?P<own>['’]s)?)"
 
-PARTS = {
-    "number": rf"(?P<n>\d{{1,3}}|{either(NUMBERS)})",
-    "units": rf"(?P<unit>{either(WORDS.units)})s?",
-    "turn": rf"(?P<turn>{either(TURN)})",
-    "days": either(NEAR),
-    "full": either(WEEKDAYS),
-    "weekday": either(name for names in WORDS.weekdays for name in names.split()),
-    "month": either(MONTHS),
-    "season": either(SEASONS),
-    "entire": either(WORDS.grammar["entire"]),
+PATTERN_PARTS = {
+    "number": rf"(?P<n>\d{{1,3}}|{alternation(NUMBERS)})",
+    "units": rf"(?P<unit>{alternation(WORDS.units)})s?",
+    "turn": rf"(?P<turn>{alternation(TURN_OFFSETS)})",
+    "days": alternation(DAY_OFFSETS),
+    "full": alternation(WEEKDAYS),
+    "weekday": alternation(name for names in WORDS.weekdays for name in names.split()),
+    "month": alternation(MONTHS),
+    "season": alternation(SEASONS),
+    "entire": alternation(WORDS.grammar["entire"]),
     "whole": "".join(rf"(?<!\b{word} )" for word in (*WORDS.grammar["before"], *NUMBERS, *TENS)),
-} | {name: either(WORDS.grammar[name]) for name in ("told", "part")}
+} | {name: alternation(WORDS.grammar[name]) for name in ("told", "part")}
 
 
 def pattern(name: str) -> str:
-    """What the pack says of this reading, with its parts."""
-    return filled(either(WORDS.grammar[name]), PARTS)
+    """The pack's pattern for this reading, with its parts filled in."""
+    return fill_in(alternation(WORDS.grammar[name]), PATTERN_PARTS)
 
 
 def compiled(name: str) -> re.Pattern[str]:
-    """That pattern between its guards, in any case."""
-    return re.compile(OPEN + pattern(name) + POSSESSIVE + CLOSE, re.IGNORECASE)
+    """The pattern with its boundaries, ignoring case."""
+    return re.compile(PHRASE_START + pattern(name) + POSSESSIVE + PHRASE_END, re.IGNORECASE)
 
 
 def counted(match: re.Match[str]) -> int:
-    """The number a phrase names, in digits or words."""
+    """The number in a phrase, from digits or words."""
     written = match["n"].lower()
     return int(written) if written.isdecimal() else NUMBERS[written]
 
 
 def unit_of(match: re.Match[str]) -> Unit:
-    """The calendar unit a phrase names."""
+    """The calendar unit in a phrase."""
     name: Unit = match["unit"].lower()  # type: ignore[assignment]
     return name
 
 
 def near_day(match: re.Match[str], said_on: date) -> str | None:
-    """yesterday, tomorrow and the days beyond them."""
-    day = shifted(said_on, "day", NEAR[match["day"].lower()])
+    """yesterday, tomorrow, the day before yesterday and the day after tomorrow."""
+    day = shifted(said_on, "day", DAY_OFFSETS[match["day"].lower()])
     if day is None:
         return None
-    return f"on the {match['part'].lower()} of {spell(day)}" if match["part"] else f"on {spell(day)}"
+    return f"on the {match['part'].lower()} of {format_date(day)}" if match["part"] else f"on {format_date(day)}"
 
 
 def last_night(match: re.Match[str], said_on: date) -> str | None:
     """The night that began the day before."""
     day = shifted(said_on, "day", -1)
-    return f"on the night of {spell(day)}" if day else None
+    return f"on the night of {format_date(day)}" if day else None
 
 
 def turned_unit(match: re.Match[str], said_on: date) -> str | None:
     """last, this or next week, month or year."""
-    unit, by = unit_of(match), TURN[match["turn"].lower()]
+    unit, by = unit_of(match), TURN_OFFSETS[match["turn"].lower()]
     if unit == "day" or (by == 0 and unit == "week"):
         return None
     day = shifted(said_on, unit, by)
     if day is None:
         return None
     if unit == "week":
-        return f"in the week {'before' if by < 0 else 'after'} {spell(said_on)}"
-    return "in " + written(Span(unit, day))
+        return f"in the week {'before' if by < 0 else 'after'} {format_date(said_on)}"
+    return "in " + written(CalendarSpan(unit, day))
 
 
 def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
-    """last Friday is the latest one; next Friday only when no reading of it can differ."""
+    """last Friday is the latest one; next Friday is resolved only if all its readings agree."""
     wanted = next(n for n, name in enumerate(WEEKDAYS) if name[:3] == match["weekday"][:3].capitalize())
     turn = match["turn"].lower()
     short = match["weekday"].lower()[-3:] != "day"
@@ -98,37 +99,37 @@ def turned_weekday(match: re.Match[str], said_on: date) -> str | None:
         return None
     else:
         day = on_weekday(said_on, wanted, 0 if turn == "this" else int(wanted <= said_on.weekday()))
-    return f"on {WEEKDAYS[wanted]} {spell(day)}" if day else None
+    return f"on {WEEKDAYS[wanted]} {format_date(day)}" if day else None
 
 
 def weekday_of_week(match: re.Match[str], said_on: date) -> str | None:
-    """Friday next week, Monday of last week: the calendar week beside ours."""
+    """Friday next week, Monday of last week: a day of a neighbouring calendar week."""
     wanted = next(n for n, name in enumerate(WEEKDAYS) if name == match["weekday"].capitalize())
-    day = on_weekday(said_on, wanted, TURN[match["turn"].lower()])
-    return f"on {WEEKDAYS[wanted]} {spell(day)}" if day else None
+    day = on_weekday(said_on, wanted, TURN_OFFSETS[match["turn"].lower()])
+    return f"on {WEEKDAYS[wanted]} {format_date(day)}" if day else None
 
 
 def turned_weekend(match: re.Match[str], said_on: date) -> str | None:
     """The Saturday of the last, this or next weekend."""
-    by = TURN[match["turn"].lower()]
+    by = TURN_OFFSETS[match["turn"].lower()]
     if by < 0 and said_on.weekday() > 5:
         return None
     day = on_weekday(said_on, 5, by)
-    return f"on the weekend of {spell(day)}" if day else None
+    return f"on the weekend of {format_date(day)}" if day else None
 
 
 def turned_season(match: re.Match[str], said_on: date) -> str | None:
-    """last summer, next spring: never the one we are in. Winter straddles two years and is left as said."""
-    turn, season = TURN[match["turn"].lower()], match["season"].lower()
+    """last summer, next spring, never the current one. Winter spans two years and is left as it is."""
+    turn, season = TURN_OFFSETS[match["turn"].lower()], match["season"].lower()
     first = SEASONS[season]
-    begun, over = said_on.month >= first, said_on.month > first + 2
+    has_begun, is_over = said_on.month >= first, said_on.month > first + 2
     if turn < 0:
-        return f"in {season} {said_on.year - int(not over)}"
-    return f"in {season} {said_on.year + int(turn > 0 and begun)}"
+        return f"in {season} {said_on.year - int(not is_over)}"
+    return f"in {season} {said_on.year + int(turn > 0 and has_begun)}"
 
 
 def turned_month(match: re.Match[str], said_on: date) -> str | None:
-    """last May, next March (capitalised, so that the verb "may" stays one)."""
+    """last May, next March. Capitalised only, so that the verb "may" is not a month."""
     name = match["month"]
     if not name[0].isupper():
         return None
@@ -139,15 +140,15 @@ def turned_month(match: re.Match[str], said_on: date) -> str | None:
 
 
 def ago(match: re.Match[str], said_on: date) -> str | None:
-    """two days ago is a date; two weeks, months or years ago are vague."""
+    """ "two days ago" is a date; "two weeks/months/years ago" is vague."""
     unit = unit_of(match)
     day = shifted(said_on, unit, -counted(match))
     if day is None:
         return None
     if unit == "day":
-        return f"on {spell(day)}"
+        return f"on {format_date(day)}"
     vague: dict[str, Unit] = {"week": "day", "month": "month", "year": "month" if counted(match) == 1 else "year"}
-    return "around " + written(Span(vague[unit], day))
+    return "around " + written(CalendarSpan(vague[unit], day))
 
 
 def ahead(match: re.Match[str], said_on: date) -> str | None:
@@ -157,8 +158,8 @@ def ahead(match: re.Match[str], said_on: date) -> str | None:
     if day is None:
         return None
     if unit == "day":
-        return f"on {spell(day)}"
-    return "around " + written(Span("day" if unit == "week" else unit, day))
+        return f"on {format_date(day)}"
+    return "around " + written(CalendarSpan("day" if unit == "week" else unit, day))
 
 
 def before_last(match: re.Match[str], said_on: date) -> str | None:
@@ -167,59 +168,63 @@ def before_last(match: re.Match[str], said_on: date) -> str | None:
     day = shifted(said_on, unit, -2 if match["way"].lower() == "before last" else 2)
     if day is None or unit == "day":
         return None
-    return f"in the week around {spell(day)}" if unit == "week" else "in " + written(Span(unit, day))
+    return f"in the week around {format_date(day)}" if unit == "week" else "in " + written(CalendarSpan(unit, day))
 
 
-def written(span: Span) -> str:
-    """A span as English writes it: 7 May 2023, May 2023, 2023."""
-    words = spell(span.day).split()
+def written(span: CalendarSpan) -> str:
+    """A span in English: 7 May 2023, May 2023, 2023."""
+    words = format_date(span.day).split()
     return " ".join(words[{"day": 0, "week": 0, "month": 1, "year": 2}[span.unit] :])
 
 
-Reading = Callable[[re.Match[str], date], str | None]
-READINGS: tuple[Reading, ...] = (
+EnglishReading = Callable[[re.Match[str], date], str | None]
+ENGLISH_READINGS: tuple[EnglishReading, ...] = (
     near_day, before_last, last_night, weekday_of_week, turned_weekday, turned_weekend, turned_season, turned_month,
     turned_unit, ago, ahead,
 )  # fmt: skip
-RULES = tuple((compiled(read.__name__), read) for read in READINGS)
+RULES = tuple((compiled(read.__name__), read) for read in ENGLISH_READINGS)
 IN_FUTURE = compiled("in_future")
-LEAD = re.compile(rf"{OPEN}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
+LEAD = re.compile(rf"{PHRASE_START}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
 REPORTED = re.compile(rf"\b{pattern('reported')}\b[^.!?\n]*\Z", re.IGNORECASE)
-#: So far back a quotation is looked for.
-REACH = 300
-SUBJECT = re.compile(pattern("verb"))
+#: How far back an opening quotation mark is looked for.
+MAX_QUOTATION_CHARACTERS = 300
+SUBJECT_VERB = re.compile(pattern("verb"))
 PREPOSITION, LEADING = re.compile(f"^{pattern('adverbial')}"), re.compile(f"^{pattern('leading')}")
 
 
-def put(match: re.Match[str], date_words: str, before: str, replace: bool) -> str:
-    """The phrase with its date: beside it, or instead of it in the phrase's own case."""
+def with_date(match: re.Match[str], date_words: str, before: str, replace: bool) -> str:
+    """The phrase with its date beside it, or the date in the grammatical case of the phrase."""
     phrase = match[0]
     if not replace or match["own"]:
         return f"{phrase} ({LEADING.sub('', date_words)})"
-    spoken = before.split()
-    if spoken and spoken[-1].lower() in PREPOSITIONS and before[-1] == " ":
+    words_before = before.split()
+    if words_before and words_before[-1].lower() in PREPOSITIONS and before[-1] == " ":
         return PREPOSITION.sub("", date_words)
     # "Last week was wild": the phrase is the subject, not an adverb.
-    if (not spoken or before.rstrip()[-1] in ".!?:;—–-") and SUBJECT.match(match.string, match.end()):
+    if (not words_before or before.rstrip()[-1] in ".!?:;—–-") and SUBJECT_VERB.match(match.string, match.end()):
         date_words = PREPOSITION.sub("", date_words)
     return date_words[0].upper() + date_words[1:] if phrase[0].isupper() else date_words
 
 
 def is_quoted(match: re.Match[str]) -> bool:
-    """Whether the phrase stands in quotation marks, or in what anybody might say: that is not of the speaker's day."""
-    before = match.string[max(0, match.start() - REACH) : match.start()]
+    """Whether the phrase stands in quotation marks or in hypothetical speech: then it is not relative to this day."""
+    before = match.string[max(0, match.start() - MAX_QUOTATION_CHARACTERS) : match.start()]
     within = before.count('"') % 2 == 1 or before.rfind("“") > before.rfind("”")
     return within or REPORTED.search(before) is not None
 
 
 def claim(phrases: Phrases, said_on: date, *, replace: bool) -> None:
-    """Claim the English phrases; see the package."""
+    """Claim the English phrases; see the package docstring."""
 
-    def reader(read: Reading, lead: re.Pattern[str] | None = None) -> Callable[[re.Match[str]], Writing | None]:
-        def writing(match: re.Match[str]) -> Writing | None:
+    def reader(
+        read: EnglishReading, lead: re.Pattern[str] | None = None
+    ) -> Callable[[re.Match[str]], PhraseWriter | None]:
+        def writing(match: re.Match[str]) -> PhraseWriter | None:
             if (replace and is_quoted(match)) or not (words := read(match, said_on)):
                 return None
-            return lambda before: put(match, words, before, replace) if not lead or lead.search(before) else match[0]
+            return lambda before: (
+                with_date(match, words, before, replace) if not lead or lead.search(before) else match[0]
+            )
 
         return writing
 

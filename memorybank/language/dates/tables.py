@@ -1,4 +1,4 @@
-"""The common phrases of every language that has no module of its own, as its pack lists them."""
+"""Date phrases of all languages without their own module, from the tables of their packs."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -7,17 +7,17 @@ from itertools import chain
 from operator import attrgetter
 from typing import cast
 
-from memorybank.language import Words, either, is_cjk, meaning, packs, spelt
-from memorybank.language.dates.date_spans import Span, Unit, on_weekday, shifted
-from memorybank.language.dates.phrases import Phrases, Writing
-from memorybank.language.sections import Dates
+from memorybank.language import Words, alternation, is_cjk, literals, meanings, packs
+from memorybank.language.dates.date_spans import CalendarSpan, Unit, on_weekday, shifted
+from memorybank.language.dates.phrases import Phrases, PhraseWriter
+from memorybank.language.sections import DateWords
 
-PACKS = [pack for pack in packs() if not pack.dates.grammar]
+TABLE_PACKS = [pack for pack in packs() if not pack.dates.grammar]
 
 
-def taken(of: Callable[[Dates], Words], *, spaced: bool) -> Words:
-    """What ``of`` takes from the languages of one kind of script."""
-    return tuple(word for pack in PACKS if pack.spaced is spaced for word in of(pack.dates))
+def collect_by_script(of: Callable[[DateWords], Words], *, spaced: bool) -> Words:
+    """The words that ``of`` takes from the languages of one kind of script."""
+    return tuple(word for pack in TABLE_PACKS if pack.spaced is spaced for word in of(pack.dates))
 
 
 def offset(means: str) -> tuple[Unit, int]:
@@ -26,27 +26,29 @@ def offset(means: str) -> tuple[Unit, int]:
     return cast(Unit, unit), int(by)
 
 
-PHRASES = {phrase: offset(means) for phrase, means in meaning(pack.dates.phrases for pack in PACKS).items()}
-UNITS = {word: cast(Unit, unit) for word, unit in meaning(pack.dates.units for pack in PACKS).items()}
-NUMBERS = {word: int(value) for word, value in meaning(pack.dates.numbers for pack in PACKS).items()}
+PHRASES = {phrase: offset(means) for phrase, means in meanings(pack.dates.phrases for pack in TABLE_PACKS).items()}
+UNITS = {word: cast(Unit, unit) for word, unit in meanings(pack.dates.units for pack in TABLE_PACKS).items()}
+NUMBERS = {word: int(value) for word, value in meanings(pack.dates.numbers for pack in TABLE_PACKS).items()}
 WEEKDAYS = {
-    name: number for pack in PACKS for number, names in enumerate(pack.dates.weekdays) for name in names.split()
+    name: number for pack in TABLE_PACKS for number, names in enumerate(pack.dates.weekdays) for name in names.split()
 }
 
-# What is glued to another phrase stays glued to it when that has its date.
-GLUED = r"(?<!\d\))"
-OPEN, CLOSE = rf"(?<![\w/@#$-]){GLUED}", r"(?![\w/@=-]|\.\w)"
+# A phrase attached to another phrase stays attached after that one gets its date.
+NOT_AFTER_DATE = r"(?<!\d\))"
+PHRASE_START, PHRASE_END = rf"(?<![\w/@#$-]){NOT_AFTER_DATE}", r"(?![\w/@=-]|\.\w)"
 
 
-def listed(of: Callable[[Dates], Iterable[Words]]) -> tuple[str, str]:
-    """The words of a table, as patterns: those of languages that part words, and of those that do not."""
-    parted, joined = (spelt(taken(lambda dates: tuple(chain(*of(dates))), spaced=spaced)) for spaced in (True, False))
+def listed(of: Callable[[DateWords], Iterable[Words]]) -> tuple[str, str]:
+    """The words of a table as patterns: for languages with spaces, and for those without."""
+    parted, joined = (
+        literals(collect_by_script(lambda dates: tuple(chain(*of(dates))), spaced=spaced)) for spaced in (True, False)
+    )
     return parted, joined
 
 
-def characters(of: Callable[[Dates], Words]) -> str:
-    """Single characters, for a class."""
-    return "".join(sorted(set(taken(of, spaced=False))))
+def characters(of: Callable[[DateWords], Words]) -> str:
+    """Single characters, for a character class."""
+    return "".join(sorted(set(collect_by_script(of, spaced=False))))
 
 
 numbers, cjk_numbers = listed(lambda dates: dates.numbers.values())
@@ -54,98 +56,108 @@ units, cjk_units = listed(lambda dates: dates.units.values())
 weekdays, cjk_weekdays = listed(lambda dates: [tuple(names.split()) for names in dates.weekdays])
 known, cjk_known = listed(lambda dates: dates.phrases.values())
 ago_before, ago_after, not_ago, last_before, last_after, weekday_tail = (
-    either(taken(attrgetter(name), spaced=True))
+    alternation(collect_by_script(attrgetter(name), spaced=True))
     for name in ("ago_before", "ago_after", "not_ago", "last_before", "last_after", "weekday_tail")
 )
-cjk_ago_after, not_before = (either(taken(attrgetter(name), spaced=False)) for name in ("ago_after", "not_before"))
+cjk_ago_after, not_before = (
+    alternation(collect_by_script(attrgetter(name), spaced=False)) for name in ("ago_after", "not_before")
+)
 
 latin_n = rf"(?P<n>\d{{1,3}}|{numbers})"
 latin_unit = rf"(?P<unit>{units})"
 latin_day = rf"(?P<weekday>{weekdays})(?:{weekday_tail})?"
-# Characters that make another word of what looks like a phrase: 说明|年龄, 以上|周期, 前往, 来年轻人.
-BESIDE = rf"{GLUED}(?<![{characters(lambda dates: dates.not_behind)}\d])"
-COUNTED = rf"{GLUED}(?<![\d{cjk_numbers.replace('|', '')}{characters(lambda dates: dates.not_counted)}])"
-FIXED = re.compile(rf"{OPEN}(?P<latin>{known}){CLOSE}|{BESIDE}(?P<cjk>{cjk_known})(?!{not_before})", re.IGNORECASE)
-COUNT = rf"{COUNTED}(?P<n>\d{{1,3}}|{cjk_numbers}) ?(?P<unit>{cjk_units})"
-AGO = (
-    re.compile(rf"{OPEN}(?:{ago_before}) {latin_n} {latin_unit}{CLOSE}(?! (?:{not_ago}))", re.IGNORECASE),
-    re.compile(rf"{OPEN}{latin_n} {latin_unit} (?:{ago_after}){CLOSE}", re.IGNORECASE),
-    re.compile(rf"{COUNT}(?:{cjk_ago_after})", re.IGNORECASE),
+# Characters that make another word of an apparent phrase: 说明|年龄, 以上|周期, 前往, 来年轻人.
+CJK_PHRASE_START = rf"{NOT_AFTER_DATE}(?<![{characters(lambda dates: dates.not_behind)}\d])"
+CJK_COUNT_START = (
+    rf"{NOT_AFTER_DATE}(?<![\d{cjk_numbers.replace('|', '')}{characters(lambda dates: dates.not_counted)}])"
+)
+LISTED_PHRASE = re.compile(
+    rf"{PHRASE_START}(?P<latin>{known}){PHRASE_END}|{CJK_PHRASE_START}(?P<cjk>{cjk_known})(?!{not_before})",
+    re.IGNORECASE,
+)
+CJK_COUNT = rf"{CJK_COUNT_START}(?P<n>\d{{1,3}}|{cjk_numbers}) ?(?P<unit>{cjk_units})"
+AGO_PATTERNS = (
+    re.compile(rf"{PHRASE_START}(?:{ago_before}) {latin_n} {latin_unit}{PHRASE_END}(?! (?:{not_ago}))", re.IGNORECASE),
+    re.compile(rf"{PHRASE_START}{latin_n} {latin_unit} (?:{ago_after}){PHRASE_END}", re.IGNORECASE),
+    re.compile(rf"{CJK_COUNT}(?:{cjk_ago_after})", re.IGNORECASE),
 )
 LAST_WEEKDAY = re.compile(
-    rf"{OPEN}(?:(?:{last_before}) {latin_day}|{latin_day.replace('weekday', 'after')} (?:{last_after})){CLOSE}",
+    rf"{PHRASE_START}(?:(?:{last_before}) {latin_day}|{latin_day.replace('weekday', 'after')} (?:{last_after}))"
+    rf"{PHRASE_END}",
     re.IGNORECASE,
 )
 
 
-def at(said_on: date, unit: Unit, by: int) -> Span | None:
-    """The unit so many from now."""
+def shifted_span(said_on: date, unit: Unit, by: int) -> CalendarSpan | None:
+    """The unit that is ``by`` units from now."""
     day = shifted(said_on, unit, by)
-    return Span(unit, day) if day else None
+    return CalendarSpan(unit, day) if day else None
 
 
-def ago(match: re.Match[str], said_on: date) -> Span | None:
+def ago(match: re.Match[str], said_on: date) -> CalendarSpan | None:
     """vor zwei Wochen, il y a 3 jours, due anni fa, 两年前."""
     written, unit = match["n"], UNITS[match["unit"].lower()]
     count = int(written) if written.isdecimal() else NUMBERS[written.lower()]
-    span = at(said_on, unit, -count)
-    return Span("day", span.day) if span and unit == "week" else span
+    span = shifted_span(said_on, unit, -count)
+    return CalendarSpan("day", span.day) if span and unit == "week" else span
 
 
-def last_weekday(match: re.Match[str], said_on: date) -> Span | None:
+def last_weekday(match: re.Match[str], said_on: date) -> CalendarSpan | None:
     """letzten Freitag, vendredi dernier: the latest one."""
     wanted = WEEKDAYS[(match["weekday"] or match["after"]).lower()]
-    return at(said_on, "day", -((said_on.weekday() - wanted - 1) % 7 + 1))
+    return shifted_span(said_on, "day", -((said_on.weekday() - wanted - 1) % 7 + 1))
 
 
-def fixed(match: re.Match[str], said_on: date) -> Span | None:
-    """gestern, le mois dernier, 来年: what the table says."""
-    return at(said_on, *PHRASES[match[0].lower().replace("’", "'")])
+def listed_phrase(match: re.Match[str], said_on: date) -> CalendarSpan | None:
+    """gestern, le mois dernier, 来年: phrases from the table."""
+    return shifted_span(said_on, *PHRASES[match[0].lower().replace("’", "'")])
 
 
-Reading = Callable[[re.Match[str], date], Span | None]
+SpanReading = Callable[[re.Match[str], date], CalendarSpan | None]
 
 
-def always(unit: Unit, by: int) -> Reading:
-    """The same whatever is matched."""
-    return lambda match, said_on: at(said_on, unit, by)
+def always(unit: Unit, by: int) -> SpanReading:
+    """A reading that ignores the match."""
+    return lambda match, said_on: shifted_span(said_on, unit, by)
 
 
-def week_and_day(weeks: int) -> Reading:
-    """上周五, 先週の金曜日: a day of the calendar week so many weeks from now."""
+def week_and_day(weeks: int) -> SpanReading:
+    """上周五, 先週の金曜日: a day of the calendar week that is ``weeks`` from now."""
 
-    def read(match: re.Match[str], said_on: date) -> Span | None:
+    def read(match: re.Match[str], said_on: date) -> CalendarSpan | None:
         day = on_weekday(said_on, WEEKDAYS[match["weekday"]], weeks)
-        return Span("day", day) if day else None
+        return CalendarSpan("day", day) if day else None
 
     return read
 
 
-def of_weeks(dates: Dates) -> Iterator[tuple[re.Pattern[str], Reading]]:
-    """The days that a language counts from another week."""
-    days = spelt(chain(*(names.split() for names in dates.weekdays)))
+def weekday_rules(dates: DateWords) -> Iterator[tuple[re.Pattern[str], SpanReading]]:
+    """Patterns for days counted from another week."""
+    days = literals(chain(*(names.split() for names in dates.weekdays)))
     for weeks, patterns in dates.week_and_day.items():
-        phrase = rf"(?:{either(patterns)})(?P<weekday>{days})(?:{either(dates.weekday_tail)})?"
+        phrase = rf"(?:{alternation(patterns)})(?P<weekday>{days})(?:{alternation(dates.weekday_tail)})?"
         yield re.compile(phrase), week_and_day(int(weeks))
 
 
-def unsure(dates: Dates) -> Iterator[tuple[re.Pattern[str], Reading]]:
-    """Phrases that mean something else, too, where their neighbours settle it."""
+def pattern_rules(dates: DateWords) -> Iterator[tuple[re.Pattern[str], SpanReading]]:
+    """Ambiguous phrases together with the neighbours that make them unambiguous."""
     for means, patterns in dates.patterns.items():
-        yield re.compile(rf"{OPEN}(?:{either(patterns)}){CLOSE}", re.IGNORECASE), always(*offset(means))
+        yield (
+            re.compile(rf"{PHRASE_START}(?:{alternation(patterns)}){PHRASE_END}", re.IGNORECASE),
+            always(*offset(means)),
+        )
 
 
-RULES: tuple[tuple[re.Pattern[str], Reading], ...] = (
-    *(rule for pack in PACKS for rule in of_weeks(pack.dates)),
-    *((pattern, ago) for pattern in AGO),
+RULES: tuple[tuple[re.Pattern[str], SpanReading], ...] = (
+    *(rule for pack in TABLE_PACKS for rule in weekday_rules(pack.dates)),
+    *((pattern, ago) for pattern in AGO_PATTERNS),
     (LAST_WEEKDAY, last_weekday),
-    (FIXED, fixed),
-    *(rule for pack in PACKS for rule in unsure(pack.dates)),
+    (LISTED_PHRASE, listed_phrase),
+    *(rule for pack in TABLE_PACKS for rule in pattern_rules(pack.dates)),
 )
 
 
-def beside(phrase: str, span: Span) -> str:
-    """The phrase and its date."""
+def annotated(phrase: str, span: CalendarSpan) -> str:
     gap = "" if is_cjk(phrase[-1]) else " "
     return f"{phrase}{gap}({span.iso()})"
 
@@ -153,10 +165,10 @@ def beside(phrase: str, span: Span) -> str:
 def claim(phrases: Phrases, said_on: date) -> None:
     """Claim the phrases of these languages, each with its ISO date beside it."""
 
-    def reader(read: Reading) -> Callable[[re.Match[str]], Writing | None]:
-        def writing(match: re.Match[str]) -> Writing | None:
+    def reader(read: SpanReading) -> Callable[[re.Match[str]], PhraseWriter | None]:
+        def writing(match: re.Match[str]) -> PhraseWriter | None:
             span = read(match, said_on)
-            return (lambda before: beside(match[0], span)) if span else None
+            return (lambda before: annotated(match[0], span)) if span else None
 
         return writing
 

@@ -1,22 +1,29 @@
-"""Messages → clean single-line sentences, in any language."""
+"""Split messages into clean single-line sentences, in any language."""
 
 from collections.abc import Collection
 
 from memorybank.language import is_cjk, plain
 from memorybank.language.sentences.cleaning import tidy
 from memorybank.language.sentences.prose_lines import prose
-from memorybank.language.sentences.splitting import bounded, clauses, cut_at, ended, has_content, sentence_ends
+from memorybank.language.sentences.splitting import (
+    clauses,
+    cut_at,
+    fact_sized,
+    has_content,
+    sentence_ends,
+    with_full_stop,
+)
 
-__all__ = ["ended", "has_content", "joined", "names_in", "readable", "sentences", "tidy"]
+__all__ = ["has_content", "joined", "names_in", "readable", "sentences", "tidy", "with_full_stop"]
 
-# Of a longer message only the beginning and the end are read: reading stays bounded whatever is pasted.
-LONGEST_MESSAGE = 200_000
+# Of a longer message only the beginning and the end are read, so that the work stays bounded.
+MAX_MESSAGE_CHARACTERS = 200_000
 
 
 def readable(text: str) -> str:
-    """What is read of a message: all of it, or the two ends of a very long one, with nothing hidden in it."""
-    if len(text) > LONGEST_MESSAGE:
-        text = f"{text[: LONGEST_MESSAGE // 2]}\n{text[-LONGEST_MESSAGE // 2 :]}"
+    """The text to read: the whole message, or both ends of a very long one, without hidden characters."""
+    if len(text) > MAX_MESSAGE_CHARACTERS:
+        text = f"{text[: MAX_MESSAGE_CHARACTERS // 2]}\n{text[-MAX_MESSAGE_CHARACTERS // 2 :]}"
     return plain(text)
 
 
@@ -27,18 +34,17 @@ def sentences(text: str) -> list[str]:
         for line in prose(readable(text))
         for sentence in cut_at(line, sentence_ends(line))
         for clause in clauses(sentence)
-        for short in bounded(clause)
+        for short in fact_sized(clause)
     ]
 
 
 def joined(first: str, second: str) -> str:
-    """Two sentences on one line."""
-    first = ended(first)
+    first = with_full_stop(first)
     return first + second if is_cjk(first[-2:-1]) else f"{first} {second}"
 
 
 def names_in(speakers: Collection[str]) -> frozenset[str]:
-    """How the people of a chat address each other: full and first names, case-folded."""
-    spoken = {speaker.casefold() for speaker in speakers}
-    spoken |= {speaker.split()[0].casefold() for speaker in speakers if speaker.split()}
-    return frozenset(name for name in spoken if len(name) > 1 and name != "assistant")
+    """The names by which people of a chat address each other: full and first names, case-folded."""
+    names = {speaker.casefold() for speaker in speakers}
+    names |= {speaker.split()[0].casefold() for speaker in speakers if speaker.split()}
+    return frozenset(name for name in names if len(name) > 1 and name != "assistant")

@@ -1,4 +1,4 @@
-"""Which lines of a message are prose: code, tables, headings and list numbers are not."""
+"""Select the prose lines of a message: no code, tables, headings or list numbers."""
 
 import re
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*+\*\*[^*]{1,120}\*\*\s*+:?\s*+$|
 SPACES = re.compile(r"[^\S\n]{2,}")
 NUMBERED = re.compile(r"^\s*+(?:[(（]?(?:\d{1,3}|[a-zA-Z])[.)、）]\s+|[①-⑳]\s*)")
 BULLET = re.compile(r"^(?:\s*+(?:>++\s*+|[-*+•‣–·]\s++))+(?:\[[ xX]\]\s+)?")
-# [image: …], [file: …]: what a program wrote in place of an attachment; nobody said it.
-PLACEHOLDER = re.compile(NO_MASK + r"\[\w{2,20}: [^\[\]]{0,400}\]")
-LINK = re.compile(r"!?" + NO_MASK + r"\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
+# [image: …], [file: …]: a program's placeholder for an attachment; nobody said it.
+ATTACHMENT_PLACEHOLDER = re.compile(NO_MASK + r"\[\w{2,20}: [^\[\]]{0,400}\]")
+MARKDOWN_LINK = re.compile(r"!?" + NO_MASK + r"\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
 EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
-# What a tokenizer or a template engine writes; its bars are no table's.
-CONTROL = re.compile(r"< ?\|[^\s|]{1,40}\| ?>")
+# A tokenizer's or template engine's control token; its bars are not a table's.
+CONTROL_TOKEN = re.compile(r"< ?\|[^\s|]{1,40}\| ?>")
 CODE_SIGNS = re.compile(r"[{}()<>\[\]=;|\\/$&^~_]")
 
 
-def fenced(lines: list[str]) -> set[int]:
-    """The numbers of the lines inside code fences. A fence that nobody closes ends at the next blank line."""
+def fenced_lines(lines: list[str]) -> set[int]:
+    """The numbers of the lines inside code fences. A fence without an end ends at the next blank line."""
     marks = iter([number for number, line in enumerate(lines) if FENCE.match(line)])
     inside: set[int] = set()
     for start in marks:
@@ -32,20 +32,20 @@ def fenced(lines: list[str]) -> set[int]:
 
 
 def is_table(line: str) -> bool:
-    """A row of a table: it begins with a bar or has two."""
-    return line.lstrip().startswith("|") or CONTROL.sub("", line).replace("||", "").count("|") > 1
+    """Whether the line is a table row: it begins with a bar or contains two."""
+    return line.lstrip().startswith("|") or CONTROL_TOKEN.sub("", line).replace("||", "").count("|") > 1
 
 
 def is_code(line: str) -> bool:
-    """A line of program or log outside a fence: more than an eighth of it is brackets and operators."""
+    """Whether a line outside fences is code or log: more than an eighth of it is brackets and operators."""
     line = MASK.sub("", line)
     return len(CODE_SIGNS.findall(line)) * 8 > len(line) > 0
 
 
 def prose(text: str) -> Iterator[str]:
-    """The prose lines of a message, without their markdown."""
+    """The prose lines of a message, without markdown."""
     lines = SPACES.sub(" ", text).split("\n")
-    skipped = fenced(lines)
+    skipped = fenced_lines(lines)
     numbered = sum(1 for line in lines if NUMBERED.match(line)) > 1
     for number, line in enumerate(lines):
         if number in skipped or HEADING.match(line) or is_table(line):
@@ -53,6 +53,6 @@ def prose(text: str) -> Iterator[str]:
         line = BULLET.sub("", line, count=1)
         if numbered:
             line = NUMBERED.sub("", line, count=1)
-        line = EMPHASIS.sub("", LINK.sub(r"\1", PLACEHOLDER.sub("", line))).strip()
+        line = EMPHASIS.sub("", MARKDOWN_LINK.sub(r"\1", ATTACHMENT_PLACEHOLDER.sub("", line))).strip()
         if line and not line.endswith((":", "：")) and not is_code(line):
             yield line

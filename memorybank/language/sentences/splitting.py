@@ -1,40 +1,43 @@
-"""Where a sentence ends, and where a long one can be cut in two that both say something."""
+"""Find where sentences end, and where long ones can be cut in two meaningful parts."""
 
 import re
 from collections.abc import Iterable, Iterator
 
-from memorybank.language import Pack, either, every, is_cjk, packs, whole
+from memorybank.language import Pack, alternation, collect, is_cjk, packs, whole_words
 from memorybank.language.sentences.negation import denies
-from memorybank.language.terms import length, telling, terms
+from memorybank.language.terms import informative_words, terms, word_count
 
-# A clause of its own has this many content words; a fact has at most so many words.
-LEAST_TERMS, CUT_FROM, MOST_WORDS, MOST_CHARACTERS = 4, 20, 45, 400
+#: A clause is cut off if it has at least this many content words, and the sentence at least this many words.
+MIN_CLAUSE_TERMS, MIN_WORDS_TO_CUT = 4, 20
+MAX_FACT_WORDS, MAX_FACT_CHARACTERS = 45, 400
 
-END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)")
-ABBREVIATIONS = frozenset(every(lambda pack: pack.words.abbreviations))
+SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？｡]+[」』”’）]*|[।؟۔](?=\s|$)")
+ABBREVIATIONS = frozenset(collect(lambda pack: pack.words.abbreviations))
 
 
-def comma(pack: Pack) -> str:
-    """The comma of a language, where a word follows that begins a clause of its own."""
+def clause_comma(pack: Pack) -> str:
+    """A pattern for the comma of a language before a word that begins an independent clause."""
     words, (mark,) = pack.clauses, pack.clauses.comma
     if not pack.spaced:
-        return rf"{mark}(?={either(words.opening)})"
-    before = rf"|(?:{either(words.before_subject)}) (?:{either(words.subjects)})\b" if words.subjects else ""
-    return rf"{mark}\s+(?=(?:{either(words.opening)}) {before})"
+        return rf"{mark}(?={alternation(words.opening)})"
+    before = rf"|(?:{alternation(words.before_subject)}) (?:{alternation(words.subjects)})\b" if words.subjects else ""
+    return rf"{mark}\s+(?=(?:{alternation(words.opening)}) {before})"
 
 
-# A dash or semicolon in any language.
-CLAUSE = re.compile("|".join([r"[;；]\s*", r"\s[–—-]+\s", *map(comma, packs())]), re.IGNORECASE)
-DROPPED, CJK_DROPPED = (either(every(lambda pack: pack.clauses.dropped, spaced=spaced)) for spaced in (True, False))
-CONJUNCTION = re.compile(rf"^(?:(?:{DROPPED})\s+|(?:{CJK_DROPPED}))", re.IGNORECASE)
-#: A clause that begins so holds for all of its sentence.
-CONDITION = re.compile(rf"(?:^|[,，、]\s*)(?:{whole(lambda pack: pack.clauses.conditions)})", re.IGNORECASE)
-BREATH = re.compile(r"[,，、;；]\s*")
+# A dash or semicolon in any language, or such a comma.
+CLAUSE_START = re.compile("|".join([r"[;；]\s*", r"\s[–—-]+\s", *map(clause_comma, packs())]), re.IGNORECASE)
+DROPPED_WORDS, CJK_DROPPED_WORDS = (
+    alternation(collect(lambda pack: pack.clauses.dropped, spaced=spaced)) for spaced in (True, False)
+)
+CONJUNCTION = re.compile(rf"^(?:(?:{DROPPED_WORDS})\s+|(?:{CJK_DROPPED_WORDS}))", re.IGNORECASE)
+#: A clause with this beginning holds for the whole sentence.
+CONDITION = re.compile(rf"(?:^|[,，、]\s*)(?:{whole_words(lambda pack: pack.clauses.conditions)})", re.IGNORECASE)
+COMMA = re.compile(r"[,，、;；]\s*")
 
 
 def sentence_ends(line: str) -> Iterator[int]:
-    """Where sentences end. No dot does behind an abbreviation, an initial or a German ordinal, or inside a sentence."""
-    for match in END.finditer(line):
+    """Offsets where sentences end; not after an abbreviation, an initial or a German ordinal."""
+    for match in SENTENCE_END.finditer(line):
         if match[0].strip(".…") or ends_sentence(line, match.start(), match.end()):
             yield match.end()
 
@@ -51,18 +54,18 @@ def ends_sentence(line: str, start: int, end: int) -> bool:
 
 
 def clauses(sentence: str) -> Iterator[str]:
-    """The clauses of a sentence that can stand alone; all of it where one is the condition of another."""
-    if length(sentence) < CUT_FROM or CONDITION.search(sentence):
+    """The independent clauses of a sentence; the whole sentence if one clause is a condition."""
+    if word_count(sentence) < MIN_WORDS_TO_CUT or CONDITION.search(sentence):
         yield sentence
         return
     piece = ""
-    for clause in cut(sentence, CLAUSE):
-        if piece and is_weighty(clause) and is_weighty(piece):  # the shorter first: else time grows as its square
-            yield finished(piece)
+    for clause in cut(sentence, CLAUSE_START):
+        if piece and has_enough_terms(clause) and has_enough_terms(piece):  # shorter one first, else time is quadratic
+            yield without_joining_marks(piece)
             piece = clause if denies(clause) else CONJUNCTION.sub("", clause, count=1)
         else:
             piece += clause
-    yield finished(piece)
+    yield without_joining_marks(piece)
 
 
 def cut(text: str, marks: re.Pattern[str]) -> Iterator[str]:
@@ -74,51 +77,51 @@ def cut(text: str, marks: re.Pattern[str]) -> Iterator[str]:
     yield text[start:]
 
 
-def is_weighty(clause: str) -> bool:
-    """Enough content words to be a fact of its own."""
-    return len(terms(clause)) >= LEAST_TERMS
+def has_enough_terms(clause: str) -> bool:
+    """Whether the clause has enough content words to be a fact."""
+    return len(terms(clause)) >= MIN_CLAUSE_TERMS
 
 
 def has_content(clause: str) -> bool:
-    """Whether anything but praise and small talk is in it."""
-    return bool(telling(clause))
+    """Whether the clause has a word other than praise and small talk."""
+    return bool(informative_words(clause))
 
 
-def finished(clause: str) -> str:
-    """Without the marks that joined it to the next."""
+def without_joining_marks(clause: str) -> str:
+    """The clause without the marks that joined it to the next one."""
     return clause.strip(" ,;，；、–—-")
 
 
-def ended(text: str) -> str:
-    """The text with a full stop, if it ends in a letter or digit."""
+def with_full_stop(text: str) -> str:
+    """The text with a full stop if it ends in a letter or digit."""
     if not text or not text[-1].isalnum():
         return text
     return text + ("。" if is_cjk(text[-1]) else ".")
 
 
-def bounded(sentence: str) -> Iterator[str]:
-    """Pieces short enough to be facts: cut at commas, and between words where speech has none; "…" marks a cut."""
-    if length(sentence) <= MOST_WORDS and len(sentence) <= MOST_CHARACTERS:
+def fact_sized(sentence: str) -> Iterator[str]:
+    """Pieces short enough for facts: cut at commas, or between words if there is none; "…" marks a cut."""
+    if word_count(sentence) <= MAX_FACT_WORDS and len(sentence) <= MAX_FACT_CHARACTERS:
         yield sentence
         return
     piece = ""
-    for breath in cut(sentence, BREATH):
-        for part in chopped(breath):
-            if piece and (length(piece + part) > MOST_WORDS or len(piece + part) > MOST_CHARACTERS):
-                yield f"{finished(piece)}…"
+    for breath in cut(sentence, COMMA):
+        for part in fact_sized_runs(breath):
+            if piece and (word_count(piece + part) > MAX_FACT_WORDS or len(piece + part) > MAX_FACT_CHARACTERS):
+                yield f"{without_joining_marks(piece)}…"
                 piece = "…"
             piece += part
-    if finished(piece):
-        yield finished(piece)
+    if without_joining_marks(piece):
+        yield without_joining_marks(piece)
 
 
-def chopped(text: str) -> Iterator[str]:
-    """Runs of at most MOST_WORDS words and MOST_CHARACTERS characters."""
-    spoken = text.split(" ")
-    for at in range(0, len(spoken), MOST_WORDS):
-        run = " ".join(spoken[at : at + MOST_WORDS]) + (" " if at + MOST_WORDS < len(spoken) else "")
-        for start in range(0, len(run), MOST_CHARACTERS):
-            yield run[start : start + MOST_CHARACTERS]
+def fact_sized_runs(text: str) -> Iterator[str]:
+    """Runs of at most MAX_FACT_WORDS words and MAX_FACT_CHARACTERS characters."""
+    words = text.split(" ")
+    for first in range(0, len(words), MAX_FACT_WORDS):
+        run = " ".join(words[first : first + MAX_FACT_WORDS]) + (" " if first + MAX_FACT_WORDS < len(words) else "")
+        for start in range(0, len(run), MAX_FACT_CHARACTERS):
+            yield run[start : start + MAX_FACT_CHARACTERS]
 
 
 def cut_at(line: str, ends: Iterable[int]) -> Iterator[str]:

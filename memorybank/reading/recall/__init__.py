@@ -1,19 +1,19 @@
-"""Recall: a question → ranked facts and turns of one bank, and the part of a prompt block that answers it.
+"""Recall: find the ranked facts and turns of a bank that answer a question, and the notes for a prompt.
 
-Turns are searched (measured: better than searching what was extracted from them), over the database's own
-full-text index. Facts are found through the turns they cite, so hiding, editing or erasing one needs no index.
-Writing the index is the business of :mod:`memorybank.indexing.document_writer`, whose rules no question needs.
+Turns are searched (measured: better than searching what was extracted from them), over the database's own full-text
+index. Facts are found through the turns they cite, so hiding, editing or erasing one needs no index.
+:mod:`memorybank.indexing.document_writer` writes the index; its code is not loaded for a question.
 """
 
-from memorybank.reading.recall.hits import Hit, about, recall
-from memorybank.reading.recall.notes import answering, visible
-from memorybank.reading.recall.searching import mentioning
+from memorybank.reading.recall.hits import Hit, facts_about, recall
+from memorybank.reading.recall.notes import find_passages, visible_sentences
+from memorybank.reading.recall.searching import chats_mentioning
 
 __all__ = [
     "Hit",
-    "about",
-    "answering",
-    "mentioning",
+    "chats_mentioning",
+    "facts_about",
+    "find_passages",
     "recall",
-    "visible",
+    "visible_sentences",
 ]

@@ -1,7 +1,7 @@
-"""A turn → its document: the sentences that memory may show, and the words it is found by. Pure."""
+"""Turn a chat turn into its search document: the sentences that memory may show, and the words it is found by. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,19 +10,19 @@ from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
 from memorybank.language.masks import NO_MASK
 from memorybank.language.sentences import names_in, sentences, tidy
-from memorybank.language.terms import length
-from memorybank.reading.recall.index_terms import MOST_WORDS, date_words, searched, spoken_by
+from memorybank.language.terms import word_count
+from memorybank.reading.recall.index_terms import MAX_INDEXED_WORDS, content_words, date_words, speaker_words
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 
-#: Of a very long turn this many sentences are kept for showing; all its words are indexed.
-MOST_LINES = 200
-#: "[photo: a red bicycle]", "[file: plan.pdf]": what a client writes in place of what was not text.
+#: Sentences of a turn that are stored for showing; all its words are indexed.
+MAX_DOCUMENT_LINES = 200
+#: "[photo: a red bicycle]", "[file: plan.pdf]": what a client writes in place of attachments.
 _PLACEHOLDER = re.compile(NO_MASK + r"\[(\w{2,20}): ([^\[\]\n]{1,400})\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DocumentLine:
     """One sentence of a turn. ``worth`` is its prior, 0…1."""
 
     speaker: str
@@ -37,47 +37,47 @@ class Document:
     id: int
     previous: int | None
     said_at: datetime
-    lines: tuple[Said, ...]
+    lines: tuple[DocumentLine, ...]
     content: tuple[str, ...]
     dates: tuple[str, ...]
     speakers: tuple[str, ...]
 
 
-def documents(turns: Sequence[Turn], *, after: int, encoding: str) -> list[Document]:
+def documents(turns: Sequence[Turn], *, of: Container[int], encoding: str) -> list[Document]:
     """The documents of the turns with an id above ``after``.
 
-    ``turns`` are of one chat, masked; the earlier ones are there to be neighbours.
+    ``turns`` are of one chat, masked; the earlier ones serve as neighbours.
     """
     prior = Prior(encoding)
     names = names_in({utterance.speaker for turn in turns for utterance in turn.utterances})
     before = [None, *(turn.id for turn in turns)]
     pairs = zip(turns, before, strict=False)
-    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id > after]
+    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id in of]
 
 
 def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Prior) -> Document:
     day = turn.at.date()
     spoken = [utterance for utterance in turn.utterances if utterance.role != "tool"]
-    lines = [said for utterance in spoken for said in _lines(utterance, turn, names, prior)]
+    lines = [line for utterance in spoken for line in _lines(utterance, turn, names, prior)]
     resolved = "\n".join(dates.resolve(plain(utterance.text), day) for utterance in spoken)
-    speakers = dict.fromkeys(word for utterance in spoken for word in spoken_by(utterance.speaker))
+    speakers = dict.fromkeys(word for utterance in spoken for word in speaker_words(utterance.speaker))
     return Document(
         id=turn.id,
         previous=previous,
         said_at=turn.at,
-        lines=tuple(lines[:MOST_LINES]),
-        content=tuple(searched(resolved)[:MOST_WORDS]),
-        dates=tuple(date_words(day, resolved)[:MOST_WORDS]),
-        speakers=tuple(speakers)[:MOST_WORDS],
+        lines=tuple(lines[:MAX_DOCUMENT_LINES]),
+        content=tuple(content_words(resolved)[:MAX_INDEXED_WORDS]),
+        dates=tuple(date_words(day, resolved)[:MAX_INDEXED_WORDS]),
+        speakers=tuple(speakers)[:MAX_INDEXED_WORDS],
     )
 
 
-def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[Said]:
-    """Its sentences, tidied, dated, escaped; none that tells a model what to do, and no other of that message."""
-    if not utterance.by_machine() and quarantine.commands(utterance.text, utterance.speaker):
+def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[DocumentLine]:
+    """The sentences of an utterance, tidied, dated and escaped; none of a message that instructs a model."""
+    if not utterance.by_machine() and quarantine.reason_in_message(utterance.text, utterance.speaker):
         return
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
-        if length(shown) > 1 and not quarantine.reason(shown):
-            yield Said(utterance.speaker, shown, prior.weigh(shown, assistant=utterance.by_machine()))
+        if word_count(shown) > 1 and not quarantine.reason(shown):
+            yield DocumentLine(utterance.speaker, shown, prior.weigh(shown, assistant=utterance.by_machine()))

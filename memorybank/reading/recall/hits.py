@@ -1,18 +1,19 @@
-"""Ranked hits for people and programs: turns as memory would show them, and the facts made of them."""
+"""Search results for people and programs: turns as memory shows them, and the facts that cite them."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument, Standing
-from memorybank.reading.recall.index_terms import searched
-from memorybank.reading.recall.searching import Found, parsed, search
-from memorybank.reading.recall.visibility import shown, visible_lines
+from memorybank.reading.recall.index_terms import content_words
+from memorybank.reading.recall.searching import SearchResult, parse_question, search
+from memorybank.reading.recall.visibility import as_paragraphs, visible_lines
 
-#: A fact is worth this share of its turn, and the rest as far as it has the turn's words of the question.
-FACT_SHARE = 0.5
+#: Least share of its turn's score that a fact gets; the rest depends on its share of the question's words.
+MIN_FACT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,63 +31,69 @@ class Hit:
 
 @at_present
 def recall(bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", now: datetime = PRESENT) -> list[Hit]:
-    """The ``top`` best hits for a question, best first; [] when the bank is off or nothing matches.
+    """The ``top`` best hits for a question, best first; [] if the bank is off or nothing matches.
 
-    Private chats, the excluded chat, hidden and quarantined facts and replaced ones are never among them.
-    ``now`` is what "yesterday" in the question is read against.
+    Excludes private chats, the excluded chat, and hidden, quarantined and superseded facts. "Yesterday" in the question
+    is relative to ``now``.
     """
     if not bank.enabled or top < 1:
         return []
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
-    found = search(bank, parsed(bank, question, now), without=without, most=top)
-    scores = dict(found.ranked)
+    result = search(bank, parse_question(bank, question, now), without=without, most=top)
+    scores = dict(result.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
-    turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id"))
-    facts = _facts(turns)
-    every = visible_lines({row[0]: row[2] for row in turns}, facts)
-    lines = {turn: [line for line in own if not line.ends] for turn, own in every.items()}
+    turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
+    facts = _facts_of_turns([row[4:] for row in turns])
+    visible = visible_lines({row[0]: row[2] for row in turns}, facts)
+    lines = {turn: [line for line in own if not line.ends] for turn, own in visible.items()}
     hits = {
-        pk: Hit("output", pk, key, shown(lines[pk]), round(scores[pk], 4), said_at, (pk,))
-        for pk, key, _, said_at, _ in turns
+        pk: Hit("output", pk, key, as_paragraphs(lines[pk]), round(scores[pk], 4), said_at, (pk,))
+        for pk, key, _, said_at, *_ in turns
         if lines[pk]
     }
-    found_facts = [hit for fact in facts if fact.is_visible and (hit := _fact(fact, hits, found))]
-    return sorted([*hits.values(), *found_facts], key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
+    fact_hits = [hit for fact in facts if fact.is_visible and (hit := _fact_hit(fact, hits, result))]
+    return sorted([*hits.values(), *fact_hits], key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
 
 
-def about(bank: Bank, question: str, *, most: int, now: datetime) -> list[int]:
-    """Ids of the leaf facts that speak of what a question asks about, best first, whatever became of them."""
-    found = search(bank, parsed(bank, question, now), without=None, most=most)
-    scores = dict(found.ranked)
-    chats = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("pk", "chat_id")
+def facts_about(bank: Bank, question: str, *, most: int, now: datetime) -> list[int]:
+    """Ids of the leaf facts about the subject of a question, best first, whatever their state."""
+    result = search(bank, parse_question(bank, question, now), without=None, most=most)
+    scores = dict(result.ranked)
+    turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("chat_id", "sequence")
     values: dict[int, float] = {}
-    for fact in _facts([(pk, None, None, None, chat) for pk, chat in chats]):
-        share = _share(f"{fact.text} {fact.said_first} {fact.speaker}", found)
+    for fact in _facts_of_turns(list(turns)):
+        share = _question_share(f"{fact.text} {fact.said_first} {fact.speaker}", result)
         if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
-            values[fact.pk] = max(cited) * (FACT_SHARE + (1 - FACT_SHARE) * share)
+            values[fact.pk] = max(cited) * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * share)
     return sorted(values, key=lambda pk: (-values[pk], -pk))[:most]
 
 
-def _facts(turns: Collection[tuple[Any, ...]]) -> list[Standing]:
+def _facts_of_turns(turns: Collection[tuple[int, int]]) -> list[Standing]:
     """The leaf facts that may cite these turns."""
-    ids, chats = [row[0] for row in turns], {row[4] for row in turns}
-    ranges = Entry.objects.leaves().filter(chat__in=chats).values_list("pk", "first_output", "last_output")
-    covering = [pk for pk, first, last in ranges if any((first or 0) <= turn <= (last or 0) for turn in ids)]
+    places = defaultdict(list)
+    for chat, sequence in turns:
+        places[chat].append(sequence)
+    ranges = Entry.objects.leaves().filter(chat__in=places).values_list("pk", "chat", "first_output", "last_output")
+    covering = [
+        pk
+        for pk, chat, first, last in ranges
+        if any((first or 0) <= place <= (last or 0) for place in places[chat or 0])
+    ]
     return Fact.objects.filter(entry__in=covering).standing() if covering else []
 
 
-def _fact(fact: Standing, turns: Mapping[int, Hit], found: Found) -> Hit | None:
+def _fact_hit(fact: Standing, turns: Mapping[int, Hit], result: SearchResult) -> Hit | None:
     """The fact as a hit, if it cites one of the turns."""
     cited = [turns[output] for output in fact.citations if output in turns]
     if not cited:
         return None
     best = max(cited, key=lambda hit: hit.score)
-    score = best.score * (FACT_SHARE + (1 - FACT_SHARE) * _share(fact.text, found))
+    score = best.score * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * _question_share(fact.text, result))
     return Hit("fact", fact.pk, best.chat, fact.text, round(score, 4), best.created_at, fact.citations)
 
 
-def _share(text: str, found: Found) -> float:
-    """How much of the question, by rarity, is in the text: 0…1."""
-    said = set(searched(text))
-    whole = sum(found.idfs.values())
-    return sum(value for word, value in found.idfs.items() if word in said) / whole if whole else 0.0
+def _question_share(text: str, result: SearchResult) -> float:
+    """The share of the question's words that is in the text, weighted by rarity: 0…1."""
+    words = set(content_words(text))
+    total = sum(result.idfs.values())
+    return sum(idf for word, idf in result.idfs.items() if word in words) / total if total else 0.0

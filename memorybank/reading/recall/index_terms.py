@@ -1,8 +1,8 @@
-"""Text → the words a turn is found by, the same on every database. Pure.
+"""Turn text into the words a turn is found by, the same on every database. Pure.
 
-The index holds no readable word: each is the bank's number and a hash, so that no query of one bank can meet
-a word of another, and what a database keeps of a deleted row for a while (FTS5 segments, dead tuples) says
-nothing. Dates are words, too: a turn is found by the day it was said on and by the days it speaks of.
+The index holds no readable word: each is the bank's number and a hash, so no query of one bank can match a word of
+another, and what a database keeps of a deleted row for a while (FTS5 segments, dead tuples) reveals nothing. Dates are
+words, too: a turn is found by its own day and by the days it mentions.
 """
 
 import base64
@@ -13,38 +13,38 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import chain, pairwise
 
-from memorybank.language import either, every, pack
+from memorybank.language import alternation, collect, pack
 from memorybank.language.dates.date_spans import MONTHS
-from memorybank.language.terms import FUNCTION, LONGEST_WORD, PRAISE, stem, words
+from memorybank.language.terms import FUNCTION_WORDS, MAX_WORD_CHARACTERS, PRAISE_WORDS, stem, words
 
-#: Of a very long turn this many content words are indexed; a full-text row has a limit (1 MB in PostgreSQL).
-MOST_WORDS = 8_000
-#: Of a very long question, this many content words are looked for: those of its beginning and of its end.
-MOST_ASKED = 32
-#: What stands behind an index word for the speaker of a turn, and for a whole name of theirs: no word ends so.
-SPEAKER, NAME = ":", "="
+#: Content words of a turn that are indexed; a full-text row has a limit (1 MB in PostgreSQL).
+MAX_INDEXED_WORDS = 8_000
+#: Content words of a question that are searched: those of its beginning and of its end.
+MAX_QUESTION_WORDS = 32
+#: Suffixes of index words for a turn's speaker, and for a speaker's whole name: no word ends with them.
+SPEAKER_SUFFIX, NAME_SUFFIX = ":", "="
 
-SMALL_TALK = PRAISE.union(*map(words, every(lambda pack: pack.talk.openers)))
-#: What is left of words that greet, thank, agree or halt: a sentence of nothing else tells nothing.
-FILLING = frozenset(map(stem, SMALL_TALK.union(*map(words, every(lambda pack: pack.talk.hesitations)))))
-#: "Summarise the discussion about …": these are about the answer; what is looked for has nothing of them. As they are
-#: spelt, because six letters of "concerning" are those of "concert".
-ASKING = frozenset(chain.from_iterable(map(words, every(lambda pack: pack.talk.asking))))
+SMALL_TALK_WORDS = PRAISE_WORDS.union(*map(words, collect(lambda pack: pack.talk.openers)))
+#: Stems of words that greet, thank, agree or hesitate: a sentence of only these has no content.
+FILLER_WORDS = frozenset(map(stem, SMALL_TALK_WORDS.union(*map(words, collect(lambda pack: pack.talk.hesitations)))))
+#: "Summarise the discussion about …": these words describe the answer, not its subject. They are not stemmed, because
+#: the stem of "concerning" is that of "concert".
+ASKING_WORDS = frozenset(chain.from_iterable(map(words, collect(lambda pack: pack.talk.asking))))
 
-_APOSTROPHE, _OWN = re.compile("['’]"), re.compile("['’]s$")
+_APOSTROPHE, _POSSESSIVE = re.compile("['’]"), re.compile("['’]s$")
 _MONTH = "|".join(MONTHS)
-_TH, _OF = (either(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
-_SPELT = re.compile(
-    rf"\b(?:(?P<day>\d{{1,2}})(?:{_TH})?(?: {_OF})? )?(?P<month>{_MONTH})"
-    rf"(?: (?P<after>\d{{1,2}})(?:{_TH})?\b)?(?:,? (?P<year>(?:19|20)\d\d)\b)?"
+_ORDINAL, _OF = (alternation(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
+_WRITTEN_DATE = re.compile(
+    rf"\b(?:(?P<day>\d{{1,2}})(?:{_ORDINAL})?(?: {_OF})? )?(?P<month>{_MONTH})"
+    rf"(?: (?P<after>\d{{1,2}})(?:{_ORDINAL})?\b)?(?:,? (?P<year>(?:19|20)\d\d)\b)?"
 )
-_ISO = re.compile(r"(?<![\w-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\w-])")
+_ISO_DATE = re.compile(r"(?<![\w-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\w-])")
 _YEAR = re.compile(r"(?<![\w.,-])(?P<year>(?:19|20)\d\d)(?![\w-]|[.,]\d)")
 
 
 @dataclass(frozen=True, slots=True)
 class PartialDate:
-    """A day, month or year as far as a text names it; 0 is what it leaves open."""
+    """A day, month or year as far as a text names it; 0 stands for what it leaves open."""
 
     year: int = 0
     month: int = 0
@@ -55,7 +55,7 @@ class PartialDate:
         return f"@{self.year or ''}-{self.month or ''}-{self.day or ''}"
 
     def coarser(self) -> Iterator["PartialDate"]:
-        """Everything it can be asked for by: itself, its month, its year, and without the year."""
+        """Every date that it matches: itself, its month, its year, and itself without the year."""
         yield self
         if self.day:
             yield PartialDate(self.year, self.month)
@@ -68,111 +68,114 @@ class PartialDate:
 
 def partial_dates(text: str) -> set[PartialDate]:
     """The dates a text names, in words ("7 May 2023", "May 2023") or as ISO 8601."""
-    found = {_spelt(match) for match in _SPELT.finditer(text)}
-    found |= {PartialDate(int(m["year"]), int(m["month"]), int(m["day"] or 0)) for m in _ISO.finditer(text)}
-    bare = _ISO.sub(" ", _SPELT.sub(" ", text))
-    return found | {PartialDate(int(match["year"])) for match in _YEAR.finditer(bare)}
+    dates = {_written_date(match) for match in _WRITTEN_DATE.finditer(text)}
+    dates |= {PartialDate(int(m["year"]), int(m["month"]), int(m["day"] or 0)) for m in _ISO_DATE.finditer(text)}
+    bare = _ISO_DATE.sub(" ", _WRITTEN_DATE.sub(" ", text))
+    return dates | {PartialDate(int(match["year"])) for match in _YEAR.finditer(bare)}
 
 
-def _undated(text: str) -> str:
-    """Without its dates, which are looked for as such."""
-    for pattern in (_SPELT, _ISO, _YEAR):
+def _without_dates(text: str) -> str:
+    """The text without its dates, which are searched separately."""
+    for pattern in (_WRITTEN_DATE, _ISO_DATE, _YEAR):
         text = pattern.sub(" ", text)
     return text
 
 
-def _spelt(match: re.Match[str]) -> PartialDate:
+def _written_date(match: re.Match[str]) -> PartialDate:
     day = int(match["day"] or match["after"] or 0)
     return PartialDate(int(match["year"] or 0), MONTHS.index(match["month"]) + 1, day if day <= 31 else 0)
 
 
 def date_words(said_on: date, text: str) -> list[str]:
-    """What a turn said on ``said_on`` is found by when a question names a date."""
+    """The index words of the dates by which a turn said on ``said_on`` is found."""
     days = {PartialDate(said_on.year, said_on.month, said_on.day), *partial_dates(text)}
-    return sorted({each.word() for day in days for each in day.coarser()})
+    return sorted({partial.word() for day in days for partial in day.coarser()})
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether it only greets, thanks or agrees: nobody looks anything up for that."""
-    return all(word in SMALL_TALK or word in FUNCTION for word in words(text))
+    """Whether the text only greets, thanks or agrees: nothing is recalled for that."""
+    return all(word in SMALL_TALK_WORDS or word in FUNCTION_WORDS for word in words(text))
 
 
-def parts(text: str) -> Iterator[str]:
-    """The words in order, of "belief-net" both: one person joins them, another does not. Identifiers stay whole."""
+def split_words(text: str) -> Iterator[str]:
+    """The words in order, "belief-net" as two: people differ in hyphenation. Identifiers stay whole."""
     for word in words(text):
         joined = word.split("-") if "-" in word else ()
         yield from joined if joined and all(map(str.isalpha, joined)) else (word,)
 
 
-def searched(text: str) -> list[str]:
-    """The content words that a text is found by, in order, without their endings."""
-    return [stem(word) for word in parts(text) if word not in FUNCTION and len(word) <= LONGEST_WORD]
+def content_words(text: str) -> list[str]:
+    """The stems of the content words, in order."""
+    return [stem(word) for word in split_words(text) if word not in FUNCTION_WORDS and len(word) <= MAX_WORD_CHARACTERS]
 
 
-def names(text: str) -> list[str]:
-    """All that may be the name of somebody in a text: every word, and each two that stand together; bounded."""
-    said = [_OWN.sub("", word) for word in parts(text)]
-    alone = [word for word in said if word not in FUNCTION]
-    together = [f"{one} {other}" for one, other in pairwise(said) if not FUNCTION.issuperset((one, other))]
-    return _ends(list(dict.fromkeys([*alone, *together])), 2 * MOST_ASKED)
+def possible_names(text: str) -> list[str]:
+    """Everything in a text that may be a person's name: every word, and each pair of words; bounded."""
+    spoken = [_POSSESSIVE.sub("", word) for word in split_words(text)]
+    single = [word for word in spoken if word not in FUNCTION_WORDS]
+    pairs = [f"{one} {other}" for one, other in pairwise(spoken) if not FUNCTION_WORDS.issuperset((one, other))]
+    return _first_and_last(list(dict.fromkeys([*single, *pairs])), 2 * MAX_QUESTION_WORDS)
 
 
-def naming(speaker: str) -> list[str]:
-    """What of :func:`names` a text has that names this speaker, by the whole name."""
-    found = names(speaker)
-    return [name for name in found if " " in name] or found
+def words_naming(speaker: str) -> list[str]:
+    """The :func:`possible_names` that name this speaker: the whole name."""
+    names = possible_names(speaker)
+    return [name for name in names if " " in name] or names
 
 
-def spoken_by(speaker: str) -> list[str]:
-    """The index words of a turn for who speaks in it: the words of the name, and what names them."""
-    return [*(word + SPEAKER for word in searched(speaker)), *(name + NAME for name in naming(speaker))]
+def speaker_words(speaker: str) -> list[str]:
+    """The index words for the speaker of a turn: each word of the name, and the whole name."""
+    return [
+        *(word + SPEAKER_SUFFIX for word in content_words(speaker)),
+        *(name + NAME_SUFFIX for name in words_naming(speaker)),
+    ]
 
 
-def contracted(word: str) -> bool:
-    """Whether it is made of words that tell nothing: "what's"."""
-    return not word.isalnum() and FUNCTION.issuperset(_APOSTROPHE.split(word))
+def is_contraction(word: str) -> bool:
+    """Whether the word is a contraction of function words: "what's"."""
+    return not word.isalnum() and FUNCTION_WORDS.issuperset(_APOSTROPHE.split(word))
 
 
-def asked(question: str) -> list[str]:
+def question_words(question: str) -> list[str]:
     """The distinct content words of a question, without its dates; none of small talk; bounded."""
-    question = _undated(question)
-    found = [] if is_small_talk(question) else list(dict.fromkeys(searched(question)))
-    return _ends(found, MOST_ASKED)
+    question = _without_dates(question)
+    found_words = [] if is_small_talk(question) else list(dict.fromkeys(content_words(question)))
+    return _first_and_last(found_words, MAX_QUESTION_WORDS)
 
 
-def _ends(found: list[str], most: int) -> list[str]:
-    """The first and the last of them, if they are too many."""
-    return found if len(found) <= most else found[: most // 2] + found[-most // 2 :]
+def _first_and_last(words: list[str], most: int) -> list[str]:
+    """The first and the last words, if there are too many."""
+    return words if len(words) <= most else words[: most // 2] + words[-most // 2 :]
 
 
-def about(question: str) -> list[str]:
-    """What :func:`asked` finds, without the words of asking itself."""
-    said = {stem(word) for word in parts(question) if word not in ASKING and not contracted(word)}
-    return [word for word in asked(question) if word in said]
+def topic_words(question: str) -> list[str]:
+    """The :func:`question_words` without the words of asking."""
+    topic = {stem(word) for word in split_words(question) if word not in ASKING_WORDS and not is_contraction(word)}
+    return [word for word in question_words(question) if word in topic]
 
 
 def is_broad(question: str) -> bool:
-    """Whether it asks what was talked about rather than for one fact: it has a word of asking."""
-    return not ASKING.isdisjoint(words(question))
+    """Whether it asks about a topic rather than for one fact: it has a word of asking."""
+    return not ASKING_WORDS.isdisjoint(words(question))
 
 
-def hashed(bank_id: int, word: str) -> str:
+def hash_word(bank_id: int, word: str) -> str:
     """The index word of ``word`` in a bank: ASCII letters and digits, beginning with a letter."""
     digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=5).digest()
     return f"b{bank_id}x{base64.b32encode(digest).decode().lower()}"
 
 
-def of_chat(bank_id: int, chat_id: int) -> str:
-    """The index word that every turn of a chat has, so that the index itself can leave the chat out."""
+def chat_word(bank_id: int, chat_id: int) -> str:
+    """The index word of every turn of a chat, so that the index can exclude the chat."""
     return f"b{bank_id}c{chat_id}"
 
 
-def indexed(bank_id: int, chat_id: int, said: Sequence[str], others: Iterable[str]) -> str:
-    """The index words of a turn, in one string. Content words are repeated as often as they were said.
+def index_text(bank_id: int, chat_id: int, content: Sequence[str], others: Iterable[str]) -> str:
+    """The index words of a turn, in one string. Content words are repeated as often as they occur.
 
-    ``others`` are its dates and :func:`spoken_by`.
+    ``others`` are its dates and :func:`speaker_words`.
     """
-    known = {word: hashed(bank_id, word) for word in set(said)}
+    known = {word: hash_word(bank_id, word) for word in set(content)}
     return " ".join(
-        [of_chat(bank_id, chat_id), *(hashed(bank_id, word) for word in others), *map(known.__getitem__, said)]
+        [chat_word(bank_id, chat_id), *(hash_word(bank_id, word) for word in others), *map(known.__getitem__, content)]
     )

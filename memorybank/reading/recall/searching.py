@@ -1,4 +1,4 @@
-"""A question → the turns of a bank that answer it, best first."""
+"""Search a bank's index for the turns that answer a question, best first."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,28 +9,33 @@ from memorybank.language import dates
 from memorybank.models import Bank, Chat, SearchDocument
 from memorybank.reading.recall import index, ranking, vectors
 from memorybank.reading.recall.index_terms import (
-    NAME,
-    SPEAKER,
+    NAME_SUFFIX,
+    SPEAKER_SUFFIX,
     PartialDate,
-    about,
-    asked,
-    hashed,
+    content_words,
+    hash_word,
     is_broad,
     partial_dates,
-    searched,
+    question_words,
+    topic_words,
 )
-from memorybank.reading.recall.index_terms import names as names_in
+from memorybank.reading.recall.index_terms import possible_names as names_in
 from memorybank.reading.recall.ranking import IndexedTurn
 
-#: Turns looked at closely, at least. The rest shares too little with the question.
-CLOSELY = 40
-#: Passages are looked for in the chats of so many best turns, in so many turns at most, the newest.
-BEST, MOST_AROUND = 60, 20_000
+#: Turns that are scored, at least. The rest has too little in common with the question.
+MIN_RANKED_TURNS = 40
+#: Passages are searched in the chats of this many best turns.
+MAX_PASSAGE_SEEDS = 60
+#: The newest turns of those chats that are read.
+MAX_PASSAGE_TURNS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question as the index understands it. ``names`` may be somebody's; ``exact``, 0…1, goes with ``dates``."""
+class ParsedQuestion:
+    """A question as the index understands it.
+
+    ``names`` may be persons; ``exact`` (0…1) says how exact each of ``dates`` is; ``broad`` asks about a topic.
+    """
 
     text: str
     words: tuple[str, ...]
@@ -41,8 +46,8 @@ class Question:
 
 
 @dataclass(slots=True)
-class Found:
-    """Turns with their scores, best first; of each word of the question how rare it is in this bank, and where.
+class SearchResult:
+    """Turns with their scores, best first; for each word of the question, its idf in this bank and its turns.
 
     ``names`` are those of the question that are the whole name of somebody who spoke.
     """
@@ -53,67 +58,70 @@ class Found:
     names: frozenset[str] = frozenset()
 
 
-def parsed(bank: Bank, question: str, now: datetime | None) -> Question:
-    """The words and dates a question is about; "yesterday" is read against ``now`` in the bank's zone."""
+def parse_question(bank: Bank, question: str, now: datetime | None) -> ParsedQuestion:
+    """The question's words, names and dates; "yesterday" is relative to ``now`` in the bank's time zone."""
     absolute = dates.resolve(question, now.astimezone(bank.tz).date(), replace=True) if now else question
     named = sorted(partial_dates(absolute), key=PartialDate.word)
-    when = tuple(each.word() for each in named)
-    words, names = about(absolute), names_in(question)
-    return Question(question, tuple(words), tuple(names), when, tuple(map(_exactness, named)), is_broad(absolute))
+    date_terms = tuple(partial.word() for partial in named)
+    words, names = topic_words(absolute), names_in(question)
+    return ParsedQuestion(
+        question, tuple(words), tuple(names), date_terms, tuple(map(_exactness, named)), is_broad(absolute)
+    )
 
 
-def _exactness(when: PartialDate) -> float:
+def _exactness(partial: PartialDate) -> float:
     """A day says more than a month, a month more than a year."""
-    return 1.0 if when.day else 0.5 if when.month else 0.25
+    return 1.0 if partial.day else 0.5 if partial.month else 0.25
 
 
-def search(bank: Bank, question: Question, *, without: Chat | None, most: int) -> Found:
+def search(bank: Bank, question: ParsedQuestion, *, without: Chat | None, most: int) -> SearchResult:
     """The ``most`` best turns. One query for the words, two for the turns, one for vectors if there are any."""
-    looked_for = (*question.words, *question.dates, *(name + NAME for name in question.names))
-    hashes = [hashed(bank.pk, word) for word in looked_for]
+    terms = (*question.words, *question.dates, *(name + NAME_SUFFIX for name in question.names))
+    hashes = [hash_word(bank.pk, word) for word in terms]
     postings = index.postings(bank.pk, hashes, without_chat=without.pk if without else None)
     cosines = vectors.cosines(bank, question.text, without=without)
     if not (any(postings) or cosines):
-        return Found()
-    each = iter(postings)
-    by_word, by_date = (list(islice(each, len(some))) for some in (question.words, question.dates))
-    by_name = {name: found for name, found in zip(question.names, each, strict=True) if found}
+        return SearchResult()
+    remaining = iter(postings)
+    by_word, by_date = (list(islice(remaining, len(part))) for part in (question.words, question.dates))
+    by_name = {name: turns for name, turns in zip(question.names, remaining, strict=True) if turns}
     total = SearchDocument.objects.filter(bank=bank).count()
     idfs = _idfs(dict(zip(question.words, by_word, strict=True)), by_name, total)
-    dated = _dated(by_date, question.exact)
+    dated = _date_scores(by_date, question.exact)
     others = [*by_date, *by_name.values()]
-    closely = max(CLOSELY, most)
-    worth = [*idfs, *(ranking.idf(len(found), total) for found in others)]
-    near = ranking.shortlist([*by_word, *others], worth, closely)
-    near = list(dict.fromkeys([*near, *sorted(cosines, key=lambda pk: -cosines[pk])[:closely]]))
-    turns = _turns(bank, near, hashes[: len(question.words)])
+    max_ranked = max(MIN_RANKED_TURNS, most)
+    all_idfs = [*idfs, *(ranking.idf(len(turns), total) for turns in others)]
+    shortlist = ranking.shortlist([*by_word, *others], all_idfs, max_ranked)
+    shortlist = list(dict.fromkeys([*shortlist, *sorted(cosines, key=lambda pk: -cosines[pk])[:max_ranked]]))
+    turns = _turns(bank, shortlist, hashes[: len(question.words)])
     spoken = frozenset(chain.from_iterable(by_name.values()))
     scored = ranking.scores(turns, idfs, dated=dated, spoken=spoken, cosines=cosines)
     ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
-    return Found(ranked[:most], dict(zip(question.words, idfs, strict=True)), by_word, frozenset(by_name))
+    return SearchResult(ranked[:most], dict(zip(question.words, idfs, strict=True)), by_word, frozenset(by_name))
 
 
-def around(bank: Bank, found: Found) -> dict[int, float]:
-    """How much of the question is spoken of around the turns of the best turns' chats, 0…1. One query."""
-    best = SearchDocument.objects.of(bank).filter(pk__in=[pk for pk, _ in found.ranked[:BEST]])
-    # Newest first, so that what is left out of an endless chat is its beginning.
-    known = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-pk")
+def score_passages(bank: Bank, result: SearchResult) -> dict[int, float]:
+    """How much of the question is mentioned around the turns of the best turns' chats, 0…1. One query."""
+    best = SearchDocument.objects.of(bank).filter(pk__in=[pk for pk, _ in result.ranked[:MAX_PASSAGE_SEEDS]])
+    # Newest first, so that the beginning of an endless chat is what is left out.
+    documents = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-sequence")
     chats: dict[int, list[int]] = {}
-    for chat, pk in known.values_list("chat", "pk")[:MOST_AROUND]:
+    for chat, pk in documents.values_list("chat", "pk")[:MAX_PASSAGE_TURNS]:
         chats.setdefault(chat, []).append(pk)
-    return ranking.passages([turns[::-1] for turns in chats.values()], found.postings, list(found.idfs.values()))
+    return ranking.passage_scores(
+        [turns[::-1] for turns in chats.values()], result.postings, list(result.idfs.values())
+    )
 
 
-def mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
-    """Ids of chats with a turn that has all words and dates of one of the texts: of each the ``most`` newest turns.
+def chats_mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
+    """Ids of chats with a turn that has all words and dates of one of the texts: per text the ``most`` newest turns.
 
-    A turn has the name of who speaks in it, too. A text without a word that is indexed is in no turn that could be
-    found. Two queries.
+    The name of its speaker counts as part of a turn. A text without indexed words matches nothing. Two queries.
     """
     phrases = [
         [
-            *([hashed(bank.pk, word), hashed(bank.pk, word + SPEAKER)] for word in asked(text)),
-            *([hashed(bank.pk, date.word())] for date in partial_dates(text)),
+            *([hash_word(bank.pk, word), hash_word(bank.pk, word + SPEAKER_SUFFIX)] for word in question_words(text)),
+            *([hash_word(bank.pk, date.word())] for date in partial_dates(text)),
         ]
         for text in texts
     ]
@@ -122,29 +130,29 @@ def mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
 
 
 def _idfs(by_word: Mapping[str, Sequence[int]], by_name: Mapping[str, Sequence[int]], total: int) -> list[float]:
-    """How rare each word is; a name also stands where that person speaks, or it would be rare in their own chats."""
+    """The idf of each word. A name also counts where that person speaks, or it would be rare in their own chats."""
     spoken: dict[str, set[int]] = {}
-    for name, found in by_name.items():
-        for word in searched(name):
-            spoken.setdefault(word, set()).update(found)
-    return [ranking.idf(len(spoken.get(word, set()).union(found)), total) for word, found in by_word.items()]
+    for name, turns in by_name.items():
+        for word in content_words(name):
+            spoken.setdefault(word, set()).update(turns)
+    return [ranking.idf(len(spoken.get(word, set()).union(turns)), total) for word, turns in by_word.items()]
 
 
-def _dated(postings: Sequence[Sequence[int]], exact: Sequence[float]) -> dict[int, float]:
-    """How well each turn meets the dates of the question, 0…1."""
-    met: dict[int, float] = {}
-    for found, value in zip(postings, exact, strict=True):
-        for pk in found:
-            met[pk] = max(met.get(pk, 0.0), value)
-    return met
+def _date_scores(postings: Sequence[Sequence[int]], exact: Sequence[float]) -> dict[int, float]:
+    """How well each turn matches the dates of the question, 0…1."""
+    scores: dict[int, float] = {}
+    for turns, value in zip(postings, exact, strict=True):
+        for pk in turns:
+            scores[pk] = max(scores.get(pk, 0.0), value)
+    return scores
 
 
-def _turns(bank: Bank, near: Sequence[int], hashes: Sequence[str]) -> list[IndexedTurn]:
-    """The turns with the turn before and the turn after each."""
+def _turns(bank: Bank, ids: Sequence[int], hashes: Sequence[str]) -> list[IndexedTurn]:
+    """The turns with their neighbours."""
     documents = SearchDocument.objects.of(bank).values_list("pk", "words", "length", "previous")
-    found = [*documents.filter(pk__in=near), *documents.filter(previous__in=near)]  # an "or" would use no index
-    before = {row[3] for row in found if row[3]} - {row[0] for row in found}
-    rows = set(found).union(documents.filter(pk__in=before) if before else ())
+    matches = [*documents.filter(pk__in=ids), *documents.filter(previous__in=ids)]  # an "or" would use no index
+    before = {row[3] for row in matches if row[3]} - {row[0] for row in matches}
+    rows = set(matches).union(documents.filter(pk__in=before) if before else ())
     following = {row[3]: row[0] for row in rows if row[3]}
     return [
         IndexedTurn(pk, _counts(words, hashes), length, previous, following.get(pk))
@@ -154,5 +162,5 @@ def _turns(bank: Bank, near: Sequence[int], hashes: Sequence[str]) -> list[Index
 
 def _counts(words: str, hashes: Sequence[str]) -> tuple[int, ...]:
     """How often each index word is among a document's."""
-    each = words.split(" ")
-    return tuple(map(each.count, hashes))
+    index_words = words.split(" ")
+    return tuple(map(index_words.count, hashes))

@@ -1,13 +1,13 @@
-"""SQLite's FTS5: an external-content table that triggers keep in step with the documents."""
+"""Full-text search in SQLite: an FTS5 external-content table that triggers keep in step with the documents."""
 
 from collections.abc import Sequence
 
 from django.db import connection
 
 #: The ids that one query finds, in one value.
-IDS = "SELECT group_concat(rowid, ' ') FROM memorybank_search WHERE memorybank_search MATCH %s"
-#: The newest of them. The index gives them in this order and stops.
-NEWEST = (
+IDS_QUERY = "SELECT group_concat(rowid, ' ') FROM memorybank_search WHERE memorybank_search MATCH %s"
+#: The newest of them. The index returns them in this order and stops.
+NEWEST_IDS_QUERY = (
     "SELECT group_concat(rowid, ' ') FROM "
     "(SELECT rowid FROM memorybank_search WHERE memorybank_search MATCH %s ORDER BY rowid DESC LIMIT %s)"
 )
@@ -23,7 +23,7 @@ def match_all(choices: Sequence[Sequence[str]]) -> str:
     return " AND ".join("({})".format(" OR ".join(f'"{word}"' for word in choice)) for choice in choices)
 
 
-def tidy() -> None:
+def purge_deleted() -> None:
     """Merge all segments into one: until then they hold the (hashed) words of deleted rows."""
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO memorybank_search (memorybank_search) VALUES ('optimize')")

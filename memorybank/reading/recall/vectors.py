@@ -1,7 +1,7 @@
-"""The embedding model, the vector of a question, and how near each turn of a bank is to it in meaning.
+"""Embed a question, and compare its vector with those of a bank's turns.
 
-Optional twice: without ``MEMORYBANK["EMBEDDINGS"]`` or without numpy, recall goes by words alone; so it does while the
-model is down. numpy is imported only when there are vectors.
+Optional twice: without ``MEMORYBANK["EMBEDDINGS"]`` or without numpy, recall uses words alone; so it does while the
+model is down. numpy is imported only if there are vectors.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ from django.utils import timezone
 
 from memorybank import conf, llm
 from memorybank.exceptions import LLMError, LLMRejected
-from memorybank.llm.embeddings import Embedded, OpenAICompatibleEmbedder
+from memorybank.llm.embeddings import Embeddings, OpenAICompatibleEmbedder
 from memorybank.models import Bank, Chat, Embedding, LLMCall, LLMEndpoint, MaskedValue, ledgered
 
-#: Characters of a text that are embedded: models read some 8,000 tokens, and the meaning is told early.
+#: Of a text: models read some 8,000 tokens, and the beginning determines the meaning.
 MAX_EMBEDDED_CHARACTERS = 8_000
 
 
 def embedder() -> OpenAICompatibleEmbedder | None:
-    """The configured embedding model; None if there is none, or nothing to search its vectors with."""
+    """The configured embedding model; None if there is none, or no numpy to search its vectors."""
     return llm.embedder() if conf.current().embeddings and find_spec("numpy") else None
 
 
@@ -31,23 +31,23 @@ def model_name(model: OpenAICompatibleEmbedder) -> str:
 def cosines(bank: Bank, question: str, *, without: Chat | None) -> dict[int, float]:
     """Cosine, −1…1, of every turn that has a vector of the current model and of the question's size; else {}."""
     model = embedder()
-    asked = of_question(bank, question) if model else None
-    if model is None or asked is None:
+    vector = question_vector(bank, question) if model else None
+    if model is None or vector is None:
         return {}
     import numpy as np
 
-    rows = Embedding.objects.filter(bank=bank, model=model_name(model), dims=asked.dims)
+    rows = Embedding.objects.filter(bank=bank, model=model_name(model), dims=vector.dims)
     rows = rows.exclude(document__chat=without) if without else rows
     stored = list(rows.values_list("pk", "vector"))
     if not stored:
         return {}
-    matrix = np.frombuffer(b"".join(bytes(vector) for _, vector in stored), dtype=np.float32)
-    near = matrix.reshape(len(stored), asked.dims) @ np.frombuffer(asked.vectors[0], dtype=np.float32)
+    matrix = np.frombuffer(b"".join(bytes(row) for _, row in stored), dtype=np.float32)
+    near = matrix.reshape(len(stored), vector.dims) @ np.frombuffer(vector.vectors[0], dtype=np.float32)
     return dict(zip((pk for pk, _ in stored), near.tolist(), strict=True))
 
 
-def of_question(bank: Bank, question: str) -> Embedded | None:
-    """The vector of a question, or None: no model, an outage, or nothing of this bank to compare it with."""
+def question_vector(bank: Bank, question: str) -> Embeddings | None:
+    """The vector of a question, or None: no model, an outage, or no vectors in this bank to compare it with."""
     model = embedder()
     if model is None or not Embedding.objects.filter(bank=bank, model=model_name(model)).exists():
         return None
@@ -57,24 +57,24 @@ def of_question(bank: Bank, question: str) -> Embedded | None:
         return None
     try:
         masked = MaskedValue.objects.masker(bank).mask(question[:MAX_EMBEDDED_CHARACTERS])
-        made = ask(model, bank.pk, [masked], now)
+        embeddings = embed_texts(model, bank.pk, [masked], now)
     except LLMError as error:
         if not isinstance(error, LLMRejected):
             endpoint.failed(str(error), now)
         return None
     endpoint.recovered(now)
-    return made
+    return embeddings
 
 
-def ask(model: OpenAICompatibleEmbedder, bank_id: int, texts: Sequence[str], now: datetime) -> Embedded:
-    """One call, entered in the cost ledger whatever comes of it."""
-    with ledgered(bank_id, LLMCall.Purpose.EMBEDDING, model.model, now, keep=_enter) as call:
-        made = model.embed(texts)
-        call.prompt_tokens = made.prompt_tokens
-    return made
+def embed_texts(model: OpenAICompatibleEmbedder, bank_id: int, texts: Sequence[str], now: datetime) -> Embeddings:
+    """One call, recorded in the ledger whatever its outcome."""
+    with ledgered(bank_id, LLMCall.Purpose.EMBEDDING, model.model, now, keep=_save_call) as call:
+        embeddings = model.embed(texts)
+        call.prompt_tokens = embeddings.prompt_tokens
+    return embeddings
 
 
-def _enter(call: LLMCall) -> None:
-    """On the ledger, unless the bank has been deleted meanwhile."""
+def _save_call(call: LLMCall) -> None:
+    """Record the call, unless the bank has been deleted meanwhile."""
     if Bank.objects.filter(pk=call.bank_id).exists():
         call.save()

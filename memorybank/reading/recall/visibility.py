@@ -1,28 +1,28 @@
-"""The visible lines of a turn: without what was hidden, held back or replaced since; as corrected and released.
+"""Apply what became of facts to a turn's lines: hidden, quarantined and superseded ones go, edited ones change. Pure.
 
-The index keeps what was said. What people decided about it, and what overtook it, is known of the facts. Pure.
+The index keeps what was said. What people decided about it, and what replaced it, is known from the facts.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memorybank.core.turns import STEERS
-from memorybank.language.dates import spell
-from memorybank.language.sentences import ended
+from memorybank.core.turns import STEERS_ASSISTANT
+from memorybank.language.dates import format_date
+from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.models import Standing
 from memorybank.models.fact import End
 
-#: A sentence says a fact if they share so much of the shorter one's content words.
-SAME = 0.6
-#: A sentence says a part of a replaced fact if it has so much of the fact's words; what stands beside it still holds.
-PART = 0.4
-#: What was replaced in part is told, with what replaced it, if it has so many content words beside that.
-BESIDES = 4
+#: A sentence says a fact if they share this part of the shorter one's content words.
+MIN_SHARED_WORDS = 0.6
+#: A sentence says part of a replaced fact if it has this part of the fact's words; the rest of it still holds.
+MIN_SHARED_WORDS_OF_PART = 0.4
+#: A sentence replaced in part is shown, with what replaced it, if it has this many other content words.
+MIN_REMAINING_WORDS = 4
 
-#: Speaker, sentence, worth; as a document stores them.
-Line = Sequence[Any]
+#: Speaker, sentence, prior; as a document stores them.
+StoredLine = Sequence[Any]
 
 
 class VisibleSentence(NamedTuple):
@@ -35,89 +35,93 @@ class VisibleSentence(NamedTuple):
     ends: tuple[End, ...] = ()
 
 
-class Fate(NamedTuple):
-    """What became of a fact with these content words: a person's words instead of it, or what replaced it."""
+class FactChange(NamedTuple):
+    """What became of a fact with these content words: an edit by a person, or what superseded it."""
 
     words: frozenset[str]
     correction: tuple[str, str] | None
     end: End | None
 
 
-def visible_lines(lines: Mapping[int, Sequence[Line]], facts: Iterable[Standing]) -> dict[int, list[VisibleSentence]]:
-    """Those of each turn, given all its lines and what became of the facts that cite it. Pure.
+def visible_lines(
+    lines: Mapping[int, Sequence[StoredLine]], facts: Iterable[Standing]
+) -> dict[int, list[VisibleSentence]]:
+    """The visible lines of each turn, given all its lines and the facts that cite it. Pure.
 
-    Each with its place among all of them, which stays the same whatever becomes of the others.
+    A line's place counts all lines of the turn, so it stays the same whatever becomes of the others.
     """
-    changes: dict[int, list[Fate]] = defaultdict(list)
+    changes: dict[int, list[FactChange]] = defaultdict(list)
     steering: set[int] = set()
-    released: dict[int, list[Line]] = defaultdict(list)
+    released: dict[int, list[StoredLine]] = defaultdict(list)
     for fact in facts:
-        if fact.quarantine == STEERS:
+        if fact.quarantine == STEERS_ASSISTANT:
             steering.update(fact.citations)
         if fact.correction or not fact.is_visible:
             for turn in fact.citations:
-                changes[turn].append(Fate(frozenset(terms(fact.said_first)), fact.correction, fact.end))
+                changes[turn].append(FactChange(frozenset(terms(fact.said_first)), fact.correction, fact.end))
         if fact.is_released and fact.is_visible:
             released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight))
     shown = {turn: [] if turn in steering else [*own, *released.get(turn, ())] for turn, own in lines.items()}
-    return {turn: _corrected(_placed(own), changes.get(turn, ())) for turn, own in shown.items()}
+    return {turn: _apply_changes(_with_places(own), changes.get(turn, ())) for turn, own in shown.items()}
 
 
-def _placed(lines: Sequence[Line]) -> list[VisibleSentence]:
+def _with_places(lines: Sequence[StoredLine]) -> list[VisibleSentence]:
     return [VisibleSentence(speaker, text, worth, place) for place, (speaker, text, worth) in enumerate(lines)]
 
 
-def _corrected(lines: list[VisibleSentence], fates: Iterable[Fate]) -> list[VisibleSentence]:
-    """The lines without those that say a changed fact; the first of them is replaced by its correction.
+def _apply_changes(lines: list[VisibleSentence], changes: Iterable[FactChange]) -> list[VisibleSentence]:
+    """The lines without those that say a changed fact; the first of them is replaced by the edited text.
 
-    One that was replaced in part stays, marked, if it tells enough besides.
+    A line replaced in part stays, marked, if it says enough besides.
     """
-    for words, instead, end in fates:
+    for words, correction, end in changes:
         after: list[VisibleSentence] = []
         for line in lines:
             said = frozenset(terms(line.text))
-            if not says(said, words) or (end and len(said & words) < PART * len(words)):
+            if not is_same_statement(said, words) or (
+                end and len(said & words) < MIN_SHARED_WORDS_OF_PART * len(words)
+            ):
                 after.append(line)
-            elif instead:
-                after.append(line._replace(speaker=instead[0], text=instead[1]))
-                instead = None
-            elif end and len(said.difference(*(terms(each.text) for each in (*line.ends, end)))) >= BESIDES:
+            elif correction:
+                after.append(line._replace(speaker=correction[0], text=correction[1]))
+                correction = None
+            elif end and len(said.difference(*(terms(each.text) for each in (*line.ends, end)))) >= MIN_REMAINING_WORDS:
                 after.append(line._replace(ends=tuple(dict.fromkeys((*line.ends, end)))))
         lines = after
-    return [_marked(line) if line.ends else line for line in lines]
+    return [_mark_replaced(line) if line.ends else line for line in lines]
 
 
-def _marked(line: VisibleSentence) -> VisibleSentence:
-    """The line as one of which parts were replaced, on these days."""
-    days = dict.fromkeys(spell(day) for day in sorted(end.day for end in line.ends))
-    return line._replace(text=" ".join([ended(line.text), *(f"(In part replaced on {day}.)" for day in days)]))
+def _mark_replaced(line: VisibleSentence) -> VisibleSentence:
+    """The line, marked as replaced in part on these days."""
+    days = dict.fromkeys(format_date(day) for day in sorted(end.day for end in line.ends))
+    return line._replace(text=" ".join([with_full_stop(line.text), *(f"(In part replaced on {day}.)" for day in days)]))
 
 
-def says(sentence: frozenset[str], fact: frozenset[str]) -> bool:
+def is_same_statement(sentence: frozenset[str], fact: frozenset[str]) -> bool:
     """Whether the sentence with these content words says the fact with those."""
-    least = min(len(sentence), len(fact))
-    return least > 0 and len(sentence & fact) >= SAME * least
+    shorter = min(len(sentence), len(fact))
+    return shorter > 0 and len(sentence & fact) >= MIN_SHARED_WORDS * shorter
 
 
-def newer(end: End, lines: Mapping[int, Sequence[VisibleSentence]]) -> tuple[int, VisibleSentence] | None:
+def replacing_line(end: End, lines: Mapping[int, Sequence[VisibleSentence]]) -> tuple[int, VisibleSentence] | None:
     """The turn and the line that say what replaced something, if they may be shown and nothing replaced them."""
     words = frozenset(terms(end.text))
-    found = [
+    matches = [
         (len(said & words), -turn, -line.place, turn, line)
         for turn in end.citations
         for line in lines.get(turn, ())
-        if not line.ends and says(said := frozenset(terms(line.text)), words)
+        if not line.ends and is_same_statement(said := frozenset(terms(line.text)), words)
     ]
-    return max(found)[-2:] if found else None
+    return max(matches)[-2:] if matches else None
 
 
-def shown(lines: Sequence[Sequence[object]]) -> str:
-    """A document's lines as a person reads them: one paragraph a speaker."""
+def as_paragraphs(lines: Sequence[Sequence[object]]) -> str:
+    """A document's lines as a person reads them: one paragraph for each speaker."""
     paragraphs: list[str] = []
     last: object = None
     for speaker, text, *_ in lines:
         if paragraphs and speaker == last:
-            paragraphs[-1] = f"{ended(paragraphs[-1])} {text}"
+            paragraphs[-1] = f"{with_full_stop(paragraphs[-1])} {text}"
         else:
             paragraphs.append(f"{speaker}: {text}")
         last = speaker

@@ -1,7 +1,7 @@
-"""Secrets and personal data → masks such as ``[redacted: phone number]``, before any model sees a text.
+"""Mask secrets and personal data as ``[redacted: phone number]`` before any model sees a text.
 
-Formats of keys and tokens are Kingfisher's business, phone numbers Google's, check digits python-stdnum's. Ours is what
-people type in a chat. A mask too many harms memory: when in doubt it stays.
+Kingfisher knows the formats of keys and tokens, phonenumbers telephone numbers, python-stdnum check digits. The rules
+here know what people type in a chat. A needless mask harms memory, so in doubt the text stays.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,82 +18,84 @@ from memorybank.safety.redaction import (
     passwords,
     vendors,
 )
-from memorybank.safety.redaction.known_values import Known, digest, is_distinctive
-from memorybank.safety.redaction.spans import MASKED, Span, View, masked
+from memorybank.safety.redaction.known_values import KnownValues, digest, is_distinctive
+from memorybank.safety.redaction.spans import MASK_PLACEHOLDER, SearchView, SecretSpan, masked
 
-__all__ = ["PERSONAL", "Known", "Masker", "Redacted", "digest", "is_distinctive", "redact"]
+__all__ = ["PERSONAL_KINDS", "KnownValues", "Masker", "RedactedText", "digest", "is_distinctive", "redact"]
 
-PASSES = 5  # a mask may lay bare what its neighbour hid; measured: two passes settle everything
-#: Kinds that a bank may choose to keep; every other is a secret.
-PERSONAL = frozenset({*contacts.KINDS, *identity_numbers.KINDS})
+MAX_PASSES = 5  # a mask may reveal a secret beside it; measured: two passes settle everything
+#: Kinds that a bank may choose not to mask; every other kind is a secret.
+PERSONAL_KINDS = frozenset({*contacts.CONTACT_KINDS, *identity_numbers.IDENTITY_KINDS})
 
-Rule = Callable[[str], Iterator[Span]]
-SECRETS: tuple[Rule, ...] = (
-    command_lines.found,
-    vendors.found,
-    codes.found,
-    passphrases.found,
-    passwords.found,
-    labelled.found,
+Rule = Callable[[str], Iterator[SecretSpan]]
+SECRET_RULES: tuple[Rule, ...] = (
+    command_lines.find,
+    vendors.find,
+    codes.find,
+    passphrases.find,
+    passwords.find,
+    labelled.find,
 )
-PEOPLE: tuple[Rule, ...] = (contacts.found, identity_numbers.found)
+PERSONAL_RULES: tuple[Rule, ...] = (contacts.find, identity_numbers.find)
 
 
 @dataclass(frozen=True, slots=True)
-class Redacted:
-    """The masked text, and the kinds of what was masked: one each, sorted. ``values`` are what stood there."""
+class RedactedText:
+    """The masked text and the sorted kinds of its masks. ``values`` are the masked values with their kinds."""
 
     text: str
-    found: tuple[str, ...]
+    kinds: tuple[str, ...]
     values: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(slots=True)
 class Masker:
-    """Masks texts of one bank, with what it ``known`` already, and remembers what it ``learnt``: value → kind."""
+    """Masks the texts of one bank: uses values ``known`` before, and remembers ``learnt`` ones: value → kind."""
 
     personal: bool = True
-    known: Known = field(default_factory=Known)
+    known: KnownValues = field(default_factory=KnownValues)
     learnt: dict[str, str] = field(default_factory=dict, repr=False)
-    _learnt: Known = field(default_factory=Known, init=False, repr=False)
+    _learnt: KnownValues = field(default_factory=KnownValues, init=False, repr=False)
 
     def mask(self, text: str) -> str:
-        """The text with masks. Values worth knowing again are learnt."""
+        """The masked text. Distinctive values are learnt."""
         masked = redact(text, personal=self.personal, known=self.known)
         self.learnt.update((value, kind) for value, kind in masked.values if is_distinctive(value))
         return masked.text
 
     def again(self, text: str) -> str:
-        """A text that was masked before, with what has been learnt since."""
+        """A masked text, masked again with the values learnt since."""
         if len(self._learnt.kinds) != len(self.learnt):
-            self._learnt = Known.of(self.learnt)
-        return masked(text, self._learnt.found(text))[0]
+            self._learnt = KnownValues.of(self.learnt)
+        return masked(text, self._learnt.find(text))[0]
 
 
-def redact(text: str, *, personal: bool = True, known: Known | None = None) -> Redacted:
-    """Mask secrets always, personal data if ``personal``, and what is ``known``. Idempotent; linear in ``len(text)``.
+def redact(text: str, *, personal: bool = True, known: KnownValues | None = None) -> RedactedText:
+    """Mask secrets always, personal data if ``personal``, and ``known`` values. Idempotent; linear in ``len(text)``.
 
-    Reads what a person sees: hidden characters go first (the text comes back without them), and emphasis inside a
-    word parts nothing. Lone surrogates become "?".
+    It reads what a person sees: hidden characters are removed (also from the result), and emphasis inside a word does
+    not divide it. Lone surrogates become "?".
     """
     text = plain(text.encode("utf-8", "replace").decode("utf-8"))
     values: list[tuple[str, str]] = []
-    for _ in range(PASSES):
+    for _ in range(MAX_PASSES):
         before = text
-        text = _masked(text, SECRETS, values)
+        text = _masked(text, SECRET_RULES, values)
         if personal:
-            text = _masked(text, PEOPLE, values)
+            text = _masked(text, PERSONAL_RULES, values)
         if text == before:
             break
     if known and known.kinds:
-        text = _masked(text, (known.found,), values)
-    return Redacted(text, tuple(sorted({kind for _, kind in values})), tuple(values))
+        text = _masked(text, (known.find,), values)
+    return RedactedText(text, tuple(sorted({kind for _, kind in values})), tuple(values))
 
 
 def _masked(text: str, rules: Iterable[Rule], values: list[tuple[str, str]]) -> str:
-    """The text without what the rules find; what that was goes to ``values``."""
-    view = View.of(text)
+    """The text with the rules' finds masked; the masked values are added to ``values``."""
+    view = SearchView.of(text)
     spans = (span for rule in rules for span in rule(view.text))
-    text, found = masked(text, [view.back(span) for span in spans if MASKED not in view.text[span.start : span.end]])
-    values += found
+    text, masked_values = masked(
+        text, [view.back(span) for span in spans if MASK_PLACEHOLDER not in view.text[span.start : span.end]]
+    )
+    values += masked_values
     return text

@@ -1,4 +1,4 @@
-"""Fills the cache of compiled rules: python -m memorybank.safety.redaction."""
+"""Fill the cache of compiled vendor rules: python -m memorybank.safety.redaction."""
 
 from memorybank.safety.redaction.vendors import load
 

@@ -1,85 +1,89 @@
-"""PINs and codes of doors: digits that something announces."""
+"""Find PINs and door codes: digits that another word announces."""
 
 import re
 from collections.abc import Iterator
 
-from memorybank.language import either, every
-from memorybank.safety.redaction.connectors import IS, SAID, any_of
-from memorybank.safety.redaction.spans import Span, before_numbers
+from memorybank.language import alternation, collect
+from memorybank.safety.redaction.connectors import EQUALS, LINKS, any_whole_words
+from memorybank.safety.redaction.spans import SecretSpan, before_numbers
 
-#: So far apart, within one sentence, may stand what a code opens, the word for it and the code.
-REACH = 90
+#: Maximum distance, within one sentence, between the code, the word for it and what it opens.
+MAX_CHARACTERS_BETWEEN = 90
 
-_PIN = re.compile(any_of(lambda pack: pack.secrets.pins), re.I)
+_PIN = re.compile(any_whole_words(lambda pack: pack.secrets.pins), re.I)
 _VALUE = r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6}[A-Z]?|\d{4,6}[A-Z])"
-_ENDS = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)"
-_DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{IS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_ENDS}", re.I)
-# What is counted is no code.
-_COUNTED = (
+_PIN_END = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)"
+_DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{LINKS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_PIN_END}", re.I)
+# A counted number is not a code.
+_COUNTED_UNIT = (
     r"(?-i:[a-z]{2,20}s\b|(?:EUR|USD|GBP|CHF|[kmc]?m|k?g|[kMGT]B|[kM]?W|[ap]m|Uhr|Euro)\b)"
     r"|[€$£%年月日元円个個件人台回次]"
 )
 _CODE = re.compile(
     r"(?<![a-zA-Z\d_.,/#+$€£-])(?<!\d:)"
     r"(?P<value>[*#]?\d(?:[ *-]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{2,4}|[A-Z]\d{4,6}[A-Z]?|\d{4,6}[A-Z])"
-    rf"(?!\s?(?:{_COUNTED})|[a-zA-Z\d_]|[.,:/-]\d)",
+    rf"(?!\s?(?:{_COUNTED_UNIT})|[a-zA-Z\d_]|[.,:/-]\d)",
     re.I,
 )
-_PLACE, _NAME, _TYPE = (
-    re.compile(any_of(of), re.I)
+_LOCK_NAME, _CODE_NAME, _ENTER_VERB = (
+    re.compile(any_whole_words(of), re.I)
     for of in (lambda pack: pack.secrets.places, lambda pack: pack.secrets.codes, lambda pack: pack.secrets.types)
 )
 # "Keypad on the dock: 4711", but not "lock timeout: 5000".
-_LITTLE = either(map(re.escape, every(lambda pack: pack.words.function, spaced=True)))
-_AT_PLACE = re.compile(rf"(?:{_PLACE.pattern})(?:{SAID}|(?: (?:{_LITTLE}) [^\n.!?:\d]{{0,40}}?)?\s?[:：])\s?$", re.I)
-_END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
+_FUNCTION_WORD = alternation(map(re.escape, collect(lambda pack: pack.words.function, spaced=True)))
+_AT_PLACE = re.compile(
+    rf"(?:{_LOCK_NAME.pattern})(?:{EQUALS}|(?: (?:{_FUNCTION_WORD}) [^\n.!?:\d]{{0,40}}?)?\s?[:：])\s?$", re.I
+)
+_SENTENCE_END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
 # "614 209 is your login code."
 _IS_PIN = re.compile(
-    rf"(?<![\w.,/#+$€£:-])(?P<value>\d(?:[ -]?\d){{3,9}}){SAID}(?:\w{{1,12}} ){{0,2}}?(?:{_PIN.pattern})", re.I
+    rf"(?<![\w.,/#+$€£:-])(?P<value>\d(?:[ -]?\d){{3,9}}){EQUALS}(?:\w{{1,12}} ){{0,2}}?(?:{_PIN.pattern})", re.I
 )
-# "R12 L34 R7": how a dial is turned; "left 34, right 12, left 57", where it is told of which.
-_TURNS = re.compile(r"(?<!\w)[RL] ?\d{1,2}(?:[ ,–-]{1,3}[RL] ?\d{1,2}){2,4}(?!\w)")
+# "R12 L34 R7": turns of a dial; "left 34, right 12, left 57" only after the name of a lock.
+_DIAL_TURNS = re.compile(r"(?<!\w)[RL] ?\d{1,2}(?:[ ,–-]{1,3}[RL] ?\d{1,2}){2,4}(?!\w)")
 _DIALLED = re.compile(
-    rf"(?:{_PLACE.pattern})[^\n!?]{{0,40}}?(?<!\w)"
+    rf"(?:{_LOCK_NAME.pattern})[^\n!?]{{0,40}}?(?<!\w)"
     r"(?P<value>(?P<way>[^\W\d]{2,12}) \d{1,2},? [^\W\d]{2,12} \d{1,2},? (?P=way) \d{1,2})(?!\w)",
     re.I,
 )
-# "Code 1973": what looks like a year is none behind the very word.
-_NAMED = re.compile(rf"(?:{_NAME.pattern})(?:{SAID})?\s?[:：]?\s?$", re.I)
-# What answers a question opens its sentence: "And the code of the gate? 4711".
+# "Code 1973": directly after the word for a code, even an apparent year is a code.
+_AFTER_CODE_NAME = re.compile(rf"(?:{_CODE_NAME.pattern})(?:{EQUALS})?\s?[:：]?\s?$", re.I)
+# An answer continues the sentence of its question: "And the code of the gate? 4711".
 _ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
-def found(text: str) -> Iterator[Span]:
-    """Every PIN."""
-    for announced in before_numbers(_PIN, text, REACH):
+def find(text: str) -> Iterator[SecretSpan]:
+    for announced in before_numbers(_PIN, text, MAX_CHARACTERS_BETWEEN):
         match = _DIGITS.match(text, announced.end())
         if match and not _is_year(match):
-            yield Span(*match.span("value"), "pin")
-    yield from (Span(*match.span(), "pin") for match in _TURNS.finditer(text))
+            yield SecretSpan(*match.span("value"), "pin")
+    yield from (SecretSpan(*match.span(), "pin") for match in _DIAL_TURNS.finditer(text))
     yield from (
-        Span(*match.span("value"), "pin") for pattern in (_DIALLED, _IS_PIN) for match in pattern.finditer(text)
+        SecretSpan(*match.span("value"), "pin") for pattern in (_DIALLED, _IS_PIN) for match in pattern.finditer(text)
     )
     for match in _CODE.finditer(text):
-        named = _NAMED.search(text, max(0, match.start() - 30), match.start())
-        if (named or not _YEAR.fullmatch(match["value"])) and _opens(text, *match.span()):
-            yield Span(*match.span("value"), "pin")
+        named = _AFTER_CODE_NAME.search(text, max(0, match.start() - 30), match.start())
+        if (named or not _YEAR.fullmatch(match["value"])) and _is_announced(text, *match.span()):
+            yield SecretSpan(*match.span("value"), "pin")
 
 
 def _is_year(match: re.Match[str]) -> bool:
-    """Rather a year than a PIN: nothing says that this is the one."""
-    said = match["sign"] and not re.fullmatch(r"\w\w", match["sign"])
-    return not said and bool(_YEAR.fullmatch(match["value"]))
+    """Whether this is a year rather than a PIN: there is no word or sign for "is"."""
+    has_sign = match["sign"] and not re.fullmatch(r"\w\w", match["sign"])
+    return not has_sign and bool(_YEAR.fullmatch(match["value"]))
 
 
-def _opens(text: str, start: int, end: int) -> bool:
-    """“Gate: 4711”; or of a place, the word for a code and a verb of giving it, two stand in the sentence."""
-    before = [at.end() for at in _END.finditer(text, max(0, start - REACH), start)]
+def _is_announced(text: str, start: int, end: int) -> bool:
+    """Whether the code follows its lock (“Gate: 4711”), or its sentence has two of: lock, word for a code, verb."""
+    ends_before = [match.end() for match in _SENTENCE_END.finditer(text, max(0, start - MAX_CHARACTERS_BETWEEN), start)]
     if _ANSWERS.search(text, max(0, start - 8), start):
-        before = before[: -len(re.findall(r"[?？\n]", text[max(0, start - 8) : start]))]
-    behind = _END.search(text, end, end + REACH)
-    sentence = (before[-1] if before else max(0, start - REACH), behind.start() if behind else end + REACH)
+        ends_before = ends_before[: -len(re.findall(r"[?？\n]", text[max(0, start - 8) : start]))]
+    end_after = _SENTENCE_END.search(text, end, end + MAX_CHARACTERS_BETWEEN)
+    sentence = (
+        ends_before[-1] if ends_before else max(0, start - MAX_CHARACTERS_BETWEEN),
+        end_after.start() if end_after else end + MAX_CHARACTERS_BETWEEN,
+    )
     return bool(_AT_PLACE.search(text, sentence[0], start)) or (
-        sum(bool(cue.search(text, *sentence)) for cue in (_PLACE, _NAME, _TYPE)) > 1
+        sum(bool(cue.search(text, *sentence)) for cue in (_LOCK_NAME, _CODE_NAME, _ENTER_VERB)) > 1
     )

@@ -1,31 +1,34 @@
-"""Passwords where programs want them: in addresses, and behind the flags of commands."""
+"""Find passwords in URLs and after the flags of commands."""
 
 import re
 from collections.abc import Iterator
 
-from memorybank.language import either, masking, spelt
-from memorybank.safety.redaction.spans import Span
+from memorybank.language import alternation, collect_for_masking, literals
+from memorybank.safety.redaction.spans import SecretSpan
 
-# The last @ before a host ends it: people put "@", "/" and ":" into passwords, too.
+# The last @ before a host ends the password: people put "@", "/" and ":" into passwords, too.
 _IN_ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@?#\[\]]{0,128}:(?!\d{1,5}(?:[/?#]|$))(?P<value>[^\s\[\]\"'<>\ue000]{1,256})@(?=\[?\w)",
     re.I,
 )
-# Oracle's: "jdbc:oracle:thin:user/password@//host".
+# Oracle's form: "jdbc:oracle:thin:user/password@//host".
 _BY_SLASH = re.compile(r"(?<=:)[\w.-]{1,40}/(?P<value>[^\s/@]{3,64})@(?://)?(?=\w)")
-# What programs pass on in an address, and how those are called who log in everywhere.
-_KEYS, _NAMED = (either(masking(of)) for of in (lambda pack: pack.secrets.keys, lambda pack: pack.secrets.key_words))
+# Parameters of URLs, and common names of administrators.
+_KEYS, _KEY_PARTS = (
+    alternation(collect_for_masking(of)) for of in (lambda pack: pack.secrets.keys, lambda pack: pack.secrets.key_words)
+)
+_PASSWORDS = literals(collect_for_masking(lambda pack: pack.secrets.passwords))
 _QUERY = re.compile(
-    rf"[?&][\w-]{{0,16}}(?:{_NAMED}|{_KEYS}|{spelt(masking(lambda pack: pack.secrets.passwords))})=?(?<==)"
+    rf"[?&][\w-]{{0,16}}(?:{_KEY_PARTS}|{_KEYS}|{_PASSWORDS})=?(?<==)"
     r"(?=[^&\s]{0,128}\d)(?P<value>[\w.~%+/=-]{8,512})",
     re.I,
 )
-_EVERYWHERE = (
+_COMMON_ACCOUNTS = (
     r"(?:root|admin\w{0,12}|user\w{0,4}|guest|test\w{0,4}"
     r"|postgres|mysql|oracle|sa|ubuntu|pi|demo|svc[\w-]{0,20}|deploy\w{0,4})"
 )
 _BY_NAME = re.compile(
-    rf"(?<![\w/.:@-]){_EVERYWHERE}[:/](?!\d)(?=[^\s:/@]{{0,64}}[\d!#$%&*+?~=])"
+    rf"(?<![\w/.:@-]){_COMMON_ACCOUNTS}[:/](?!\d)(?=[^\s:/@]{{0,64}}[\d!#$%&*+?~=])"
     r"(?P<value>[^\s:/@,;()\"']{5,64})(?![\w:/@])",
     re.I,
 )
@@ -37,32 +40,32 @@ _IN_HEX = re.compile(
 )
 _OPEN = (_QUERY, _BY_NAME, _IN_HEX)
 _VALUE = r"[\"']?(?P<value>[^\s\"'<>\[\]$|;\ue000-][^\s\"'<>\[\]|;\ue000]{2,128})"
-# Up to the flag only what belongs to the same command.
-_REST = r"\b[^\n|;]{0,200}?\s"
+# The text before the flag must belong to the same command.
+_COMMAND_REST = r"\b[^\n|;]{0,200}?\s"
 _FLAGS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|mycli|7z|7za|rar|unrar){_REST}-p{_VALUE}",
+        rf"\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|mycli|7z|7za|rar|unrar){_COMMAND_REST}-p{_VALUE}",
         r"\b(?:sshpass|mongo|mongosh|mongodump|mongorestore|(?:docker|podman|helm registry|az|oc) login|nmcli)"
-        rf"{_REST}-p\s{{1,4}}{_VALUE}",
-        rf"\b(?:redis-cli|valkey-cli){_REST}-a\s{{1,4}}{_VALUE}",
-        rf"\b(?:unzip|zip|pdftk|sqlcmd|bcp|smbget){_REST}-P\s{{0,4}}{_VALUE}",
-        rf"\b(?:ldapsearch|ldapmodify|ldapadd|ldapwhoami){_REST}-w\s{{1,4}}{_VALUE}",
-        rf"\b(?:curl|wget|https?|xh|smbclient|hydra|lftp){_REST}(?:-[uaU]|--(?:proxy-)?user|--auth)[ =]\s{{0,3}}"
+        rf"{_COMMAND_REST}-p\s{{1,4}}{_VALUE}",
+        rf"\b(?:redis-cli|valkey-cli){_COMMAND_REST}-a\s{{1,4}}{_VALUE}",
+        rf"\b(?:unzip|zip|pdftk|sqlcmd|bcp|smbget){_COMMAND_REST}-P\s{{0,4}}{_VALUE}",
+        rf"\b(?:ldapsearch|ldapmodify|ldapadd|ldapwhoami){_COMMAND_REST}-w\s{{1,4}}{_VALUE}",
+        rf"\b(?:curl|wget|https?|xh|smbclient|hydra|lftp){_COMMAND_REST}(?:-[uaU]|--(?:proxy-)?user|--auth)"
+        r"[ =]\s{0,3}"
         r"[\"']?[^\s:%\"',]{1,64}[:%,](?P<value>[^\s\"'<>\[\]|;\ue000]{3,128})",
         rf"\brabbitmqctl (?:add_user|change_password)\s{{1,4}}[\w.@-]{{1,64}}\s{{1,4}}{_VALUE}",
     )
 )
 
 
-def found(text: str) -> Iterator[Span]:
-    """Every password in an address or a command."""
+def find(text: str) -> Iterator[SecretSpan]:
     if "://" in text:
-        yield from (Span(*match.span("value"), "password") for match in _IN_ADDRESS.finditer(text))
+        yield from (SecretSpan(*match.span("value"), "password") for match in _IN_ADDRESS.finditer(text))
     for pattern in _OPEN:
-        yield from (Span(*match.span("value"), "password") for match in pattern.finditer(text))
+        yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))
     if "jdbc:" in text:
-        yield from (Span(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
+        yield from (SecretSpan(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
     if " -" in text:
         for pattern in _FLAGS:
-            yield from (Span(*match.span("value"), "password") for match in pattern.finditer(text))
+            yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))

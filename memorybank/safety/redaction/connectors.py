@@ -1,25 +1,28 @@
-"""What stands between an announcement and what it announces, in every language."""
+"""Patterns between an announcement and its value ("is", "=", "to"), in every language."""
 
 from collections.abc import Callable
 
-from memorybank.language import Beyond, Pack, Words, either, masking
+from memorybank.language import Pack, PartialPack, Words, alternation, collect_for_masking
 
-QUOTES = "\"'`“”„«»「」『』‘’"
+VALUE_QUOTES = "\"'`“”„«»「」『』‘’"
 _SIGNS = r":=|[=-]>|→|\s[–—]\s|=|:|："
 
 
-def _linking(*taken: Callable[[Pack | Beyond], Words]) -> str:
+def _linking(*taken: Callable[[Pack | PartialPack], Words]) -> str:
     """A sign, or one of the words taken from each language."""
-    spaced, cjk = (either(word for of in taken for word in masking(of, spaced=spaced)) for spaced in (True, False))
+    spaced, cjk = (
+        alternation(word for of in taken for word in collect_for_masking(of, spaced=spaced)) for spaced in (True, False)
+    )
     return rf"(?:{_SIGNS}|(?<=[\w’'])(?:['’]s|\s(?:{spaced}))\s|{cjk})"
 
 
 #: "is" or a sign for it.
-SAID = _linking(lambda pack: pack.secrets.says)
-#: That, or another word before a value: "to", "as".
-IS = _linking(lambda pack: pack.secrets.says, lambda pack: pack.secrets.becomes)
+EQUALS = _linking(lambda pack: pack.secrets.says)
+#: The same, or another word before a value: "to", "as".
+LINKS = _linking(lambda pack: pack.secrets.says, lambda pack: pack.secrets.becomes)
 
 
-def any_of(of: Callable[[Pack | Beyond], Words]) -> str:
-    """Any of the patterns: as whole words where words are parted, else anywhere."""
-    return rf"(?<!\w)(?:{either(masking(of, spaced=True))})(?!\w)|{either(masking(of, spaced=False))}"
+def any_whole_words(of: Callable[[Pack | PartialPack], Words]) -> str:
+    """Any of the patterns of all languages: whole words in languages with spaces, substrings elsewhere."""
+    spaced, cjk = (alternation(collect_for_masking(of, spaced=spaced)) for spaced in (True, False))
+    return rf"(?<!\w)(?:{spaced})(?!\w)|{cjk}"

@@ -1,25 +1,26 @@
-"""How to reach a person: e-mail addresses, telephone numbers, streets with their numbers, addresses on the internet."""
+"""Find contact data of people: e-mail addresses, telephone numbers, street addresses, IP addresses."""
 
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_address
 
-from memorybank.language import either, masking
-from memorybank.language.terms import FUNCTION
-from memorybank.safety.redaction.connectors import any_of
-from memorybank.safety.redaction.spans import Span, before_numbers
+from memorybank.language import alternation, collect_for_masking
+from memorybank.language.terms import FUNCTION_WORDS
+from memorybank.safety.redaction.connectors import any_whole_words
+from memorybank.safety.redaction.spans import SecretSpan, before_numbers
 
-#: What it calls what it finds.
-KINDS = ("e-mail address", "phone number", "address", "ip address")
+#: The kinds of mask that this module makes.
+CONTACT_KINDS = ("e-mail address", "phone number", "address", "ip address")
 
 _EMAIL = re.compile(
     r"(?<![\w.+%-])(?!git@)[\w+%-](?:[\w.+%'-]{0,62}[\w+%-])?(?:[@＠]|%40)(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,6}[^\W\d_]{2,24}(?![\w@-])"
 )
 _AT, _DOT = (
-    either(map(re.escape, masking(of))) for of in (lambda pack: pack.personal.at, lambda pack: pack.personal.dot)
+    alternation(map(re.escape, collect_for_masking(of)))
+    for of in (lambda pack: pack.personal.at, lambda pack: pack.personal.dot)
 )
 _CJK_AT, _CJK_DOT = (
-    either(map(re.escape, masking(of, spaced=False)))
+    alternation(map(re.escape, collect_for_masking(of, spaced=False)))
     for of in (lambda pack: pack.personal.at, lambda pack: pack.personal.dot)
 )
 _AT_SIGN = rf"(?:\s?[(\[{{<]\s?(?:@|{_AT})\s?[)\]}}>]\s?|\s(?:{_AT})\s|_(?:{_AT})_|-(?:{_AT})-|{_CJK_AT}|\s@\s)"
@@ -34,25 +35,27 @@ _SPELT_EMAIL = re.compile(
 _PARTED_EMAIL = re.compile(r"(?<!\S)(?:[\w.+-] ){2,40}@(?: [\w.-]){4,60}(?!\w)")
 _INTERNATIONAL = re.compile(r"(?<![a-zA-Z\d_+])(?:\+|00)[1-9](?:[ ().\-/\u00a0]{0,2}\d){6,14}(?!\d)")
 _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-]|\.\d)")
-# In groups as nothing else is: "0491 570 156".
+# Groups of digits that only telephone numbers have: "0491 570 156".
 _GROUPED = re.compile(
     r"(?<![\w.,:/+#-])(?:0[1-9](?:[ .]\d\d){4}|0\d{1,3}-\d{2,3}(?: \d\d){2}|0[1-9]\d{1,3}(?: \d{2,4}){2,3}"
     r"|0[1-9]\d{1,4} ?/ ?\d{3,8}(?:[ -]\d{1,4}){0,3})(?![\w-]|[ .,:/]\d)"
 )
-_PHONE_CUE = re.compile(any_of(lambda pack: pack.personal.phones), re.I)
+_PHONE_CUE = re.compile(any_whole_words(lambda pack: pack.personal.phones), re.I)
 _LOCAL = re.compile(r"(?<![a-zA-Z\d_.,:/+#-])\(?\d(?:[ ()\-/.\u00a0]{0,3}\d){6,13}(?![a-zA-Z\d_]|[-.,:/]\d)")
-#: So far behind its announcement a telephone number may stand.
-REACH = 48
+#: Maximum distance between an announcement and its telephone number.
+MAX_CHARACTERS_TO_PHONE = 48
 _DATE_LIKE = re.compile(r"(?:19|20)\d\d[-./ ]?(?:0\d|1[0-2])[-./ ]?[0-3]\d|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d")
 _SENTENCE_END = re.compile(r"(?<=\w{4})[.!?](?=\s|$)|[\n。！？]")
-_FUNCTION = FUNCTION - {"me", "info", "contact"}
-#: Servers that everybody asks for names.
+_FUNCTION = FUNCTION_WORDS - {"me", "info", "contact"}
+#: Public DNS servers.
 _RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9"))
 _STREET = re.compile(
-    "|".join(rf"(?:(?<!\w)(?:{street}))" for street in masking(lambda pack: pack.personal.streets, spaced=True))
+    "|".join(
+        rf"(?:(?<!\w)(?:{street}))" for street in collect_for_masking(lambda pack: pack.personal.streets, spaced=True)
+    )
 )
-_CJK_STREET = re.compile(either(masking(lambda pack: pack.personal.streets, spaced=False)))
-# What goes on behind the street: flat, postcode and town; a town alone is no address.
+_CJK_STREET = re.compile(alternation(collect_for_masking(lambda pack: pack.personal.streets, spaced=False)))
+# The rest of a street address: flat, postcode and town; a town alone is not an address.
 _TOWN = re.compile(
     r"(?:,? \d{1,2}\.?[ºª°](?: [a-z]{1,4}\.?)?)?(?:,? (?:Apt|Suite|Ste|Unit|Flat|Fl|#)\.? ?#?\w{1,6})?"
     r"(?:,? (?:[A-Z]-)?\d{4,6}(?:-\d{3,4})? [^\W\d_][\w'’-]{1,30}(?: [A-Z][\w'’-]{1,30}){0,2}"
@@ -66,22 +69,21 @@ _IP6 = re.compile(
 _VERSION = re.compile(r"(?:v|ver\.?|version|firmware|release|build|driver|api|sdk)\W{0,2}$", re.I)
 
 
-def found(text: str) -> Iterator[Span]:
-    """Every way to reach somebody."""
+def find(text: str) -> Iterator[SecretSpan]:
     if any(sign in text for sign in ("@", "＠", "%40")):
         for pattern in (_EMAIL, _PARTED_EMAIL):
-            yield from (Span(*match.span(), "e-mail address") for match in pattern.finditer(text))
+            yield from (SecretSpan(*match.span(), "e-mail address") for match in pattern.finditer(text))
     for match in _SPELT_EMAIL.finditer(text):
-        yield from _spelt(match)
+        yield from _spelt_emails(match)
     yield from _phones(text)
     for pattern in (_STREET, _CJK_STREET):
         for match in pattern.finditer(text):
             town = _TOWN.match(text, match.end())
-            yield Span(match.start(), town.end() if town else match.end(), "address")
+            yield SecretSpan(match.start(), town.end() if town else match.end(), "address")
     yield from _hosts(text)
 
 
-def _spelt(match: re.Match[str]) -> Iterator[Span]:
+def _spelt_emails(match: re.Match[str]) -> Iterator[SecretSpan]:
     """``anna at example dot com``, but not "meet at noon. then" nor "at the dot com"."""
     names = re.split(r"[\s.]+", match[0].casefold())
     bracketed = match["at"].strip()[0] in "@([{<"
@@ -91,32 +93,32 @@ def _spelt(match: re.Match[str]) -> Iterator[Span]:
         or (not match["dots"].startswith(".") and len(match["top"]) <= 6)
     )
     if signed and not any(name in _FUNCTION for name in (names[0], match["host"].casefold())):
-        yield Span(*match.span(), "e-mail address")
+        yield SecretSpan(*match.span(), "e-mail address")
 
 
-def _phones(text: str) -> Iterator[Span]:
+def _phones(text: str) -> Iterator[SecretSpan]:
     for pattern, region in ((_INTERNATIONAL, None), (_AMERICAN, "US")):
         for match in pattern.finditer(text):
             if _is_phone(match[0], region):
-                yield Span(*match.span(), "phone number")
+                yield SecretSpan(*match.span(), "phone number")
     for match in _GROUPED.finditer(text):
         if 9 <= sum(map(str.isdigit, match[0])) <= 12:
-            yield Span(*match.span(), "phone number")
-    for cue in before_numbers(_PHONE_CUE, text, REACH + 24):
-        rest = text[cue.end() : cue.end() + REACH + 24]
+            yield SecretSpan(*match.span(), "phone number")
+    for cue in before_numbers(_PHONE_CUE, text, MAX_CHARACTERS_TO_PHONE + 24):
+        rest = text[cue.end() : cue.end() + MAX_CHARACTERS_TO_PHONE + 24]
         end = _SENTENCE_END.search(rest)
         number = _LOCAL.search(rest, 0, end.start() + 1 if end else len(rest))
-        if number and number.start() <= REACH and _dialled(number[0]):
-            yield Span(cue.end() + number.start(), cue.end() + number.end(), "phone number")
+        if number and number.start() <= MAX_CHARACTERS_TO_PHONE and _is_local_number(number[0]):
+            yield SecretSpan(cue.end() + number.start(), cue.end() + number.end(), "phone number")
 
 
-def _dialled(written: str) -> bool:
-    """As a number is dialled within a country: with a zero in front, or long; no date."""
+def _is_local_number(written: str) -> bool:
+    """Whether it is written as within a country: with a leading zero, or long; and it is not a date."""
     return (written[0] in "(0٠۰" or sum(map(str.isdigit, written)) >= 9) and not _DATE_LIKE.match(written)
 
 
 def _is_phone(written: str, region: str | None) -> bool:
-    """Whether the number exists in the numbering plan of its country, or may: made-up ones for films do not."""
+    """Whether the number is valid or possible in its country's numbering plan; fictitious numbers are not."""
     import phonenumbers
 
     written = "+" + written[2:] if written.startswith("00") else written
@@ -131,8 +133,8 @@ def _is_phone(written: str, region: str | None) -> bool:
     )
 
 
-def _hosts(text: str) -> Iterator[Span]:
-    """Addresses that may lead to somebody: not those of a private network, not versions, not masks."""
+def _hosts(text: str) -> Iterator[SecretSpan]:
+    """Addresses that may identify somebody: no private networks, versions or masks."""
     for match in _IP4.finditer(text):
         try:
             address = IPv4Address(match[0])
@@ -144,10 +146,10 @@ def _hosts(text: str) -> Iterator[Span]:
             and match[0] not in _RESOLVERS
             and not _VERSION.search(text, max(0, match.start() - 12), match.start())
         ):
-            yield Span(*match.span(), "ip address")
+            yield SecretSpan(*match.span(), "ip address")
     for match in _IP6.finditer(text):
         try:
             if not (ip_address(match[0]).is_loopback or ip_address(match[0]).is_link_local) and len(match[0]) > 6:
-                yield Span(*match.span(), "ip address")
+                yield SecretSpan(*match.span(), "ip address")
         except ValueError:
             continue

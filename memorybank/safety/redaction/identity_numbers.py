@@ -1,23 +1,23 @@
-"""Numbers that name a person or an account: cards, bank accounts, passports, tax payers, cars, dates of birth.
+"""Find numbers of people and accounts: cards, bank accounts, passports, tax numbers, number plates, dates of birth.
 
-A check digit proves some of them (python-stdnum); of the others a word in front says what they are.
+A check digit proves some of them (python-stdnum); the others need a word in front that says what they are.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from memorybank.language import either, every
-from memorybank.safety.redaction.connectors import any_of
-from memorybank.safety.redaction.spans import Span, before_numbers
+from memorybank.language import alternation, collect
+from memorybank.safety.redaction.connectors import any_whole_words
+from memorybank.safety.redaction.spans import SecretSpan, before_numbers
 
-#: What it calls what it finds.
-KINDS = ("iban", "card number", "tax number", "id number", "date of birth")
+#: The kinds of mask that this module makes.
+IDENTITY_KINDS = ("iban", "card number", "tax number", "id number", "date of birth")
 
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![a-z0-9])", re.I)
 _CARD = re.compile(r"(?<![a-zA-Z\d_.,:/+-])[3-6]\d{3}(?:[ .-]?\d){9,15}(?![a-zA-Z\d_-]|[.,]\d)")
 _CARD_BEGINS = re.compile(r"4|5[1-5]|2[2-7]|6(?:011|[245])|35|3[47]")
-# By their form alone; each with the modules of python-stdnum of which one must accept it.
+# Recognised by form alone; each with modules of python-stdnum, one of which must accept the number.
 _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (kind, re.compile(rf"(?<![a-zA-Z\d_./:-])(?:{pattern})(?![a-zA-Z\d_-]|[./]\d)"), modules)
     for kind, pattern, modules in (
@@ -48,14 +48,16 @@ _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
         ("id number", r"\d{6}[-+A]\d{3}[\dA-FHJ-NPR-Y]", ("fi.hetu",)),
     )
 )
-_IDS, _BORN = (re.compile(any_of(of), re.I) for of in (lambda pack: pack.personal.ids, lambda pack: pack.personal.born))
+_IDS, _BORN = (
+    re.compile(any_whole_words(of), re.I) for of in (lambda pack: pack.personal.ids, lambda pack: pack.personal.born)
+)
 _ID = re.compile(
     r"(?<![a-zA-Z\d_./:-])(?:[A-Z]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?"
     r"|[A-Z0-9]{1,20}(?:[ ./-][A-Z0-9]{1,12}){0,7})(?![a-zA-Z\d_])"
 )
-_MONTHS = either(re.escape(name) for names in every(lambda pack: pack.dates.months) for name in names.split())
+_MONTHS = alternation(re.escape(name) for names in collect(lambda pack: pack.dates.months) for name in names.split())
 _ORDINAL, _OF = (
-    either(map(re.escape, every(of))) for of in (lambda pack: pack.dates.ordinals, lambda pack: pack.dates.of)
+    alternation(map(re.escape, collect(of))) for of in (lambda pack: pack.dates.ordinals, lambda pack: pack.dates.of)
 )
 _DATE = re.compile(
     r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}|\d{4} ?年 ?\d{1,2} ?月 ?\d{1,2} ?日"
@@ -64,41 +66,40 @@ _DATE = re.compile(
     rf"|(?:{_MONTHS})\.? \d{{1,2}}(?:{_ORDINAL})?,? \d{{4}}",
     re.I,
 )
-# "On 3 May 2014 she was born": behind its date it stands at once.
+# "On 3 May 2014 she was born": the words follow directly after the date.
 _BORN_ON = re.compile(rf"(?P<value>{_DATE.pattern}) (?:\w{{1,10}} )?(?:{_BORN.pattern})", re.I)
-#: So far behind its announcement a number may stand.
-REACH = 64
-_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
+#: Maximum distance between an announcement and its number.
+MAX_CHARACTERS_TO_NUMBER = 64
+_SENTENCE_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
 
 
-def found(text: str) -> Iterator[Span]:
-    """Every such number."""
+def find(text: str) -> Iterator[SecretSpan]:
     yield from _ibans(text)
     yield from _cards(text)
     for kind, pattern, modules in _FORMS:
         for match in pattern.finditer(text):
             if not modules or any(_is_valid(module)(match[0]) for module in modules):
-                yield Span(*match.span(), kind)
-    yield from _announced(text, _IDS, _ID, "id number", _names_somebody)
+                yield SecretSpan(*match.span(), kind)
+    yield from _announced(text, _IDS, _ID, "id number", _is_identity_number)
     yield from _announced(text, _BORN, _DATE, "date of birth", bool)
-    yield from (Span(*match.span("value"), "date of birth") for match in _BORN_ON.finditer(text))
+    yield from (SecretSpan(*match.span("value"), "date of birth") for match in _BORN_ON.finditer(text))
 
 
 def _announced(
     text: str, cue: re.Pattern[str], value: re.Pattern[str], kind: str, holds: Callable[[str], bool]
-) -> Iterator[Span]:
-    """The first such value in the rest of the sentence behind each cue."""
-    for match in before_numbers(cue, text, REACH + 30):
-        rest = text[match.end() : match.end() + REACH + 30]
-        end = _END.search(rest)
+) -> Iterator[SecretSpan]:
+    """The first value in the rest of the sentence after each cue that ``holds``."""
+    for match in before_numbers(cue, text, MAX_CHARACTERS_TO_NUMBER + 30):
+        rest = text[match.end() : match.end() + MAX_CHARACTERS_TO_NUMBER + 30]
+        end = _SENTENCE_END.search(rest)
         for candidate in value.finditer(rest, 0, end.start() if end and end.start() > 2 else len(rest)):
-            if candidate.start() <= REACH and holds(candidate[0]):
-                yield Span(match.end() + candidate.start(), match.end() + candidate.end(), kind)
+            if candidate.start() <= MAX_CHARACTERS_TO_NUMBER and holds(candidate[0]):
+                yield SecretSpan(match.end() + candidate.start(), match.end() + candidate.end(), kind)
                 break
 
 
-def _names_somebody(written: str) -> bool:
-    """Long enough and with digits enough; no year, no date."""
+def _is_identity_number(written: str) -> bool:
+    """Whether it is long enough and has enough digits; no year, no date."""
     digits = sum(map(str.isdigit, written))
     compact = re.sub(r"[^A-Z0-9]", "", written)
     if re.fullmatch(r"(?:19|20)\d\d(?:[-./ ]\d{1,2}){0,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", written):
@@ -108,25 +109,27 @@ def _names_somebody(written: str) -> bool:
     return 6 <= len(compact) <= 22 and digits >= (7 if compact.isdigit() else 2)
 
 
-def _ibans(text: str) -> Iterator[Span]:
+def _ibans(text: str) -> Iterator[SecretSpan]:
     from stdnum import iban
 
     for match in _IBAN.finditer(text):
         for end in range(len(match[0]), 14, -1):  # capitals after the number may have been read as part of it
             if match[0][end - 1 : end + 1].isalnum() and match[0][end : end + 1].isalnum():
                 continue
-            if iban.is_valid(match[0][:end], check_country=False):  # some countries check more: made-up ones, too
-                yield Span(match.start(), match.start() + end, "iban")
+            if iban.is_valid(
+                match[0][:end], check_country=False
+            ):  # without extra national checks, which made-up numbers fail
+                yield SecretSpan(match.start(), match.start() + end, "iban")
                 break
 
 
-def _cards(text: str) -> Iterator[Span]:
+def _cards(text: str) -> Iterator[SecretSpan]:
     from stdnum import luhn
 
     for match in _CARD.finditer(text):
         digits = re.sub(r"\D", "", match[0])
         if 13 <= len(digits) <= 16 and _CARD_BEGINS.match(digits) and luhn.is_valid(digits):
-            yield Span(*match.span(), "card number")
+            yield SecretSpan(*match.span(), "card number")
 
 
 @cache

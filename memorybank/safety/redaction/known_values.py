@@ -1,4 +1,4 @@
-"""Values that were masked once, known again wherever they stand: by a keyed hash of each, never by the value."""
+"""Recognise values that were masked before, by a keyed hash of each and never by the value."""
 
 import hashlib
 import re
@@ -7,30 +7,30 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from memorybank.language.masks import MASK
-from memorybank.safety.redaction.spans import Span
+from memorybank.safety.redaction.spans import SecretSpan
 
-#: Shorter values, and longer ones, are not known again: they would be found by chance, or are files.
-SHORTEST, LONGEST = 7, 256
-#: Where a value may begin or end: not inside a word.
+#: Shorter values would be found by chance; longer ones are files.
+MIN_VALUE_CHARACTERS, MAX_VALUE_CHARACTERS = 7, 256
+#: A value begins or ends here: not inside a word.
 _EDGE = re.compile(r"(?<![a-zA-Z0-9])(?=\S)|(?<=[^\x00-\x7f])(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """Hashes with their kinds, and the lengths of what was hashed."""
+class KnownValues:
+    """Hashes of values with their kinds, and the lengths of the values."""
 
     key: bytes = b""
     kinds: Mapping[str, str] = field(default_factory=dict)
     lengths: Collection[int] = ()
 
     @classmethod
-    def of(cls, values: Mapping[str, str]) -> "Known":
-        """Known for as long as this lives, by a key of its own."""
+    def of(cls, values: Mapping[str, str]) -> "KnownValues":
+        """Hash the values with a random key that exists only in memory."""
         key = secrets.token_bytes(16)
         return cls(key, {digest(key, value): kind for value, kind in values.items()}, sorted({*map(len, values)}))
 
-    def found(self, text: str) -> Iterator[Span]:
-        """Every place of a known value. The work grows with the text, and with how many lengths there are."""
+    def find(self, text: str) -> Iterator[SecretSpan]:
+        """Every known value in the text. The work grows with the text and with the number of different lengths."""
         if not self.kinds:
             return
         for edge in _EDGE.finditer(text):
@@ -40,17 +40,17 @@ class Known:
                 if end <= len(text) and not (text[end - 1].isalnum() and text[end : end + 1].isalnum()):
                     kind = self.kinds.get(digest(self.key, text[start:end]))
                     if kind:
-                        yield Span(start, end, kind)
+                        yield SecretSpan(start, end, kind)
 
 
 def digest(key: bytes, value: str) -> str:
-    """What a value is known by; nobody without the key can try values."""
+    """The keyed hash of a value; without the key nobody can test guesses."""
     return hashlib.blake2b(value.encode("utf-8", "replace"), key=key, digest_size=20).hexdigest()
 
 
 def is_distinctive(value: str) -> bool:
-    """Whether a value is nothing that people say by chance: no word, no short number, no text with a mask in it."""
-    if not SHORTEST <= len(value) <= LONGEST or MASK.search(value) or "\n" in value:
+    """Whether people never say the value by chance: it is no word, short number or text with a mask."""
+    if not MIN_VALUE_CHARACTERS <= len(value) <= MAX_VALUE_CHARACTERS or MASK.search(value) or "\n" in value:
         return False
     digits = sum(map(str.isdigit, value))
     signs = sum(not (character.isalnum() or character.isspace()) for character in value)

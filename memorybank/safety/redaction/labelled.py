@@ -1,112 +1,111 @@
-"""Plain words as passwords, by where they stand: behind a label, in answer to a question, in a column of passwords."""
+"""Find plain words as passwords by their place: after a label, as an answer, or in a column of passwords."""
 
 import re
 from collections.abc import Iterator
 
-from memorybank.language import either, masking, spelt
-from memorybank.language.terms import FUNCTION
-from memorybank.safety.redaction.connectors import IS, QUOTES, any_of
-from memorybank.safety.redaction.shapes import is_hollow, is_measure, shape
-from memorybank.safety.redaction.spans import Span
+from memorybank.language import alternation, collect_for_masking, literals
+from memorybank.language.terms import FUNCTION_WORDS
+from memorybank.safety.redaction.connectors import LINKS, VALUE_QUOTES, any_whole_words
+from memorybank.safety.redaction.shapes import is_measure, is_placeholder, shape
+from memorybank.safety.redaction.spans import SecretSpan
 
 _SPACED, _CJK = (
-    spelt(
+    literals(
         word
         for of in (lambda pack: pack.secrets.passwords, lambda pack: pack.secrets.short)
-        for word in masking(of, spaced=spaced)
+        for word in collect_for_masking(of, spaced=spaced)
     )
     for spaced in (True, False)
 )
 _LABELS = rf"(?:(?<![\w-])(?:{_SPACED})|{_CJK})"
-_SAYS = either(masking(lambda pack: pack.secrets.says, spaced=True))
-_STATE = re.compile(any_of(lambda pack: pack.secrets.states), re.I)
-# One word or compound, with what people put between its parts.
-_VALUE = rf"[{QUOTES}]?(?P<value>[^\W_](?:[\w+.'’&#!$%*@-]{{2,40}}[\w!$%#*]))[{QUOTES}]?"
-_ENDS = r"(?=[.!]?\s{0,2}(?:[,;()\n。，]|:\)|$))"
-_LABELLED = re.compile(rf"{_LABELS}(?P<gap>(?: [\w'’-]{{1,16}}){{0,6}})\s?[:：]\s{{0,2}}{_VALUE}{_ENDS}", re.I)
-_ASKED = re.compile(rf"{_LABELS}[^\n.!?？]{{0,48}}[?？][ \n>–-]{{1,4}}{_VALUE}{_ENDS}", re.I)
-# "k-i-t-e": nobody writes so but to spell.
+_SAYS = alternation(collect_for_masking(lambda pack: pack.secrets.says, spaced=True))
+_STATE = re.compile(any_whole_words(lambda pack: pack.secrets.states), re.I)
+# One word or compound, with the marks that people put between its parts.
+_VALUE = rf"[{VALUE_QUOTES}]?(?P<value>[^\W_](?:[\w+.'’&#!$%*@-]{{2,40}}[\w!$%#*]))[{VALUE_QUOTES}]?"
+_VALUE_END = r"(?=[.!]?\s{0,2}(?:[,;()\n。，]|:\)|$))"
+_LABELLED = re.compile(rf"{_LABELS}(?P<gap>(?: [\w'’-]{{1,16}}){{0,6}})\s?[:：]\s{{0,2}}{_VALUE}{_VALUE_END}", re.I)
+_ASKED = re.compile(rf"{_LABELS}[^\n.!?？]{{0,48}}[?？][ \n>–-]{{1,4}}{_VALUE}{_VALUE_END}", re.I)
+# "k-i-t-e": people write this only to spell a word.
 _SPELT = re.compile(rf"{_LABELS}[^\n.!?]{{0,60}}?\s(?P<value>\w(?:[-.·]\w){{3,30}})(?![\w-])", re.I)
 _PARTS = re.compile(r"[|\t;]")
 _TITLE = re.compile(rf"\W{{0,3}}(?:{_LABELS})\W{{0,3}}", re.I)
-# Languages that hang their "is" on the word: "암호는".
-_HUNG = re.compile(rf"{_LABELS}(?:{_SAYS})\s{_VALUE}(?=[\s.,!]|$)", re.I)
+# Languages that attach their "is" to the word: "암호는".
+_ATTACHED_IS = re.compile(rf"{_LABELS}(?:{_SAYS})\s{_VALUE}(?=[\s.,!]|$)", re.I)
 _FORM = re.compile(
     r"type\s?=\s?[\"']?password\b[^<>\n]{0,120}?value\s?=\s?[\"']?(?P<value>[^\"'<>\s]{3,64})"
     rf"|<(?:{_LABELS})>\s?(?P<inside>[^<>\s]{{3,64}})\s?</",
     re.I,
 )
-_KEYS = spelt(word for word in masking(lambda pack: pack.secrets.key_words) if word.isalpha())
+_KEYS = literals(word for word in collect_for_masking(lambda pack: pack.secrets.key_words) if word.isalpha())
 # "WLAN: Lager, Schlüssel kreide-und-schwamm": the key of a network is a password.
 _NETWORK = re.compile(
-    rf"(?:{any_of(lambda pack: pack.secrets.networks)})[^\n!?]{{0,60}}?(?<![^\W_])(?:{_KEYS}|{_SPACED})"
-    rf"(?:\s?{IS}\s?|\s){_VALUE}{_ENDS}",
+    rf"(?:{any_whole_words(lambda pack: pack.secrets.networks)})[^\n!?]{{0,60}}?(?<![^\W_])(?:{_KEYS}|{_SPACED})"
+    rf"(?:\s?{LINKS}\s?|\s){_VALUE}{_VALUE_END}",
     re.I,
 )
 _LICENCE = re.compile(
-    rf"(?:{any_of(lambda pack: pack.secrets.licences)})[^\n!?]{{0,40}}?(?<![\w-])"
+    rf"(?:{any_whole_words(lambda pack: pack.secrets.licences)})[^\n!?]{{0,40}}?(?<![\w-])"
     r"(?P<value>(?-i:[A-Z\d]{2,8}(?:-[A-Z\d]{2,8}){1,8}))(?![\w-])",
     re.I,
 )
-# "CHAVE_API=5dc94f": what is random is a secret in a variable that is named a key, in any language.
+# "CHAVE_API=5dc94f": a random value in a variable named key is a secret, in any language.
 _VARIABLE = re.compile(
-    rf"(?<![^\W_])(?:{_KEYS})(?:_\w{{1,24}})?\s?[=:]\s?[{QUOTES}]?(?P<value>[\w+/=~.-]{{20,512}})", re.I
+    rf"(?<![^\W_])(?:{_KEYS})(?:_\w{{1,24}})?\s?[=:]\s?[{VALUE_QUOTES}]?(?P<value>[\w+/=~.-]{{20,512}})", re.I
 )
-#: A key of a program is no shorter.
-LICENCE = 10
-#: A first word behind the label that is no longer than this is a little word, in any language.
-LITTLE = 4
+MIN_LICENCE_CHARACTERS = 10
+#: A first word after the label that is no longer than this is a function word, in any language.
+MAX_FUNCTION_WORD_CHARACTERS = 4
 
 
-def found(text: str) -> Iterator[Span]:
-    """Every word that stands where a password must."""
+def find(text: str) -> Iterator[SecretSpan]:
     for match in _LABELLED.finditer(text):
         gap = match["gap"].split()
-        if (not gap or len(gap[0]) <= LITTLE or gap[0].casefold() in FUNCTION) and _may_be(match["value"]):
-            yield Span(*match.span("value"), "password")
+        is_close = not gap or len(gap[0]) <= MAX_FUNCTION_WORD_CHARACTERS or gap[0].casefold() in FUNCTION_WORDS
+        if is_close and _may_be_password(match["value"]):
+            yield SecretSpan(*match.span("value"), "password")
     for match in _FORM.finditer(text):
-        yield Span(*match.span(match.lastgroup or 0), "password")
-    for pattern in (_ASKED, _SPELT, _HUNG):
+        yield SecretSpan(*match.span(match.lastgroup or 0), "password")
+    for pattern in (_ASKED, _SPELT, _ATTACHED_IS):
         for match in pattern.finditer(text):
-            if _may_be(match["value"]):
-                yield Span(*match.span("value"), "password")
+            if _may_be_password(match["value"]):
+                yield SecretSpan(*match.span("value"), "password")
     yield from _keys(text)
     yield from _columns(text)
 
 
-def _keys(text: str) -> Iterator[Span]:
-    """Keys of networks and programs, and what variables that are named keys are set to."""
+def _keys(text: str) -> Iterator[SecretSpan]:
+    """Keys of networks and programs, and values of variables named key."""
     for match in _NETWORK.finditer(text):
-        if _may_be(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
-            yield Span(*match.span("value"), "password")
-    for pattern, kind, fewest in ((_LICENCE, "licence key", LICENCE), (_VARIABLE, "secret", 1)):
+        if _may_be_password(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
+            yield SecretSpan(*match.span("value"), "password")
+    for pattern, kind, fewest in ((_LICENCE, "licence key", MIN_LICENCE_CHARACTERS), (_VARIABLE, "secret", 1)):
         for match in pattern.finditer(text):
             value = match["value"]
             if len(value) >= fewest and re.search(r"\d", value) and re.search(r"[^\W\d_]", value):
-                yield Span(*match.span("value"), kind)
+                yield SecretSpan(*match.span("value"), kind)
 
 
-def _may_be(word: str) -> bool:
-    """No little word, nothing that is said of passwords, no version and nothing that stands for a value."""
+def _may_be_password(word: str) -> bool:
+    """Whether the word is no function word, description of a password, version or placeholder."""
     begun = re.split(r"['’]", word.casefold())[0]
-    if word.casefold() in FUNCTION or begun in FUNCTION:
+    if word.casefold() in FUNCTION_WORDS or begun in FUNCTION_WORDS:
         return False
-    return not (_STATE.fullmatch(word) or is_hollow(word) or is_measure(word))
+    return not (_STATE.fullmatch(word) or is_placeholder(word) or is_measure(word))
 
 
-def _columns(text: str) -> Iterator[Span]:
-    """What stands in the rows beneath the title of a column of passwords."""
-    at, column, width = 0, -1, 0
+def _columns(text: str) -> Iterator[SecretSpan]:
+    """The cells below the title of a password column."""
+    line_start, column, width = 0, -1, 0
     for line in text.splitlines(keepends=True):
         cells = _PARTS.split(line)
-        titles = [place for place, cell in enumerate(cells) if _TITLE.fullmatch(cell.strip())]
+        titles = [number for number, cell in enumerate(cells) if _TITLE.fullmatch(cell.strip())]
         if len(cells) != width:
             column, width = -1, len(cells)
         if len(cells) > 1 and titles:
             column = titles[0]
         elif column >= 0 and (value := cells[column].strip()) and len(value) > 2 and re.search(r"\w", value):
-            start = at + sum(len(cell) + 1 for cell in cells[:column])
+            start = line_start + sum(len(cell) + 1 for cell in cells[:column])
             start += len(cells[column]) - len(cells[column].lstrip())
-            if not is_hollow(value):
-                yield Span(start, start + len(value), "password")
-        at += len(line)
+            if not is_placeholder(value):
+                yield SecretSpan(start, start + len(value), "password")
+        line_start += len(line)

@@ -1,118 +1,124 @@
-"""Passwords as people type them: announced by a word, in any order, with or without a sign.
+"""Find passwords as people type them: announced by a word, in any order, with or without a sign.
 
-A word announces; how much what stands near looks like a password decides. When in doubt it stays.
+A word announces a password; how much a word near it looks like a password decides. In doubt it stays.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from memorybank.language import either, every, masking, spelt
-from memorybank.language.terms import FUNCTION
-from memorybank.safety.redaction.connectors import IS, QUOTES, SAID, any_of
-from memorybank.safety.redaction.shapes import Shape, is_hollow, is_joined, is_measure, is_random, shape
-from memorybank.safety.redaction.spans import Span
+from memorybank.language import alternation, collect, collect_for_masking, literals
+from memorybank.language.terms import FUNCTION_WORDS
+from memorybank.safety.redaction.connectors import EQUALS, LINKS, VALUE_QUOTES, any_whole_words
+from memorybank.safety.redaction.shapes import Shape, is_compound_name, is_measure, is_placeholder, is_random, shape
+from memorybank.safety.redaction.spans import SecretSpan
 
-#: Words behind an announcement, and before it, among which a password is looked for.
-BEHIND, BEFORE = 16, 12
-#: What announces: talk of a password, of a key, of getting in.
-KINDS = ("strong", "key", "weak")
+#: The words after and before an announcement that are searched for a password.
+WORDS_AFTER, WORDS_BEFORE = 16, 12
+#: Announcements: words for a password, words for a key, words for getting access.
+ANNOUNCEMENT_KINDS = ("strong", "key", "weak")
 
-_WORDS = masking(lambda pack: pack.secrets.passwords)
-_SHORT = masking(lambda pack: pack.secrets.short)
-_KEYS = either(masking(lambda pack: pack.secrets.keys))
-_ACCESS = any_of(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
-_PHRASES = any_of(lambda pack: pack.secrets.phrases)
-_NAMES = spelt(_WORDS).replace(r"\ ", "[ _-]")  # as variables are named: "mot_de_passe"
+_PASSWORD_WORDS = collect_for_masking(lambda pack: pack.secrets.passwords)
+_SHORT_FORMS = collect_for_masking(lambda pack: pack.secrets.short)
+_KEYS = alternation(collect_for_masking(lambda pack: pack.secrets.keys))
+_ACCESS = any_whole_words(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
+_PHRASES = any_whole_words(lambda pack: pack.secrets.phrases)
+_PASSWORD_NAMES = literals(_PASSWORD_WORDS).replace(r"\ ", "[ _-]")  # as in names of variables: "mot_de_passe"
 _ASSIGNED = re.compile(
-    rf"(?:(?P<password>{_NAMES})|(?P<short>(?<![^\W_])(?:{spelt(_SHORT)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
-    rf"(?P<sign>{IS})\s{{0,4}}(?:(?P<quote>[{QUOTES}])|(?P<brace>\{{))?"
-    rf"(?P<value>(?(quote)[^\n{QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{QUOTES}]?)",
+    rf"(?:(?P<password>{_PASSWORD_NAMES})|(?P<short>(?<![^\W_])(?:{literals(_SHORT_FORMS)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
+    rf"(?P<sign>{LINKS})\s{{0,4}}(?:(?P<quote>[{VALUE_QUOTES}])|(?P<brace>\{{))?"
+    rf"(?P<value>(?(quote)[^\n{VALUE_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{VALUE_QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{VALUE_QUOTES}]?)",
     re.I,
 )
 _FLAG = re.compile(
-    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{spelt((*_WORDS, *_SHORT))}|{_KEYS})(?:word)?[ =]"
+    rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{literals((*_PASSWORD_WORDS, *_SHORT_FORMS))}|{_KEYS})(?:word)?[ =]"
     r"[\"']?(?P<value>[^\s\"'<>\[\]{}$-][^\s\"'<>\[\]]{3,128})",
     re.I,
 )
 _ANNOUNCED = re.compile(
-    rf"(?P<strong>{spelt(_WORDS)}|(?<!\w)(?:{spelt(_SHORT)})(?!\w))|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})",
+    rf"(?P<strong>{literals(_PASSWORD_WORDS)}|(?<!\w)(?:{literals(_SHORT_FORMS)})(?!\w))|(?P<key>{_KEYS})|(?P<weak>{_ACCESS}|{_PHRASES})",
     re.I,
 )
 _PAIR = re.compile(r"(?<![\w/.-])[\w.@-]{2,40} / (?P<value>[^\s/|,;<>\[\]]{7,64})(?!\s?/)")
-_WORD = re.compile(
-    rf"[^\s{QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
+_CANDIDATE_WORD = re.compile(
+    rf"[^\s{VALUE_QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
 )
-_TELLS = re.compile(r"[\d!@#$%^&*+~=]")
-_COUNTED = re.compile(r"[^\W\d_]{3}\d\d")
-_HEAD = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
-_LINKED = re.compile(rf"{IS}\s?[{QUOTES}]?$", re.I)
-_SAID = re.compile(rf"(?:{SAID})\s?[{QUOTES}]?$", re.I)
-_KEY_WORDS = spelt(word for word in masking(lambda pack: pack.secrets.key_words) if word.isalpha())
-_HANDED = re.compile(rf"(?:(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?|(?:{_PHRASES})|\s/)\s?[{QUOTES}]?$", re.I)
-_NUMBERED = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
-_PLAIN = re.compile(
-    rf"(?:{spelt(_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{SAID})\s{{0,2}}"
+_TELLTALE_CHARACTER = re.compile(r"[\d!@#$%^&*+~=]")
+_LETTERS_AND_DIGITS = re.compile(r"[^\W\d_]{3}\d\d")
+_NAME_PREFIX = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
+_LINK_BEFORE = re.compile(rf"{LINKS}\s?[{VALUE_QUOTES}]?$", re.I)
+_EQUALS_BEFORE = re.compile(rf"(?:{EQUALS})\s?[{VALUE_QUOTES}]?$", re.I)
+_KEY_WORDS = literals(word for word in collect_for_masking(lambda pack: pack.secrets.key_words) if word.isalpha())
+_HANDED_OVER = re.compile(
+    rf"(?:(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?|(?:{_PHRASES})|\s/)\s?[{VALUE_QUOTES}]?$", re.I
+)
+_WORD_AND_NUMBER = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
+_PLAIN_VALUE = re.compile(
+    rf"(?:{literals(_PASSWORD_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{EQUALS})\s{{0,2}}"
     r"(?P<value>[^\W\d_]{6,24})(?=\s{0,2}(?:[.,;!?)\n]|$))",
     re.I,
 )
-_AS = re.compile(
-    rf"(?<![^\s{QUOTES}])(?P<value>[^\s{QUOTES}]{{6,64}})[{QUOTES}]?(?=\s){IS}(?:\w{{1,10}} ){{0,2}}?"
-    rf"(?:{spelt(_WORDS)})(?!\w)",
+_VALUE_AS_PASSWORD = re.compile(
+    rf"(?<![^\s{VALUE_QUOTES}])(?P<value>[^\s{VALUE_QUOTES}]{{6,64}})[{VALUE_QUOTES}]?(?=\s){LINKS}"
+    rf"(?:\w{{1,10}} ){{0,2}}?(?:{literals(_PASSWORD_WORDS)})(?!\w)",
     re.I,
 )
-_STATE = re.compile(any_of(lambda pack: pack.secrets.states), re.I)
-_QUOTED = re.compile(rf"[{QUOTES}]([^\n{QUOTES}]{{6,64}})[{QUOTES}]")
-# "Expires on Friday": what one language says for "on", another says for "is".
-_DAYS = frozenset(word for names in every(lambda pack: pack.dates.weekdays) for word in names.casefold().split())
-# One of these is in whatever is announced. Looking for them is a hundred times faster than looking for it.
-_HINTS = tuple(dict.fromkeys((*_WORDS, *_SHORT, *masking(lambda pack: pack.secrets.key_words))))
+_STATE = re.compile(any_whole_words(lambda pack: pack.secrets.states), re.I)
+_QUOTED = re.compile(rf"[{VALUE_QUOTES}]([^\n{VALUE_QUOTES}]{{6,64}})[{VALUE_QUOTES}]")
+# "Expires on Friday": one language's "on" is another's "is".
+_DAYS = frozenset(word for names in collect(lambda pack: pack.dates.weekdays) for word in names.casefold().split())
+# Every announcement contains one of these. Searching for them is a hundred times faster than for announcements.
+_HINTS = tuple(
+    dict.fromkeys((*_PASSWORD_WORDS, *_SHORT_FORMS, *collect_for_masking(lambda pack: pack.secrets.key_words)))
+)
 
 
-def found(text: str) -> Iterator[Span]:
+def find(text: str) -> Iterator[SecretSpan]:
     """Every password and every other secret that a person would type."""
     yield from _pairs(text)
     folded = text.casefold().replace("’", "'")
     if any(hint in folded for hint in _HINTS):
         yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
         yield from (
-            Span(*match.span("value"), "password") for match in _FLAG.finditer(text) if not is_hollow(match["value"])
+            SecretSpan(*match.span("value"), "password")
+            for match in _FLAG.finditer(text)
+            if not is_placeholder(match["value"])
         )
-        yield from _plain(text)
-    yield from _near(text)
+        yield from _plain_values(text)
+    yield from _near_announcements(text)
 
 
-def _plain(text: str) -> Iterator[Span]:
-    """A word that stands where a password is told, and is nothing that is said of passwords."""
-    for match in _PLAIN.finditer(text):
+def _plain_values(text: str) -> Iterator[SecretSpan]:
+    """A plain word in the place of a password that does not describe a password."""
+    for match in _PLAIN_VALUE.finditer(text):
         gap, value = match["gap"].split(), match["value"].casefold()
-        if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION) and not (
-            value in FUNCTION or _STATE.fullmatch(value) or value in _WORDS or value in _DAYS
+        if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION_WORDS) and not (
+            value in FUNCTION_WORDS or _STATE.fullmatch(value) or value in _PASSWORD_WORDS or value in _DAYS
         ):
-            yield Span(*match.span("value"), "password")
-    for match in _AS.finditer(text):
+            yield SecretSpan(*match.span("value"), "password")
+    for match in _VALUE_AS_PASSWORD.finditer(text):
         if shape(match["value"]) > Shape.NONE:
-            yield Span(*match.span("value"), "password")
+            yield SecretSpan(*match.span("value"), "password")
 
 
-def _pairs(text: str) -> Iterator[Span]:
+def _pairs(text: str) -> Iterator[SecretSpan]:
     """``admin / Summer2024!``."""
     for match in _PAIR.finditer(text):
-        value = _bare(match["value"])
+        value = _without_punctuation(match["value"])
         if shape(value) is Shape.ODD or (value != match["value"] and shape(match["value"]) is Shape.ODD):
-            yield Span(match.start("value"), match.start("value") + len(value), "password")
+            yield SecretSpan(match.start("value"), match.start("value") + len(value), "password")
 
 
-def _bare(word: str) -> str:
-    """Without the punctuation of the sentence that it ends."""
+def _without_punctuation(word: str) -> str:
+    """The word without the punctuation that ends its sentence."""
     return word.rstrip(".!?:…")
 
 
-def _assigned(match: re.Match[str]) -> Span | None:
+def _assigned(match: re.Match[str]) -> SecretSpan | None:
     """``password=hunter2`` and “the password is Summer24!”, but not “password: ask Priya”."""
     value = match["value"] if match["closed"] else match["value"].rstrip(".!?:")
     if (
-        is_hollow(value)
+        is_placeholder(value)
         or not value
         or value[0] in "$"
         or value.startswith(("os.", "env.", "process.", "config.", "settings."))
@@ -126,11 +132,11 @@ def _assigned(match: re.Match[str]) -> Span | None:
     if not _looks_secret(value, spelled=spelled, password=password):
         return None
     start = match.start("value") - bool(match["brace"])
-    return Span(start, match.start("value") + len(value), "password" if password else "secret")
+    return SecretSpan(start, match.start("value") + len(value), "password" if password else "secret")
 
 
 def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
-    """Prose after a colon is let through unless it mixes what words do not mix."""
+    """Whether a value looks secret; prose after a colon passes unless it mixes characters as words never do."""
     letters = sum(character.isalpha() for character in value)
     digits = sum(character.isdigit() for character in value)
     if is_measure(value):
@@ -141,80 +147,82 @@ def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
     return mixed and len(value) >= (6 if password else 12)
 
 
-def _near(text: str) -> Iterator[Span]:
-    """What looks like a password among the words around an announcement."""
-    words = [match.span() for match in _WORD.finditer(text)]
+def _near_announcements(text: str) -> Iterator[SecretSpan]:
+    """Words near an announcement that look like a password."""
+    words = [match.span() for match in _CANDIDATE_WORD.finditer(text)]
     if not any(_tells(text[start:end]) for start, end in words):
         return  # most text has no such word, and need not be searched for announcements
-    announced = list(_ANNOUNCED.finditer(text))
-    near = zip(
-        *(_around(words, [match.span() for match in announced if match.lastgroup == kind]) for kind in KINDS),
+    announcements = list(_ANNOUNCED.finditer(text))
+    counts_by_word = zip(
+        *(
+            _announcement_counts(words, [match.span() for match in announcements if match.lastgroup == kind])
+            for kind in ANNOUNCEMENT_KINDS
+        ),
         strict=True,
     )
-    ends = {match.end() for match in announced if match.lastgroup == KINDS[0]}
-    for at, kinds in enumerate(near):
-        adjoins = at > 0 and words[at - 1][1] in ends
-        if any(kinds) and (span := _judged(text, *words[at], kinds, adjoins=adjoins)):
+    ends = {match.end() for match in announcements if match.lastgroup == ANNOUNCEMENT_KINDS[0]}
+    for number, counts in enumerate(counts_by_word):
+        adjoins = number > 0 and words[number - 1][1] in ends
+        if any(counts) and (span := _judged(text, *words[number], counts, adjoins=adjoins)):
             yield span
 
 
 def _tells(word: str) -> bool:
-    return bool(_TELLS.search(word) and (shape(_bare(word)) or is_random(_bare(word))))
+    bare_word = _without_punctuation(word)
+    return bool(_TELLTALE_CHARACTER.search(word) and (shape(bare_word) or is_random(bare_word)))
 
 
-def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bool) -> Span | None:
-    """The word, if it looks enough like what is announced near it. ``near``: how often for each of KINDS."""
+def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bool) -> SecretSpan | None:
+    """The word as a span, if it looks enough like the secret announced near it. ``near``: announcements by kind."""
     strong, key, weak = near
-    start, word = _told(text, begin, end)
-    looks = _raised(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
-    span = Span(start, start + len(word), "password")
-    if (strong and looks >= Shape.COMPOUND) or (weak and looks is Shape.ODD and not is_joined(word)):
-        return _widened(text, span)
-    if weak and looks and len(word) >= 8 and _HANDED.search(text, max(0, start - 28), start):
+    start, word = _without_name(text, begin, end)
+    looks = _raised_shape(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
+    span = SecretSpan(start, start + len(word), "password")
+    if (strong and looks >= Shape.COMPOUND) or (weak and looks is Shape.ODD and not is_compound_name(word)):
+        return _whole_quotation(text, span)
+    if weak and looks and len(word) >= 8 and _HANDED_OVER.search(text, max(0, start - 28), start):
         return span
-    return Span(span.start, span.end, "secret") if key and is_random(word) else None
+    return SecretSpan(span.start, span.end, "secret") if key and is_random(word) else None
 
 
-def _raised(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
-    """A word that is said to be it needs to look less like it."""
+def _raised_shape(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
+    """The shape of a word; after "is" a weaker resemblance to a password is enough."""
     if looks in (Shape.NONE, Shape.ODD):
         return looks
-    if _SAID.search(before) and _NUMBERED.fullmatch(word) and len(word) >= 10:
+    if _EQUALS_BEFORE.search(before) and _WORD_AND_NUMBER.fullmatch(word) and len(word) >= 10:
         return Shape.ODD
-    if looks is Shape.MIXED and (adjoins or _LINKED.search(before)):
-        return Shape.COMPOUND if len(word) >= 8 or _COUNTED.search(word) or _NUMBERED.fullmatch(word) else looks
+    if looks is Shape.MIXED and (adjoins or _LINK_BEFORE.search(before)):
+        is_likely = len(word) >= 8 or _LETTERS_AND_DIGITS.search(word) or _WORD_AND_NUMBER.fullmatch(word)
+        return Shape.COMPOUND if is_likely else looks
     return looks
 
 
-def _told(text: str, start: int, end: int) -> tuple[int, str]:
-    """The word, without the name in front of it: ``user:`` or ``DB_PASS=``."""
-    head = _HEAD.match(text, start, end)
-    rest = _bare(text[head.end() : end]) if head else ""
-    named = (
-        head
-        and head[0][-1] == "="
-        and (head[0] in (head[0].lower(), head[0].upper()) or not _SAID.search(text, max(0, start - 28), start))
-    )
-    if head and (named or shape(rest) or is_random(rest)):
+def _without_name(text: str, start: int, end: int) -> tuple[int, str]:
+    """The word without a name in front of it: ``user:`` or ``DB_PASS=``."""
+    head = _NAME_PREFIX.match(text, start, end)
+    rest = _without_punctuation(text[head.end() : end]) if head else ""
+    is_variable = head and head[0][-1] == "=" and head[0] in (head[0].lower(), head[0].upper())
+    is_assigned = head and head[0][-1] == "=" and not _EQUALS_BEFORE.search(text, max(0, start - 28), start)
+    if head and (is_variable or is_assigned or shape(rest) or is_random(rest)):
         start = head.end()
-    return start, _bare(text[start:end])
+    return start, _without_punctuation(text[start:end])
 
 
-def _around(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int]]) -> list[int]:
-    """For each word whether it is near one of the announcements."""
+def _announcement_counts(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int]]) -> list[int]:
+    """For each word, the number of announcements near it."""
     steps = [0] * (len(words) + 1)
-    at = 0
+    number = 0
     for start, _ in announced:
-        while at < len(words) and words[at][1] <= start:
-            at += 1
-        steps[max(0, at - BEFORE)] += 1
-        steps[min(len(words), at + BEHIND)] -= 1
+        while number < len(words) and words[number][1] <= start:
+            number += 1
+        steps[max(0, number - WORDS_BEFORE)] += 1
+        steps[min(len(words), number + WORDS_AFTER)] -= 1
     return list(accumulate(steps[:-1]))
 
 
-def _widened(text: str, span: Span) -> Span:
-    """All that stands between its quotation marks."""
+def _whole_quotation(text: str, span: SecretSpan) -> SecretSpan:
+    """The whole quotation around the span."""
     for match in _QUOTED.finditer(text, max(0, span.start - 66), min(len(text), span.end + 66)):
         if match.start() < span.start and match.end() > span.end and len(match[1].split()) <= 3:
-            return Span(*match.span(1), span.kind)
+            return SecretSpan(*match.span(1), span.kind)
     return span

@@ -1,16 +1,16 @@
-"""What a word looks like: how much it resembles a password or a key, whatever stands around it."""
+"""The shape of a word: how much it looks like a password or a key, whatever the context."""
 
 import re
 from enum import IntEnum
 
-from memorybank.language import masking
+from memorybank.language import collect_for_masking
 
-_HOLLOW = re.compile(
+_PLACEHOLDER = re.compile(
     r"(?:[*x•.…_-]+|[$%{<].*|(?:os|env|process|config|settings|self|this)\..*|get\w*|https?:.*|none|null|true|false|undefined|nil|yes|no)",
     re.I,
 )
 # Versions and sizes; algorithms; colours, hashes, ids; files and paths; calls, flags, packages, addresses.
-_NAMES = re.compile(
+_TECHNICAL_NAME = re.compile(
     r"(?-i:[a-z]+@[a-z]+\d{0,2})|[A-Za-z]{0,2}\d+(?:[.,:/_+-]\d+)*[a-z%€$°]{0,5}|\d+(?:[.,x×-]\d+)*[- ]?[A-Za-zµ]{1,5}"
     r"|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|pbkdf|oauth|x|hs|rs|es|http|tls|ssl|ipv|pkcs|fips|totp|u2f|web|saml|log4|i18|l10|k8|a11|win|amd|arm|h2|p)-?_?\d+\w{0,6}(?:[-_.]?(?:gcm|cbc|url|hex|id|mb4?|hmac|sha)?[-_.]?\d{0,4})"
     r"|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w.:/?=&%-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -25,10 +25,10 @@ _SIGN = re.compile(r"(?<=\w)[!@#$%^&*+?~=]|[!@#$%^&*+~=](?=\w)")
 _BETWEEN = re.compile(r"[^\W\d_](?:\d{1,6}|[!$])[^\W\d_]")
 _JOINED = re.compile(r"[a-z]+[24][a-z]+")
 _COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_]_\d|[^\W\d_][-._:][^\W\d_]")
-_KNOWN = frozenset(word.casefold() for word in masking(lambda pack: pack.secrets.passwords))
+_KNOWN = frozenset(word.casefold() for word in collect_for_masking(lambda pack: pack.secrets.passwords))
 
 
-# What may stand behind "the token is" without being one.
+# Values that may follow "the token is" without being a token.
 _MEASURES = re.compile(
     r"(?:[A-Z]{2,10}-\d+|v?\d+(?:[.,:/-]\d+)*[a-z%€$]{0,3}|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|oauth|x|hs|rs|es)-?\d+\w{0,4})"
     r"[.!?]?",
@@ -40,32 +40,32 @@ class Shape(IntEnum):
     """How much a word looks like a password."""
 
     NONE = 0
-    #: Letters and digits, or a sign among letters: a password where one is announced.
+    #: Letters and digits, or a sign among letters: a password directly after an announcement.
     MIXED = 1
-    #: Several parts and digits: a password near talk of one.
+    #: Several parts and digits: a password near an announcement.
     COMPOUND = 2
-    #: What no word and no name looks like.
+    #: Unlike any word or name.
     ODD = 3
 
 
-def is_hollow(word: str) -> bool:
-    """It stands for a value: ``****``, ``$PASSWORD``, ``None``."""
-    return bool(_HOLLOW.fullmatch(word))
+def is_placeholder(word: str) -> bool:
+    """Whether it is a placeholder for a value: ``****``, ``$PASSWORD``, ``None``."""
+    return bool(_PLACEHOLDER.fullmatch(word))
 
 
-def is_name(word: str) -> bool:
-    """It is a version, a ticket, a hash, a file, an address: what a team must remember."""
-    return bool(_NAMES.fullmatch(word) or _CASED.fullmatch(word))
+def is_technical_name(word: str) -> bool:
+    """Whether it is a version, ticket, hash, file or address: a team must remember these."""
+    return bool(_TECHNICAL_NAME.fullmatch(word) or _CASED.fullmatch(word))
 
 
 def is_measure(word: str) -> bool:
-    """It is a version, a ticket, a size or an algorithm."""
+    """Whether it is a version, ticket, size or algorithm."""
     return bool(_MEASURES.fullmatch(word))
 
 
 def shape(word: str) -> Shape:
     """How much ``word`` looks like a password."""
-    if not 6 <= len(word) <= 128 or is_hollow(word) or is_name(word) or word.casefold() in _KNOWN:
+    if not 6 <= len(word) <= 128 or is_placeholder(word) or is_technical_name(word) or word.casefold() in _KNOWN:
         return Shape.NONE
     letters, digits = any(map(str.isalpha, word)), any(map(str.isdigit, word))
     signs = len(_SIGN.findall(word))
@@ -76,17 +76,17 @@ def shape(word: str) -> Shape:
     return Shape.MIXED if letters and (digits or signs) else Shape.NONE
 
 
-def is_joined(word: str) -> bool:
-    """Like ``oauth2proxy`` or ``api-7d9f8b6c5-x2k4q``: odd, but named so."""
+def is_compound_name(word: str) -> bool:
+    """Whether it is a technical name like ``oauth2proxy`` or ``api-7d9f8b6c5-x2k4q``."""
     return bool(_JOINED.fullmatch(word)) or (word == word.lower() and word.count("-") > 1)
 
 
 def is_random(word: str) -> bool:
-    """A long word as a machine makes it: letters and digits without order."""
+    """Whether it is a long machine-made word: letters and digits without order."""
     if (
         not 16 <= len(word) <= 512
         or not re.fullmatch(r"[\w+/=~.-]+", word)
-        or (is_name(word) and not re.fullmatch(r"[\da-f]{32}", word, re.I))
+        or (is_technical_name(word) and not re.fullmatch(r"[\da-f]{32}", word, re.I))
     ):
         return False
     digits = sum(map(str.isdigit, word))

@@ -1,11 +1,11 @@
-"""Keys and tokens in the formats of their vendors: Kingfisher's rules, and what those leave out."""
+"""Find keys and tokens in vendors' formats: Kingfisher's rules, and formats that those lack."""
 
 import re
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from memorybank.safety.redaction.spans import Span
+from memorybank.safety.redaction.spans import SecretSpan
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
@@ -40,7 +40,7 @@ _FORMATS = (
         ),
     ),
 )
-# A prefix that vendors put before what is random; made-up and revoked ones, too, which Kingfisher lets through.
+# Vendors' prefixes before random characters; also made-up and revoked keys, which Kingfisher ignores.
 _PREFIXED = re.compile(
     r"(?<![A-Za-z0-9_-])(?:sk-(?=[\w-]{0,200}\d)[\w-]{24,256}|gh[opusr]_[A-Za-z0-9]{16,255}|github_pat_\w{30,255}|glpat-[\w-]{16,64}"
     r"|xox[abeoprs]-[\w-]{20,255}|xapp-[\w-]{20,255}|[rsp]k_(?:live|test)_\w{16,128}|whsec_\w{16,128}|AIza[\w-]{30,40}|ya29\.[\w-]{20,512}"
@@ -52,7 +52,7 @@ _BEARER = re.compile(r"\b(?:bearer|basic)\s{1,4}(?P<value>[A-Za-z0-9._~+/-]{16,4
 
 
 def load() -> None:
-    """Have the rules ready before the first text."""
+    """Compile the rules before the first text."""
     _scanner()
 
 
@@ -60,25 +60,24 @@ def load() -> None:
 def _scanner() -> "Scanner":
     """Kingfisher's rules, compiled: 4 s the first time, then 0.3 s from its cache in the user's cache folder.
 
-    The cache is for one kind of processor, so that it cannot be shipped; running this package as a program fills it.
+    The cache depends on the processor, so it cannot be shipped; running this package as a program fills it.
     """
     from kingfisher_sdk import Rules, Scanner
 
     return Scanner(Rules(confidence="medium"), base64=False)
 
 
-def found(text: str) -> Iterator[Span]:
-    """Every key and token."""
+def find(text: str) -> Iterator[SecretSpan]:
     yield from _by_rules(text)
     for kind, pattern in _FORMATS:
-        yield from (Span(*match.span(), kind) for match in pattern.finditer(text))
-    yield from (Span(*match.span(), "api key") for match in _PREFIXED.finditer(text))
+        yield from (SecretSpan(*match.span(), kind) for match in pattern.finditer(text))
+    yield from (SecretSpan(*match.span(), "api key") for match in _PREFIXED.finditer(text))
     for match in _BEARER.finditer(text):
         if any(character.isdigit() for character in match["value"]):
-            yield Span(*match.span("value"), "bearer token")
+            yield SecretSpan(*match.span("value"), "bearer token")
 
 
-def _by_rules(text: str) -> Iterator[Span]:
+def _by_rules(text: str) -> Iterator[SecretSpan]:
     findings = _scanner().scan(text.encode())
     places = sorted(
         (finding.location["start_offset"], finding.location["end_offset"], finding.rule_id)
@@ -89,15 +88,15 @@ def _by_rules(text: str) -> Iterator[Span]:
     ends = _characters(text, sorted(place[1] for place in places))
     for start, end, rule in places:
         kind = re.sub(r"[^a-z0-9]+", " ", rule.rsplit(".", 1)[-1].rsplit("/", 1)[-1].lower()).strip()
-        yield Span(starts[start], ends[end], kind)
+        yield SecretSpan(starts[start], ends[end], kind)
 
 
 def _characters(text: str, offsets: list[int]) -> dict[int, int]:
     """UTF-8 offsets (ascending) → character offsets."""
     if text.isascii():
         return {offset: offset for offset in offsets}
-    data, known, at, characters = text.encode(), {}, 0, 0
+    data, positions, start, characters = text.encode(), {}, 0, 0
     for offset in offsets:
-        characters += len(data[at:offset].decode("utf-8", "ignore"))
-        at, known[offset] = offset, characters
-    return known
+        characters += len(data[start:offset].decode("utf-8", "ignore"))
+        start, positions[offset] = offset, characters
+    return positions

@@ -1,8 +1,8 @@
-"""The protocols that are passed through, one a file: how requests are read and added to, how answers are read."""
+"""LLM API protocols, one a file: parse requests, add memory to them, read answers."""
 
 from .anthropic_messages import AnthropicMessages
 from .chat_completions import ChatCompletions
-from .protocol import Answer, Protocol, Unacceptable
+from .protocol import Answer, Protocol, UnsupportedRequest
 from .responses import Responses
 
-__all__ = ["Answer", "AnthropicMessages", "ChatCompletions", "Protocol", "Responses", "Unacceptable"]
+__all__ = ["Answer", "AnthropicMessages", "ChatCompletions", "Protocol", "Responses", "UnsupportedRequest"]

@@ -1,17 +1,25 @@
-"""OpenAI's chat completions. Pure."""
+"""OpenAI's Chat Completions API. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from projects.gateway.messages import Said, assistant, beside, call, person, texts, tool
+from projects.gateway.messages import (
+    Message,
+    append_text,
+    assistant_message,
+    split_content,
+    tool_call,
+    tool_message,
+    user_message,
+)
 
-from .protocol import Body, Protocol, Reader, number, replaced
+from .protocol import JSONObject, Protocol, Reader, replace_at, token_count
 
-_SYSTEM = ("system", "developer")
+_SYSTEM_ROLES = ("system", "developer")
 
 
 class ChatCompletionsReader(Reader):
-    """Deltas of the first choice; others are versions that the client chooses from."""
+    """Collects deltas of the first choice; other choices are alternatives for the client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,9 +29,9 @@ class ChatCompletionsReader(Reader):
 
     @property
     def complete(self) -> bool:
-        return self.done or self._finished  # not every server says [DONE]
+        return self.done or self._finished  # not every server sends [DONE]
 
-    def event(self, data: Body) -> None:
+    def event(self, data: JSONObject) -> None:
         if data.get("type") == "[DONE]":
             self.done = True
             return
@@ -31,82 +39,86 @@ class ChatCompletionsReader(Reader):
             self.note_error(data)
             return
         self._head(data)
-        for choice in _first(data):
+        for choice in _first_choice(data):
             self._delta(choice.get("delta") or {})
             self._finished = self._finished or bool(choice.get("finish_reason"))
 
-    def whole(self, data: Body) -> None:
+    def read_body(self, data: JSONObject) -> None:
         self._head(data)
-        for choice in _first(data):
+        for choice in _first_choice(data):
             self._delta(choice.get("message") or {})
         self.done = True
 
-    def said(self) -> list[Said]:
-        calls = [call(each["id"], each["name"], each["arguments"]) for each in self._calls.values()]
-        return [assistant("".join(self._text), calls)] if self._text or calls else []
+    def messages(self) -> list[Message]:
+        calls = [tool_call(call["id"], call["name"], call["arguments"]) for call in self._calls.values()]
+        return [assistant_message("".join(self._text), calls)] if self._text or calls else []
 
-    def _head(self, data: Body) -> None:
+    def _head(self, data: JSONObject) -> None:
         self.note_model(data)
         usage = data.get("usage") or {}
-        self.prompt_tokens = number(usage.get("prompt_tokens")) or self.prompt_tokens
-        self.completion_tokens = number(usage.get("completion_tokens")) or self.completion_tokens
+        self.prompt_tokens = token_count(usage.get("prompt_tokens")) or self.prompt_tokens
+        self.completion_tokens = token_count(usage.get("completion_tokens")) or self.completion_tokens
 
-    def _delta(self, delta: Body) -> None:
+    def _delta(self, delta: JSONObject) -> None:
         content = delta.get("content") or delta.get("refusal")
         if content:
-            self._text.append(texts(content)[0])
-        for at, each in enumerate(delta.get("tool_calls") or []):
-            known = self._calls.setdefault(each.get("index", at), {"id": "", "name": "", "arguments": ""})
-            function = each.get("function") or {}
-            known["id"] = known["id"] or str(each.get("id") or "")
-            known["name"] += function.get("name") or ""
-            known["arguments"] += function.get("arguments") or ""
+            self._text.append(split_content(content)[0])
+        for position, part in enumerate(delta.get("tool_calls") or []):
+            call = self._calls.setdefault(part.get("index", position), {"id": "", "name": "", "arguments": ""})
+            function = part.get("function") or {}
+            call["id"] = call["id"] or str(part.get("id") or "")
+            call["name"] += function.get("name") or ""
+            call["arguments"] += function.get("arguments") or ""
 
 
-def _first(data: Body) -> Iterator[Body]:
+def _first_choice(data: JSONObject) -> Iterator[JSONObject]:
     for choice in data.get("choices") or []:
         if not choice.get("index"):
             yield choice
 
 
 class ChatCompletions(Protocol):
-    """``messages``, of which the system's are one or more."""
+    """``messages`` holds everything; system prompts may be several."""
 
     upstream = "openai"
     reader = ChatCompletionsReader
 
-    def said(self, body: Body) -> list[Said]:
-        return [said for at, message in enumerate(body["messages"]) if (said := _said(message, at))]
+    def messages(self, body: JSONObject) -> list[Message]:
+        return [parsed for position, message in enumerate(body["messages"]) if (parsed := _message(message, position))]
 
-    def system(self, body: Body) -> str:
-        return "\n\n".join(texts(each.get("content"))[0] for each in body["messages"] if each.get("role") in _SYSTEM)
+    def system(self, body: JSONObject) -> str:
+        return "\n\n".join(
+            split_content(message.get("content"))[0]
+            for message in body["messages"]
+            if message.get("role") in _SYSTEM_ROLES
+        )
 
-    def with_system(self, body: Body, words: str) -> Body:
+    def with_system(self, body: JSONObject, words: str) -> JSONObject:
         messages = body["messages"]
-        for at, message in enumerate(messages):
-            if message.get("role") in _SYSTEM:
-                added = {**message, "content": beside(message.get("content"), words)}
-                return {**body, "messages": replaced(messages, at, added)}
+        for position, message in enumerate(messages):
+            if message.get("role") in _SYSTEM_ROLES:
+                added = {**message, "content": append_text(message.get("content"), words)}
+                return {**body, "messages": replace_at(messages, position, added)}
         return {**body, "messages": [{"role": "system", "content": words}, *messages]}
 
-    def with_notes(self, body: Body, at: int, words: str) -> Body:
-        message = body["messages"][at]
-        added = {**message, "content": beside(message.get("content"), words)}
-        return {**body, "messages": replaced(body["messages"], at, added)}
+    def with_notes(self, body: JSONObject, position: int, words: str) -> JSONObject:
+        message = body["messages"][position]
+        added = {**message, "content": append_text(message.get("content"), words)}
+        return {**body, "messages": replace_at(body["messages"], position, added)}
 
 
-def _said(message: Body, at: int) -> Said | None:
-    role, (words, others) = message.get("role"), texts(message.get("content"), ("text", "refusal"))
+def _message(message: JSONObject, position: int) -> Message | None:
+    role, (words, others) = message.get("role"), split_content(message.get("content"), ("text", "refusal"))
     if role == "user":
-        return person(words, others, at)
+        return user_message(words, others, position)
     if role == "assistant":
-        calls = [_call(each) for each in message.get("tool_calls") or []]
-        return assistant(words or message.get("refusal") or "", calls, at)
+        calls = [_tool_call(call) for call in message.get("tool_calls") or []]
+        return assistant_message(words or message.get("refusal") or "", calls, position)
     if role == "tool":
-        return tool(words, str(message.get("tool_call_id") or ""), others, at)
+        return tool_message(words, str(message.get("tool_call_id") or ""), others, position)
     return None
 
 
-def _call(given: Body) -> dict[str, Any]:
-    function = given.get("function") or {}
-    return call(given.get("id"), function.get("name"), function.get("arguments") or "")
+def _tool_call(call: JSONObject) -> dict[str, Any]:
+    function = call.get("function") or {}
+    return tool_call(call.get("id"), function.get("name"), function.get("arguments") or "")

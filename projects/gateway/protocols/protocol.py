@@ -1,24 +1,24 @@
-"""What the gateway needs to know of a protocol. Pure: JSON in, JSON out."""
+"""The interface of a protocol. Pure: JSON in, JSON out."""
 
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from projects.gateway.messages import Said
+from projects.gateway.messages import Message
 
-Body = dict[str, Any]
+JSONObject = dict[str, Any]
 
 
-class Unacceptable(Exception):
+class UnsupportedRequest(Exception):
     """A request that the gateway cannot carry out faithfully; the message names the field."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """What an upstream answered, read while it passes. Tokens are None where it does not say."""
+    """An upstream's answer, read while it is forwarded. Token counts are None if it reports none."""
 
-    said: list[Said] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     model: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -26,17 +26,17 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """Its words."""
-        return "\n\n".join(each.text for each in self.said if each.text)
+        """The text of its messages."""
+        return "\n\n".join(message.text for message in self.messages if message.text)
 
     @property
     def unfinished(self) -> bool:
-        """Whether the turn goes on, with the tools that are asked for."""
-        return any(each.calls for each in self.said)
+        """Whether it calls tools, so that the turn continues."""
+        return any(message.has_tool_calls for message in self.messages)
 
 
 class Reader(ABC):
-    """Reads one answer: event by event, or whole."""
+    """Reads one answer, event by event or as one body."""
 
     def __init__(self) -> None:
         self.model, self.error = "", ""
@@ -46,89 +46,89 @@ class Reader(ABC):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing, even if the stream just ends."""
+        """Whether the answer is complete, even if the stream ends without an end event."""
         return self.done
 
     @abstractmethod
-    def event(self, data: Body) -> None:
-        """One event of a stream. ``done`` when it was the last."""
+    def event(self, data: JSONObject) -> None:
+        """Read one event of a stream, and set ``done`` at the last."""
 
     @abstractmethod
-    def whole(self, data: Body) -> None:
-        """An answer that is no stream."""
+    def read_body(self, data: JSONObject) -> None:
+        """Read an answer that is not streamed."""
 
     @abstractmethod
-    def said(self) -> list[Said]:
-        """What has been said so far, as the client will send it again."""
+    def messages(self) -> list[Message]:
+        """The messages so far, as the client will send them back."""
 
     def answer(self) -> Answer:
-        """What has been read."""
-        return Answer(self.said(), self.model, self.prompt_tokens, self.completion_tokens, self.error)
+        """The answer read so far."""
+        return Answer(self.messages(), self.model, self.prompt_tokens, self.completion_tokens, self.error)
 
-    def note_model(self, data: Body) -> None:
-        """Whichever model says that it answers."""
+    def note_model(self, data: JSONObject) -> None:
+        """Keep the model's name, as the upstream reports it."""
         if isinstance(data.get("model"), str):
             self.model = data["model"]
 
-    def note_error(self, data: Body) -> None:
-        """What went wrong, in the upstream's words."""
+    def note_error(self, data: JSONObject) -> None:
+        """Keep the upstream's error message."""
         error = data.get("error")
         words = error.get("message") if isinstance(error, dict) else error or data.get("message")
-        self.error = str(words or "The upstream reports an error.")[:500]
+        self.error = str(words or "The upstream returned an error.")[:500]
 
 
 class Protocol(ABC):
-    """One protocol. Nothing of a body is changed but what is said to be."""
+    """One protocol. A method changes only the part of the body that it names."""
 
-    #: Which kind of upstream speaks it.
+    #: The kind of upstream that serves it.
     upstream: ClassVar[str]
     reader: ClassVar[type[Reader]]
 
     @abstractmethod
-    def said(self, body: Body) -> list[Said]:
-        """The messages, without the system's; each with its place."""
+    def messages(self, body: JSONObject) -> list[Message]:
+        """The messages without system prompts, each with its position."""
 
     @abstractmethod
-    def system(self, body: Body) -> str:
+    def system(self, body: JSONObject) -> str:
         """The client's own system prompt."""
 
     @abstractmethod
-    def with_system(self, body: Body, words: str) -> Body:
+    def with_system(self, body: JSONObject, words: str) -> JSONObject:
         """A body with ``words`` after the client's own system prompt."""
 
     @abstractmethod
-    def with_notes(self, body: Body, at: int, words: str) -> Body:
-        """A body with ``words`` beside the message at ``at``."""
+    def with_notes(self, body: JSONObject, position: int, words: str) -> JSONObject:
+        """A body with ``words`` appended to the message at ``position``."""
 
-    def check(self, body: Body) -> None:
-        """Raise :class:`Unacceptable` at what cannot be carried out."""
+    def check(self, body: JSONObject) -> None:
+        """Raise :class:`UnsupportedRequest` for what the gateway cannot do."""
         return
 
-    def person(self, body: Body) -> str:
-        """Who says it, as far as the client tells; "" if it does not."""
+    def person(self, body: JSONObject) -> str:
+        """Who is speaking; "" if the client does not say."""
         return str(body.get("user") or "")
 
-    def conversation(self, body: Body) -> str:
-        """An id that the protocol itself has for the conversation."""
+    def conversation(self, body: JSONObject) -> str:
+        """The conversation's id, if the protocol has one."""
         return ""
 
     @staticmethod
-    def problem(status: int, message: str) -> Body:
-        """An error of ours in the protocol's shape."""
+    def problem(status: int, message: str) -> JSONObject:
+        """An error of the gateway in the protocol's format."""
         kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(status)
         kind = kind or ("invalid_request_error" if status < 500 else "server_error")
         return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
     def broken(self, message: str) -> bytes:
-        """The event that ends a stream which broke."""
+        """The event that ends a broken stream."""
         return b"data: " + json.dumps(self.problem(502, message)).encode() + b"\n\n"
 
 
-def replaced(values: list[Any], at: int, value: Any) -> list[Any]:
-    """A list with another value at a place; the one given stays as it is."""
-    return [*values[:at], value, *values[at + 1 :]]
+def replace_at(values: list[Any], position: int, value: Any) -> list[Any]:
+    """A copy of the list with another value at ``position``."""
+    return [*values[:position], value, *values[position + 1 :]]
 
 
-def number(value: Any) -> int | None:
-    """A count of tokens, if it is one."""
+def token_count(value: Any) -> int | None:
+    """A valid token count, otherwise None."""
     return value if isinstance(value, int) and value >= 0 else None

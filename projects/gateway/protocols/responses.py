@@ -1,25 +1,33 @@
-"""OpenAI's responses, without state: the whole conversation comes with each request. Pure."""
+"""OpenAI's Responses API, stateless: each request contains the whole conversation. Pure."""
 
 import json
 
-from projects.gateway.messages import Said, assistant, beside, call, person, texts, tool
+from projects.gateway.messages import (
+    Message,
+    append_text,
+    assistant_message,
+    split_content,
+    tool_call,
+    tool_message,
+    user_message,
+)
 
-from .protocol import Body, Protocol, Reader, Unacceptable, number, replaced
+from .protocol import JSONObject, Protocol, Reader, UnsupportedRequest, replace_at, token_count
 
-_WORDS = ("input_text", "output_text", "text", "refusal")
-_ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
-_CALLS = ("function_call", "custom_tool_call")
+_TEXT_TYPES = ("input_text", "output_text", "text", "refusal")
+_END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "error")
+_CALL_TYPES = ("function_call", "custom_tool_call")
 
 
 class ResponsesReader(Reader):
-    """Items, which are said whole when each is done."""
+    """Collects items; each arrives complete when it is done."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._items: dict[int, Body] = {}
+        self._items: dict[int, JSONObject] = {}
         self._partial: list[str] = []
 
-    def event(self, data: Body) -> None:
+    def event(self, data: JSONObject) -> None:
         kind = data.get("type", "")
         if kind == "response.output_item.done":
             self._items[data.get("output_index", len(self._items))] = data.get("item") or {}
@@ -29,87 +37,89 @@ class ResponsesReader(Reader):
         elif kind == "error":
             self.note_error(data)
         elif isinstance(data.get("response"), dict):
-            self._response(data["response"], whole=kind in _ENDS)
-        self.done = self.done or kind in _ENDS
+            self._response(data["response"], whole=kind in _END_EVENTS)
+        self.done = self.done or kind in _END_EVENTS
 
-    def whole(self, data: Body) -> None:
+    def read_body(self, data: JSONObject) -> None:
         self._response(data, whole=True)
         self.done = True
 
-    def said(self) -> list[Said]:
-        found = [said for item in self._items.values() if (said := _said(item, -1))]
-        return [*found, assistant("".join(self._partial), [])] if self._partial else found
+    def messages(self) -> list[Message]:
+        messages = [message for item in self._items.values() if (message := _item_message(item, -1))]
+        return [*messages, assistant_message("".join(self._partial), [])] if self._partial else messages
 
-    def _response(self, data: Body, *, whole: bool) -> None:
+    def _response(self, data: JSONObject, *, whole: bool) -> None:
         self.note_model(data)
         if data.get("error"):
             self.note_error(data)
         usage = data.get("usage") or {}
-        self.prompt_tokens = number(usage.get("input_tokens")) or self.prompt_tokens
-        self.completion_tokens = number(usage.get("output_tokens")) or self.completion_tokens
+        self.prompt_tokens = token_count(usage.get("input_tokens")) or self.prompt_tokens
+        self.completion_tokens = token_count(usage.get("output_tokens")) or self.completion_tokens
         if whole and data.get("output"):
             self._items, self._partial = dict(enumerate(data["output"])), []
 
 
 class Responses(Protocol):
-    """``input``, a text or a list of items, and ``instructions``."""
+    """``input`` is a text or a list of items; ``instructions`` is the system prompt."""
 
     upstream = "openai"
     reader = ResponsesReader
 
-    def check(self, body: Body) -> None:
+    def check(self, body: JSONObject) -> None:
         if body.get("store") is True:
-            raise Unacceptable("store: this gateway keeps no responses for later; send store: false.")
+            raise UnsupportedRequest("store: this gateway does not store responses; send store: false.")
         if body.get("previous_response_id"):
-            raise Unacceptable("previous_response_id: this gateway keeps no responses; send the whole input each time.")
+            raise UnsupportedRequest(
+                "previous_response_id: this gateway does not store responses; send the whole input each time."
+            )
 
-    def said(self, body: Body) -> list[Said]:
-        given = body["input"]
-        if isinstance(given, str):
-            one = person(given, [], -1)
-            return [one] if one else []
-        return [said for at, item in enumerate(given) if (said := _said(item, at))]
+    def messages(self, body: JSONObject) -> list[Message]:
+        items = body["input"]
+        if isinstance(items, str):
+            message = user_message(items, [], -1)
+            return [message] if message else []
+        return [message for position, item in enumerate(items) if (message := _item_message(item, position))]
 
-    def system(self, body: Body) -> str:
+    def system(self, body: JSONObject) -> str:
         return str(body.get("instructions") or "")
 
-    def with_system(self, body: Body, words: str) -> Body:
-        return {**body, "instructions": beside(body.get("instructions"), words)}
+    def with_system(self, body: JSONObject, words: str) -> JSONObject:
+        return {**body, "instructions": append_text(body.get("instructions"), words)}
 
-    def with_notes(self, body: Body, at: int, words: str) -> Body:
+    def with_notes(self, body: JSONObject, position: int, words: str) -> JSONObject:
         if isinstance(body["input"], str):
-            return {**body, "input": beside(body["input"], words)}
-        item = body["input"][at]
-        added = {**item, "content": beside(item.get("content"), words, "input_text")}
-        return {**body, "input": replaced(body["input"], at, added)}
+            return {**body, "input": append_text(body["input"], words)}
+        item = body["input"][position]
+        added = {**item, "content": append_text(item.get("content"), words, "input_text")}
+        return {**body, "input": replace_at(body["input"], position, added)}
 
-    def person(self, body: Body) -> str:
+    def person(self, body: JSONObject) -> str:
         return str(body.get("user") or body.get("safety_identifier") or "")
 
-    def conversation(self, body: Body) -> str:
-        given = body.get("conversation")
-        return str(given.get("id") or "") if isinstance(given, dict) else str(given or "")
+    def conversation(self, body: JSONObject) -> str:
+        value = body.get("conversation")
+        return str(value.get("id") or "") if isinstance(value, dict) else str(value or "")
 
     def broken(self, message: str) -> bytes:
         data = {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}
         return b"event: error\ndata: " + json.dumps(data).encode() + b"\n\n"
 
 
-def _said(item: Body, at: int) -> Said | None:
+def _item_message(item: JSONObject, position: int) -> Message | None:
     kind = item.get("type") or "message"
     if kind == "message":
-        return _message(item, at)
-    if kind in _CALLS:
-        given = item.get("arguments") if kind == "function_call" else item.get("input")
-        return assistant("", [call(item.get("call_id"), item.get("name"), given or "")], at)
-    if kind in (f"{each}_output" for each in _CALLS):
-        words, others = texts(item.get("output"), _WORDS)
-        return tool(words, str(item.get("call_id") or ""), others, at)
-    return None  # what a model thought, or what the upstream's own tools did
+        return _message(item, position)
+    if kind in _CALL_TYPES:
+        arguments = item.get("arguments") if kind == "function_call" else item.get("input")
+        return assistant_message("", [tool_call(item.get("call_id"), item.get("name"), arguments or "")], position)
+    if kind in (f"{call_type}_output" for call_type in _CALL_TYPES):
+        words, others = split_content(item.get("output"), _TEXT_TYPES)
+        return tool_message(words, str(item.get("call_id") or ""), others, position)
+    return None  # reasoning, or calls of the upstream's own tools
 
 
-def _message(item: Body, at: int) -> Said | None:
-    words, others = texts(item.get("content"), _WORDS)
+def _message(item: JSONObject, position: int) -> Message | None:
+    words, others = split_content(item.get("content"), _TEXT_TYPES)
     if item.get("role") == "user":
-        return person(words, others, at)
-    return assistant(words, [], at) if item.get("role") == "assistant" else None
+        return user_message(words, others, position)
+    return assistant_message(words, [], position) if item.get("role") == "assistant" else None

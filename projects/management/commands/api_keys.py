@@ -1,4 +1,4 @@
-"""The API keys of a project from the shell: which there are, and one revoked."""
+"""List a project's API keys, or revoke one."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.utils import timezone
 from projects.tenancy import api_keys
 
 from ...models import APIKey, Project
-from ..base import ACTOR, USAGE, MemoryCommand, add_project_argument, find_project
+from ..base import COMMAND_ACTOR, USAGE_EXIT_CODE, MemoryCommand, add_project_argument, find_project
 
 
 class Command(MemoryCommand):
@@ -16,29 +16,29 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
-        parser.add_argument("--revoke", metavar="PREFIX", help="let this one open nothing from now on")
+        parser.add_argument("--revoke", metavar="PREFIX", help="revoke the key with this prefix")
         parser.add_argument("--json", action="store_true", help="print them as JSON")
 
     def handle(self, *, project: str, revoke: str | None, json: bool, **options: Any) -> None:
-        found = find_project(project)
+        owner = find_project(project)
         if revoke is not None:
-            api_keys.revoke(_named(found, revoke), actor=ACTOR, now=timezone.now())
-        shown = [_as_json(each) for each in found.api_keys.order_by("pk")]
+            api_keys.revoke(_find_key(owner, revoke), actor=COMMAND_ACTOR, now=timezone.now())
+        keys = [_as_json(key) for key in owner.api_keys.order_by("pk")]
         if json:
-            self.print_json({"keys": shown})
+            self.print_json({"keys": keys})
             return
-        for each in shown:
-            self.print_counts({**each, "scopes": ",".join(each["scopes"])})
+        for key in keys:
+            self.print_counts({**key, "scopes": ",".join(key["scopes"])})
             self.stdout.write("")
 
 
-def _named(project: Project, prefix: str) -> APIKey:
+def _find_key(project: Project, prefix: str) -> APIKey:
     key = project.api_keys.filter(prefix=prefix).first()
     if key is None:
-        raise CommandError(f"{project.path} has no key “{prefix[:40]}…”.", returncode=USAGE)
+        raise CommandError(f"{project.path} has no key “{prefix[:40]}…”.", returncode=USAGE_EXIT_CODE)
     return key
 
 
 def _as_json(key: APIKey) -> dict[str, Any]:
-    told = ("name", "prefix", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at")
-    return {name: getattr(key, name) for name in told}
+    fields = ("name", "prefix", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at")
+    return {name: getattr(key, name) for name in fields}

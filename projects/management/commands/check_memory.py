@@ -10,7 +10,7 @@ from memorybank import services
 from projects.tenancy import audit
 
 from ...models import Project, Tenant
-from ..base import FAILED, MemoryCommand, counted, find_project
+from ..base import FAILURE_EXIT_CODE, MemoryCommand, find_project, pluralised
 
 
 class Command(MemoryCommand):
@@ -29,26 +29,26 @@ class Command(MemoryCommand):
     def handle(self, *, project: str | None, json: bool, **options: Any) -> None:
         chosen = [find_project(project)] if project else list(Project.objects.select_related("tenant", "bank"))
         tenants = [chosen[0].tenant] if project else list(Tenant.objects.all())
-        violations = [*_of_projects(chosen), *_of_tenants(tenants)]
+        violations = [*_project_violations(chosen), *_audit_violations(tenants)]
         if json:
             self.print_json({"ok": not violations, "violations": violations, "trails": audit.ends(chosen, tenants)})
         else:
             for row in violations:
                 self.stdout.write(f"{row['invariant']} {row['project']}, {row['where']}: {row['what']}")
         if violations:
-            raise CommandError(f"{counted(len(violations), 'violation')}.", returncode=FAILED)
+            raise CommandError(f"{pluralised(len(violations), 'violation')}.", returncode=FAILURE_EXIT_CODE)
         if not json:
-            checked = counted(len(chosen), "project")
+            checked = pluralised(len(chosen), "project")
             self.stdout.write(f"{checked} checked: coverage, tree, budget and audit trail hold.")
 
 
-def _of_projects(projects: Iterable[Project]) -> Iterator[dict[str, str]]:
-    for each in projects:
-        for violation in services.check(each.bank):
-            yield {"project": each.path, **asdict(violation)}
+def _project_violations(projects: Iterable[Project]) -> Iterator[dict[str, str]]:
+    for project in projects:
+        for violation in services.check(project.bank):
+            yield {"project": project.path, **asdict(violation)}
 
 
-def _of_tenants(tenants: Iterable[Tenant]) -> Iterator[dict[str, str]]:
+def _audit_violations(tenants: Iterable[Tenant]) -> Iterator[dict[str, str]]:
     for tenant in tenants:
         for where, what in audit.flaws(tenant):
             yield {"project": f"{tenant.slug}/", "invariant": "trail", "where": where, "what": what}

@@ -11,9 +11,9 @@ from django.core.management.base import CommandError, CommandParser
 from memorybank import services
 from memorybank.services import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 
-from ..base import ACTOR, USAGE, MemoryCommand, add_project_argument, between, find_project
+from ..base import COMMAND_ACTOR, USAGE_EXIT_CODE, MemoryCommand, add_project_argument, find_project, whole_number
 
-OPTIONS = {
+BANK_FIELDS = {
     "budget": "max_tokens",
     "recall": "recall_tokens",
     "idle_minutes": "idle_minutes",
@@ -25,12 +25,12 @@ OPTIONS = {
 }
 
 
-AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
+AMOUNT_PATTERN = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
 NO_CAP = Decimal(-1)
 
 
 class Command(MemoryCommand):
-    help = "Change the memory settings that are given, then show all of them."
+    help = "Change the given memory settings, then print all of them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
@@ -38,19 +38,19 @@ class Command(MemoryCommand):
         parser.add_argument(
             "--budget",
             metavar="TOKENS",
-            type=between(MIN_TOKENS, MAX_TOKENS, "tokens"),
+            type=whole_number(MIN_TOKENS, MAX_TOKENS, "tokens"),
             help=f"tokens of the block in every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}",
         )
         parser.add_argument(
             "--recall",
             metavar="TOKENS",
-            type=between(0, MAX_RECALL_TOKENS, "tokens"),
-            help=f"tokens of notes recalled for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none",
+            type=whole_number(0, MAX_RECALL_TOKENS, "tokens"),
+            help=f"tokens of the notes for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none",
         )
         parser.add_argument(
             "--idle-minutes",
             metavar="N",
-            type=between(1, MAX_IDLE_MINUTES, "minutes"),
+            type=whole_number(1, MAX_IDLE_MINUTES, "minutes"),
             help=f"minutes of silence before a chat is summarised, 1 to {MAX_IDLE_MINUTES:,}",
         )
         parser.add_argument("--timezone", metavar="TZ", help="where days begin and end, such as Europe/Berlin")
@@ -61,36 +61,36 @@ class Command(MemoryCommand):
             "--monthly-cap",
             metavar="AMOUNT",
             type=_amount,
-            help="what memory may cost a month, in the currency of the prices, such as 25 or 0.50; “none”: no cap",
+            help="monthly limit in the currency of the price settings, such as 25 or 0.50; “none”: no limit",
         )
-        for name, what in (("turns", "the words of turns"), ("memory", "what memory holds of a day")):
+        for name, what in (("turns", "the text of turns"), ("memory", "memory")):
             parser.add_argument(
                 f"--keep-{name}",
                 metavar="DAYS",
-                type=between(0, MAX_DAYS, "days"),
-                help=f"delete {what} after so many days; 0: never",
+                type=whole_number(0, MAX_DAYS, "days"),
+                help=f"delete {what} after this many days; 0: never",
             )
         parser.add_argument("--json", action="store_true", help="print the settings as JSON")
 
     def handle(self, *, project: str, enable: bool | None, json: bool, preview: bool, **options: Any) -> None:
         bank = find_project(project).bank
         if preview:
-            before = asdict(services.history(bank))
-            self.print_json(before) if json else self.print_counts(before)
+            preview_counts = asdict(services.history(bank))
+            self.print_json(preview_counts) if json else self.print_counts(preview_counts)
             return
-        changes = {field: options[name] for name, field in OPTIONS.items() if options[name] is not None}
+        changes = {field: options[name] for name, field in BANK_FIELDS.items() if options[name] is not None}
         if changes.get("monthly_cap") is NO_CAP:
             changes["monthly_cap"] = None
         changes |= {field: None for field in ("keep_turns_days", "keep_memory_days") if changes.get(field) == 0}
         if changes:
-            services.configure(bank, actor=ACTOR, **changes)
+            services.configure(bank, actor=COMMAND_ACTOR, **changes)
         if enable:
-            services.enable(bank, actor=ACTOR, disclosure_accepted=True, history=options["include_history"])
+            services.enable(bank, actor=COMMAND_ACTOR, disclosure_accepted=True, history=options["include_history"])
         elif options["include_history"]:
-            raise CommandError("--include-history goes with --enable.", returncode=USAGE)
+            raise CommandError("--include-history needs --enable.", returncode=USAGE_EXIT_CODE)
         if enable is False:
-            services.disable(bank, actor=ACTOR)
-        shown = {"enabled": bank.enabled, **{name: getattr(bank, field) for name, field in OPTIONS.items()}}
+            services.disable(bank, actor=COMMAND_ACTOR)
+        shown = {"enabled": bank.enabled, **{name: getattr(bank, field) for name, field in BANK_FIELDS.items()}}
         self.print_json(shown) if json else self.print_counts(shown)
 
 
@@ -98,7 +98,7 @@ def _amount(text: str) -> Decimal:
     """An amount of money, or none, for argparse."""
     if text == "none":
         return NO_CAP
-    if not AMOUNT.fullmatch(text):
+    if not AMOUNT_PATTERN.fullmatch(text):
         raise ArgumentTypeError(f"“{text[:40]}” is not an amount such as 25 or 0.50, nor “none”")
     return Decimal(text)
 
@@ -109,17 +109,15 @@ def _add_switch(parser: CommandParser) -> None:
         "--enable",
         action="store_true",
         default=None,
-        help="switch memory on, for what is said from now on; by this you accept the privacy disclosure: everybody in "
-        "the project is answered with notes made from everybody else's chats",
+        help="switch memory on for new messages. You accept the privacy disclosure: answers in the project use notes "
+        "from everybody's chats",
     )
-    parser.add_argument(
-        "--include-history", action="store_true", help="with --enable: take in what was said before, too"
-    )
+    parser.add_argument("--include-history", action="store_true", help="with --enable: also include earlier chats")
     parser.add_argument(
         "--preview",
         action="store_true",
-        help="say what --include-history would take in and about what it costs; change nothing",
+        help="print what --include-history would add and an estimate of its cost; change nothing",
     )
     switch.add_argument(
-        "--disable", dest="enable", action="store_false", help="switch it off; what is remembered stays"
+        "--disable", dest="enable", action="store_false", help="switch memory off; existing memory stays"
     )

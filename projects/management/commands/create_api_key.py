@@ -1,4 +1,4 @@
-"""Make an API key of a project from the shell; it is shown once."""
+"""Create an API key for a project."""
 
 from typing import Any
 
@@ -8,34 +8,35 @@ from django.utils import timezone
 from projects.tenancy import api_keys
 
 from ...models import Scope
-from ..base import ACTOR, MemoryCommand, add_project_argument, between, find_project
+from ..base import COMMAND_ACTOR, MemoryCommand, add_project_argument, find_project, whole_number
 
 
 class Command(MemoryCommand):
-    help = "Make an API key of a project and print it: only now, because a hash is all that is kept."
+    help = "Create an API key for a project and print it. It cannot be shown again: only its hash is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
-        parser.add_argument("--name", required=True, help="whose it is, as it stands on audit trails")
+        parser.add_argument("--name", required=True, help="its name in the audit log")
         parser.add_argument(
             "--scopes",
             required=True,
             metavar="LIST",
-            help=f"what it opens, of {','.join(Scope.values)}; none of them covers another",
+            help=f"any of {','.join(Scope.values)}; no scope includes another",
         )
         parser.add_argument(
             "--expires",
             metavar="DAYS",
-            type=between(1, api_keys.MAX_DAYS, "days"),
-            help="days it is valid (default: ever)",
+            type=whole_number(1, api_keys.MAX_DAYS, "days"),
+            help="days until it expires (default: never)",
         )
-        parser.add_argument("--json", action="store_true", help="print the key and what it opens as JSON")
+        parser.add_argument("--json", action="store_true", help="print the key and its scopes as JSON")
 
     def handle(self, *, project: str, name: str, scopes: str, expires: int | None, json: bool, **options: Any) -> None:
-        named = [each.strip() for each in scopes.split(",") if each.strip()]
-        found = find_project(project)
-        key, shown = api_keys.issue(found, name, named, actor=ACTOR, days=expires, now=timezone.now())
+        scope_names = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+        key, secret = api_keys.issue(
+            find_project(project), name, scope_names, actor=COMMAND_ACTOR, days=expires, now=timezone.now()
+        )
         if json:
-            self.print_json({"key": shown, "name": key.name, "scopes": key.scopes, "expires_at": key.expires_at})
+            self.print_json({"key": secret, "name": key.name, "scopes": key.scopes, "expires_at": key.expires_at})
         else:
-            self.stdout.write(shown)
+            self.stdout.write(secret)

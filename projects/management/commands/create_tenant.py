@@ -1,4 +1,4 @@
-"""Make a tenant and its first owner from the shell."""
+"""Create a tenant with its first owner."""
 
 from typing import Any
 
@@ -11,29 +11,31 @@ from django.utils import timezone
 from projects.tenancy import audit
 
 from ...models import Membership, Role, Tenant
-from ..base import ACTOR, USAGE, MemoryCommand
+from ..base import COMMAND_ACTOR, USAGE_EXIT_CODE, MemoryCommand
 
 
 class Command(MemoryCommand):
-    help = "Make a tenant whose owner is somebody with an account; she invites the others on its People page."
+    help = "Create a tenant owned by an existing user, who invites other people on the tenant's People page."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug", metavar="SLUG", help="its name in addresses and commands, such as acme")
-        parser.add_argument("--name", metavar="TEXT", help="its name for people (default: the slug)")
+        parser.add_argument("--name", metavar="TEXT", help="its display name (default: the slug)")
         parser.add_argument("--owner", metavar="USER", required=True, help="the user name of its first owner")
 
     def handle(self, *, slug: str, name: str | None, owner: str, **options: Any) -> None:
         user = User.objects.filter(username=owner).first()
         if user is None:
-            raise CommandError(f"There is no user “{owner}”. Make one: manage.py createsuperuser.", returncode=USAGE)
+            raise CommandError(
+                f"There is no user “{owner}”. Create one with manage.py createsuperuser.", returncode=USAGE_EXIT_CODE
+            )
         tenant = Tenant(slug=slug, name=name or slug)
         try:
             tenant.full_clean()
         except ValidationError as error:
             field, problems = next(iter(error.message_dict.items()))
-            raise CommandError(f"{field}: {problems[0]}", returncode=USAGE) from error
+            raise CommandError(f"{field}: {problems[0]}", returncode=USAGE_EXIT_CODE) from error
         with transaction.atomic():
             tenant.save()
             Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)
-            audit.log(tenant, ACTOR, audit.Action.CREATE, timezone.now(), slug=slug, owner=owner)
+            audit.log(tenant, COMMAND_ACTOR, audit.Action.CREATE, timezone.now(), slug=slug, owner=owner)
         self.stdout.write(f"{owner} owns {tenant}. Its people: /t/{slug}/people/")

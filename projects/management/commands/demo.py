@@ -1,4 +1,4 @@
-"""Show the whole thing on the shipped sample: set up, replay, print the block, serve."""
+"""Run the demo: create the database, replay the sample, print a block, serve the site."""
 
 import sys
 from datetime import datetime
@@ -16,16 +16,16 @@ from projects.importing.jsonl import ImportLine
 from projects.importing.replay import replay
 from projects.web import supervisor
 
-from ..base import USAGE, MemoryCommand
+from ..base import USAGE_EXIT_CODE, MemoryCommand
 
-SHOWN = "northwind-clinics/billing-migration"
-ASKED = "Who is our contact at Paywright?"
+DEMO_PROJECT = "northwind-clinics/billing-migration"
+DEMO_QUESTION = "Who is our contact at Paywright?"
 
 
 class Command(MemoryCommand):
     help = (
-        "Prepare the database, replay four months of sample chats of two tenants as time passing, print a memory "
-        "block and what it cost, then serve the site with worker and beat. A second run changes nothing."
+        "Prepare the database, replay four months of sample chats of two tenants on a simulated clock, print a memory "
+        "block and its cost, then serve the site with worker and beat. A second run changes nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,8 +40,8 @@ class Command(MemoryCommand):
     def handle(self, *, no_serve: bool, address: str, **options: Any) -> None:
         _require_own_machine(address)
         call_command("migrate", verbosity=0)
-        lines = demo.sample()
-        demo.people(lines)
+        lines = demo.load_sample()
+        demo.create_people(lines)
         if demo.is_loaded(lines):
             self.stdout.write("The sample is loaded already.")
         else:
@@ -52,24 +52,24 @@ class Command(MemoryCommand):
             sys.exit(supervisor.serve(address))
 
     def _replay(self, lines: list[ImportLine]) -> None:
-        self.stdout.write(f"Replaying {len(lines)} turns of four months as time passing …")
+        self.stdout.write(f"Replaying {len(lines)} turns of four months on a simulated clock …")
         with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
 
             def progress(clock: datetime, fed: int) -> None:
                 bar.set_postfix_str(f"{clock:%d %b %Y}", refresh=False)
                 bar.update(fed - bar.n)
 
-            report = replay(lines, step=demo.STEP, prepare=demo.prepare, progress=progress)
+            report = replay(lines, step=demo.REPLAY_STEP, prepare=demo.prepare, progress=progress)
         self.print_counts(report.as_dict())
 
     def _show(self, lines: list[ImportLine]) -> None:
-        projects = {project.path: project for project in demo.projects(lines)}
-        # As a chat is given it, through the same door, and not rendered once more beside it.
-        told = services.prompt_memory(projects[SHOWN].bank, question=ASKED)
-        self.stdout.write(f"\nWhat every new chat of {SHOWN} is told, whatever is asked:\n")
-        self.stdout.write(f"{told.block.text}\n")
-        self.stdout.write(f"And beside the message “{ASKED}”, for that message only:\n")
-        self.stdout.write(f"{told.recalled.text}\n")
+        projects = {project.path: project for project in demo.sample_projects(lines)}
+        # The same call that chats use.
+        memory = services.prompt_memory(projects[DEMO_PROJECT].bank, question=DEMO_QUESTION)
+        self.stdout.write(f"\nMemory in every new chat of {DEMO_PROJECT}:\n")
+        self.stdout.write(f"{memory.block.text}\n")
+        self.stdout.write(f"Notes for the message “{DEMO_QUESTION}” only:\n")
+        self.stdout.write(f"{memory.recalled.text}\n")
         for path, project in projects.items():
             self.stdout.write(f"{path}: {self._in_numbers(project.bank)}")
 
@@ -82,11 +82,11 @@ class Command(MemoryCommand):
 
     def _say_how_to_log_in(self, address: str) -> None:
         self.stdout.write(f"\nChat   http://{address}/\nAdmin  http://{address}/admin/\n")
-        self.stdout.write(f"Log in with the password “{demo.PASSWORD}” as")
+        self.stdout.write(f"Log in with the password “{demo.DEMO_PASSWORD}” as")
         self.stdout.write("  admin       may do everything in the admin")
-        for person in demo.PEOPLE:
+        for person in demo.DEMO_PEOPLE:
             self.stdout.write(f"  {person.username:<11} {person.what}")
-        self.stdout.write("  or as anybody else who wrote in a chat, such as marta or kenji")
+        self.stdout.write("  or as any other author of a chat, such as marta or kenji")
 
 
 def _require_own_machine(address: str) -> None:
@@ -94,6 +94,8 @@ def _require_own_machine(address: str) -> None:
     host = address.rpartition(":")[0].strip("[]")
     if host not in ("127.0.0.1", "localhost", "::1"):
         why = "is not on this machine, and the demo's passwords are public."
-        raise CommandError(f"--address: “{address}” {why}", returncode=USAGE)
+        raise CommandError(f"--address: “{address}” {why}", returncode=USAGE_EXIT_CODE)
     if not settings.DEBUG:
-        raise CommandError("The demo's passwords are public, so it creates nobody with DEBUG off.", returncode=USAGE)
+        raise CommandError(
+            "The demo's passwords are public, so it creates nobody with DEBUG off.", returncode=USAGE_EXIT_CODE
+        )

@@ -8,18 +8,18 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from memorybank import services
 
-from ..base import ACTOR, MemoryCommand, add_project_argument, find_project
+from ..base import COMMAND_ACTOR, MemoryCommand, add_project_argument, find_project
 
 
 class Command(MemoryCommand):
     help = (
         "Print everything a project's bank holds as JSON Lines, each with its type: the bank's settings, chats, "
-        "outputs, entries, facts. That it was exported goes on the audit trail."
+        "outputs, entries, facts. The export is logged in the audit log."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
 
     def handle(self, *, project: str, **options: Any) -> None:
-        for row in services.export(find_project(project).bank, actor=ACTOR):
+        for row in services.export(find_project(project).bank, actor=COMMAND_ACTOR):
             self.stdout.write(json.dumps(row, ensure_ascii=False, cls=DjangoJSONEncoder))

@@ -1,4 +1,4 @@
-"""Erase a chat, a person or a turn from a project, with all that was made of it."""
+"""Erase a chat, a person or a turn with everything derived from it."""
 
 from typing import Any
 
@@ -6,44 +6,43 @@ from django.core.management.base import CommandParser
 
 from memorybank import services
 
-from ..base import ACTOR, MemoryCommand, add_project_argument, between, find_project
-
-LARGEST_ID = 10**9 - 1
+from ..base import COMMAND_ACTOR, MemoryCommand, add_project_argument, find_project, row_number
 
 
 class Command(MemoryCommand):
     help = (
-        "Erase one chat, all that one person said, or one turn, with all that was made of it: summaries, digests, "
-        "index, vectors, stored blocks, values known by a hash. What others said stays; where a model wrote the lines, "
-        "it is asked anew by the next sweep. Prints the receipt: counts, never what was erased. Nothing brings it "
-        "back, not a second import either; backups and exports are yours."
+        "Erase one chat, everything one person said, or one turn, with all data derived from it: summaries, digests, "
+        "index, vectors, stored blocks, values stored as hashes. What other people said is kept; summaries that a "
+        "model wrote are rebuilt by the next sweep. Prints the receipt: counts, never the erased text. Erasure cannot "
+        "be undone, and a second import restores nothing. Delete backups and exports yourself."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--chat", metavar="KEY", help="the chat with this key")
-        what.add_argument("--author", metavar="USER", help="all that this person said, in any chat of the project")
+        what.add_argument("--author", metavar="USER", help="everything this person said in any chat of the project")
         what.add_argument(
-            "--output", metavar="N", type=between(1, LARGEST_ID, "turns"), help="one turn, as recall_memory numbers it"
+            "--output", metavar="ID", type=row_number, help="one turn, by its public id, as recall_memory prints it"
         )
         what.add_argument(
-            "--everything", action="store_true", help="all chats; what was said until now is not taken in again"
+            "--everything", action="store_true", help="all chats; nothing said until now is included again"
         )
-        parser.add_argument("--dry-run", action="store_true", help="say what would go, and erase nothing")
+        parser.add_argument("--dry-run", action="store_true", help="report what would be erased, and erase nothing")
         parser.add_argument("--json", action="store_true", help="print the receipt as JSON")
 
     def handle(self, *, project: str, everything: bool, dry_run: bool, json: bool, **options: Any) -> None:
         bank = find_project(project).bank
         if everything:
-            receipt = services.clear(bank, actor=ACTOR, dry_run=dry_run)
+            receipt = services.clear(bank, actor=COMMAND_ACTOR, dry_run=dry_run)
         else:
             named = {name: options[name] for name in ("chat", "author", "output")}
-            receipt = services.forget(bank, actor=ACTOR, dry_run=dry_run, **named)
-        self.print_json(receipt.as_dict()) if json else self.print_counts(_readable(receipt))
+            receipt = services.forget(bank, actor=COMMAND_ACTOR, dry_run=dry_run, **named)
+        fields = receipt.as_dict() | {"id": services.public_id(receipt.id) or None}
+        self.print_json(fields) if json else self.print_counts(_readable(receipt, fields))
 
 
-def _readable(receipt: services.Receipt) -> dict[str, Any]:
-    """Without what is none."""
-    shown = receipt.as_dict() | {"at": f"{receipt.at:%-d %B %Y, %H:%M} UTC", "id": receipt.id or "none: a dry run"}
+def _readable(receipt: services.ErasureReceipt, fields: dict[str, Any]) -> dict[str, Any]:
+    """The receipt without empty fields."""
+    shown = fields | {"at": f"{receipt.at:%-d %B %Y, %H:%M} UTC", "id": fields["id"] or "none: a dry run"}
     return {name: value for name, value in shown.items() if value or name == "dry_run"}

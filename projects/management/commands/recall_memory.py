@@ -7,9 +7,9 @@ from django.core.management.base import CommandError, CommandParser
 from memorybank import services
 from memorybank.services import Hit
 
-from ..base import USAGE, MemoryCommand, add_project_argument, between, find_project
+from ..base import USAGE_EXIT_CODE, MemoryCommand, add_project_argument, find_project, whole_number
 
-MAX_TOP = 200
+MAX_COMMAND_HITS = 200
 
 
 class Command(MemoryCommand):
@@ -17,23 +17,23 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
-        parser.add_argument("question", metavar="QUESTION", help="in any words; dates in it are taken into account")
+        parser.add_argument("question", metavar="QUESTION", help="in any wording; dates in it are taken into account")
         parser.add_argument(
             "--top",
             metavar="K",
-            type=between(1, MAX_TOP, "hits"),
+            type=whole_number(1, MAX_COMMAND_HITS, "hits"),
             default=10,
-            help=f"print so many hits, 1 to {MAX_TOP} (default 10)",
+            help=f"number of hits, 1 to {MAX_COMMAND_HITS} (default 10)",
         )
         parser.add_argument(
-            "--exclude-chat", metavar="KEY", default="", help="as the chat with this key would: without its own turns"
+            "--exclude-chat", metavar="KEY", default="", help="leave out the turns of the chat with this key"
         )
         parser.add_argument("--json", action="store_true", help="print the hits as JSON")
 
     def handle(self, *, project: str, question: str, top: int, json: bool, **options: Any) -> None:
         bank = find_project(project).bank
         if not question.strip():
-            raise CommandError("QUESTION: must not be empty.", returncode=USAGE)
+            raise CommandError("QUESTION: must not be empty.", returncode=USAGE_EXIT_CODE)
         services.reindex(bank)
         hits = services.recall(bank, question, top=top, exclude_chat=options["exclude_chat"])
         if json:
@@ -41,9 +41,10 @@ class Command(MemoryCommand):
             return
         for hit in hits:
             text = hit.text.replace("\n", "\n" + " " * 8)
-            self.stdout.write(f"{hit.score:6.2f}  {hit.kind} {hit.pk} of chat {hit.chat}, {hit.created_at:%d %b %Y}")
+            row = f"{hit.kind} {services.public_id(hit.pk)}"
+            self.stdout.write(f"{hit.score:6.2f}  {row} of chat {hit.chat}, {hit.created_at:%d %b %Y}")
             self.stdout.write(f"        {text}")
-        why = "" if bank.enabled else " The bank is off: nothing is recalled."
+        why = "" if bank.enabled else " Memory is off: nothing is recalled."
         self.stderr.write(f"{len(hits)} hit{'' if len(hits) == 1 else 's'}.{why}")
 
 

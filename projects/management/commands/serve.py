@@ -7,11 +7,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from projects.web import supervisor
 
-from ..base import USAGE, MemoryCommand
+from ..base import USAGE_EXIT_CODE, MemoryCommand
 
 
 class Command(MemoryCommand):
-    help = "Run web server, worker and beat until told to end (Ctrl-C, SIGTERM). Answers under way may end first."
+    help = "Run web server, worker and beat until Ctrl-C or SIGTERM. Answers in progress are completed first."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -21,5 +21,5 @@ class Command(MemoryCommand):
     def handle(self, *, address: str, **options: Any) -> None:
         host, _, port = address.rpartition(":")
         if not (host and port.isdecimal() and int(port) < 2**16):
-            raise CommandError(f"--address: “{address[:80]}” is not HOST:PORT.", returncode=USAGE)
+            raise CommandError(f"--address: “{address[:80]}” is not HOST:PORT.", returncode=USAGE_EXIT_CODE)
         sys.exit(supervisor.serve(address))

@@ -1,4 +1,4 @@
-"""Show the memory of a project exactly as a chat gets it: the block, and what is recalled for a question."""
+"""Print a project's memory exactly as a chat gets it: the block, and the notes for a question."""
 
 from typing import Any
 
@@ -7,16 +7,16 @@ from django.core.management.base import CommandParser
 from memorybank import services
 from memorybank.services import MAX_RECALL_TOKENS, MAX_TOKENS, Block, Text
 
-from ..base import MemoryCommand, add_project_argument, between, find_project
+from ..base import MemoryCommand, add_project_argument, find_project, whole_number
 
-#: What is told of each line.
-LINE = ("text", "granularity", "period", "citations")
+#: The fields of a line that are printed as JSON.
+LINE_FIELDS = ("text", "granularity", "period", "citations")
 
 
 class Command(MemoryCommand):
     help = (
         "Print the memory block of a project exactly as a chat would get it, in its system prompt; with a question, "
-        "the notes that would stand beside that message, too. Token counts go to standard error."
+        "also the notes for that message. Token counts go to standard error."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,22 +24,22 @@ class Command(MemoryCommand):
         parser.add_argument(
             "--budget",
             metavar="TOKENS",
-            type=between(1, MAX_TOKENS, "tokens"),
-            help=f"render the block for so many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget",
+            type=whole_number(1, MAX_TOKENS, "tokens"),
+            help=f"render the block for this many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget",
         )
-        asked = "also print what is recalled for this message; the block stays the same bytes"
-        parser.add_argument("--question", metavar="TEXT", default="", help=asked)
+        question_help = "also print the notes for this message; the block stays the same"
+        parser.add_argument("--question", metavar="TEXT", default="", help=question_help)
         parser.add_argument(
             "--recall",
             metavar="TOKENS",
-            type=between(0, MAX_RECALL_TOKENS, "tokens"),
-            help=f"recall so many tokens, 0 to {MAX_RECALL_TOKENS:,}, instead of the project's own recall budget",
+            type=whole_number(0, MAX_RECALL_TOKENS, "tokens"),
+            help=f"recall this many tokens, 0 to {MAX_RECALL_TOKENS:,}, instead of the project's own recall budget",
         )
         parser.add_argument(
             "--exclude-chat",
             metavar="KEY",
             default="",
-            help="as the chat with this key would get it: without its own lines",
+            help="leave out the lines of the chat with this key, as that chat would get it",
         )
         parser.add_argument(
             "--json", action="store_true", help="print both as JSON, with each line's period and the outputs it cites"
@@ -60,7 +60,7 @@ class Command(MemoryCommand):
             self.print_json(as_row(block))
             return
         self.stdout.write(block.text)
-        why = "" if bank.enabled else " The bank is off: nothing is shown."
+        why = "" if bank.enabled else " Memory is off: nothing is shown."
         self.stderr.write(f"{block.tokens:,} of {block.budget:,} tokens ({block.encoding}).{why}")
         if question:
             self.stdout.write(f"\n{block.recalled.text}" if block.recalled.text else "")
@@ -83,4 +83,4 @@ def as_row(block: Block) -> dict[str, Any]:
 
 def rows(text: Text) -> list[dict[str, Any]]:
     """The lines of a text for ``--json``."""
-    return [{name: getattr(line, name) for name in LINE} for line in text.lines]
+    return [{name: getattr(line, name) for name in LINE_FIELDS} for line in text.lines]

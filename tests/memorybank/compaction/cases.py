@@ -1,4 +1,4 @@
-"""A chat that is to be shortened, shortening it, and being refused that."""
+"""Helpers: a long chat, compacting it, and expecting a refusal."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The model of chats, and a bank with a chat that is long for it."""
+"""Fixtures: the chat model, and a bank with a chat too long for it."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is forgotten is in no checkpoint."""
+"""Erased data is in no checkpoint."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What takes the place of a chat's turns, and what is kept."""
+"""Checkpoints: what replaces a chat's turns, and what is kept."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_a_checkpoint_stands_for_all_but_the_newest_turns_which_stay_stored(
 ) -> None:
     made = compact(bank)
     ids = list(Output.objects.order_by("pk").values_list("pk", flat=True))
-    assert (made.through, len(ids)) == (ids[-5], 12)
+    assert (made.last_output, len(ids)) == (ids[-5], 12)
     assert "Goal\n- paint the crane" in made.text and "Done\n- the crane is painted" in made.text
     assert "In their own words\n- Priya: The harbour crane of order ORD-00000" in made.text
     assert made.tokens_after < made.tokens_before

@@ -1,4 +1,4 @@
-"""A chat that one call cannot read: in parts at the same time, with one percentage."""
+"""Compacting a chat that one call cannot read: in parallel parts, with one percentage."""
 
 import re
 from typing import Any

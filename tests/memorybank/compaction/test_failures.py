@@ -1,11 +1,11 @@
-"""Whatever fails or happens meanwhile leaves the chat as it was, and says why."""
+"""A failed compaction leaves the chat as it was, and says why."""
 
 from typing import Any
 
 import pytest
 
 from memorybank import services
-from memorybank.compaction.lease import Reporter
+from memorybank.compaction.lease import ProgressReporter
 from memorybank.exceptions import InvalidInput, LLMRejected, LLMUnavailable, NotCompacted
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Checkpoint, Compaction, Output
@@ -62,7 +62,7 @@ def test_after_a_failure_it_is_not_tried_again_unasked_for_a_while(bank: Bank, c
 def test_what_is_said_meanwhile_follows_the_checkpoint(bank: Bank, chat_model: ScriptedLLM) -> None:
     chat_model.answer = meanwhile(lambda: say(bank, CHAT, "And the zebra?", at=MONDAY + HOUR))
     made = compact(bank)
-    assert Output.objects.filter(pk__gt=made.through, question="And the zebra?").exists()
+    assert Output.objects.filter(sequence__gt=made.through, question="And the zebra?").exists()
     assert "zebra" not in made.text
 
 
@@ -99,7 +99,7 @@ def test_one_that_died_is_taken_over_when_its_lease_ends(bank: Bank, chat_model:
 def test_saying_how_far_it_is_holds_it_for_longer(bank: Bank, chat_model: ScriptedLLM) -> None:
     held = Compaction.objects.begin(Chat.objects.get(key=CHAT), MONDAY + HOUR, MINUTE)
     assert held
-    Reporter(held, MONDAY + HOUR, 5 * MINUTE).part(1, 2)
+    ProgressReporter(held, MONDAY + HOUR, 5 * MINUTE).part(1, 2)
     running = Compaction.objects.running(held.chat_id, MONDAY + HOUR + 4 * MINUTE)
     assert running and (running.percent, running.done, running.of) == (45, 1, 2)
 

@@ -1,4 +1,4 @@
-"""A fault at each step in turn, in the database, in a model or in who listens: the chat is as it was, or shortened."""
+"""A fault at each step, in the database, the model or the listener: the chat is unchanged or compacted."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress

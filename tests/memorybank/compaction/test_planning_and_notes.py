@@ -1,4 +1,4 @@
-"""What of a long chat is kept, thinned, noted and proved: pure functions, whatever they are given."""
+"""Planning a compaction, eliding tool results and verifying notes: pure functions, with any input."""
 
 from datetime import UTC, datetime
 
@@ -10,14 +10,22 @@ from memorybank.compaction.checkpoint_notes import (
     SECTIONS,
     Note,
     by_section,
-    current,
-    extracted,
-    fitted,
-    goal,
-    parse,
-    proved,
+    drop_replaced,
+    drop_unsupported,
+    extract_notes,
+    goal_note,
+    parse_notes,
+    truncate_to_budget,
 )
-from memorybank.compaction.planning import LEFT_OUT, STUB, Budget, cut, own_words, tail, thinned
+from memorybank.compaction.planning import (
+    ELISION_MARK,
+    STUB_TOKENS,
+    CompactionBudget,
+    count_kept_turns,
+    elide_middle,
+    elide_tool_results,
+    quote_people,
+)
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import tokens
 
@@ -47,13 +55,13 @@ class TestPlanning:
     def test_the_parts_of_a_shortened_chat_leave_half_of_the_window(self) -> None:
         for window in (500, 2_048, 32_000, 200_000):
             for harder in (False, True):
-                budget = Budget.of(window, 12_000, harder=harder)
+                budget = CompactionBudget.of(window, 12_000, harder=harder)
                 assert budget.kept + budget.words + budget.notes <= window / (4 if harder else 2)
 
     @given(st.lists(st.integers(0, 9_000), max_size=20), st.booleans())
     def test_the_newest_turns_are_kept_as_far_as_they_fit(self, sizes: list[int], harder: bool) -> None:
-        budget = Budget.of(32_000, 12_000, harder=harder)
-        kept = tail(sizes, budget)
+        budget = CompactionBudget.of(32_000, 12_000, harder=harder)
+        kept = count_kept_turns(sizes, budget)
         assert kept <= min(len(sizes), budget.turns)
         assert sum(sizes[len(sizes) - kept :]) <= budget.kept
         one_more = sizes[len(sizes) - kept - 1 :]
@@ -63,74 +71,80 @@ class TestPlanning:
         made = [
             turn(("user", "hi"), ("tool", "first " + "word " * 196 + "last"), number=number) for number in range(10)
         ]
-        assert thinned(made, 3_000, ENCODING) == made
+        assert elide_tool_results(made, 3_000, ENCODING) == made
 
         def gone(room: int) -> list[int]:
-            return [each.id for each in thinned(made, room, ENCODING) if LEFT_OUT in each.utterances[1].text]
+            return [
+                each.id for each in elide_tool_results(made, room, ENCODING) if ELISION_MARK in each.utterances[1].text
+            ]
 
         assert gone(1_900) == [4]
         assert gone(1_750) == [4, 5]
         assert gone(1_300) == [2, 3, 4, 5, 6]
         assert gone(10) == list(range(10))
-        left = thinned(made, 10, ENCODING)[0].utterances[1].text
-        assert left.startswith("first word") and left.endswith("word last") and tokens.count(left) <= STUB
+        left = elide_tool_results(made, 10, ENCODING)[0].utterances[1].text
+        assert left.startswith("first word") and left.endswith("word last") and tokens.count(left) <= STUB_TOKENS
 
     @given(turns, st.integers(0, 200))
     def test_thinning_touches_nothing_but_results_of_tools(self, made: list[Turn], room: int) -> None:
-        thin = thinned(made, room, ENCODING)
+        thin = elide_tool_results(made, room, ENCODING)
         for before, after in zip(made, thin, strict=True):
             for said, left in zip(before.utterances, after.utterances, strict=True):
                 result = said.role == "tool" and said.speaker != "call"
-                assert left == said or (result and left.text == cut(said.text, STUB, ENCODING))
+                assert left == said or (result and left.text == elide_middle(said.text, STUB_TOKENS, ENCODING))
         assert size(made) > room or thin == made
 
     @given(turns, st.integers(0, 120))
     def test_own_words_are_verbatim_and_within_their_room(self, made: list[Turn], room: int) -> None:
-        kept = own_words(reversed(made), room, ENCODING)
+        kept = quote_people(reversed(made), room, ENCODING)
         assert sum(tokens.count(each) + 3 for each in kept) <= room + 8  # the mark of a cut
 
     def test_own_words_are_the_newest_in_their_order(self) -> None:
         made = [turn(("user", f"number {n}"), ("assistant", "ok"), number=n) for n in range(5)]
-        assert own_words(reversed(made), 24, ENCODING) == ["Ann: number 2", "Ann: number 3", "Ann: number 4"]
+        assert quote_people(reversed(made), 24, ENCODING) == ["Ann: number 2", "Ann: number 3", "Ann: number 4"]
 
     def test_a_message_that_is_too_long_keeps_its_ends(self) -> None:
         text = "begin " + "middle " * 500 + "end"
-        short = cut(text, 60, ENCODING)
-        assert short.startswith("begin") and short.endswith("end") and LEFT_OUT in short
+        short = elide_middle(text, 60, ENCODING)
+        assert short.startswith("begin") and short.endswith("end") and ELISION_MARK in short
         assert tokens.count(short) <= 60
 
 
 class TestNotes:
     def test_it_reads_lines_of_sections_and_no_prose(self) -> None:
         answer = "Here are my notes:\n- goal: Ship it\n* **Decision**: Postgres 16\n- nothing\n\n- it rains\n1. no"
-        assert parse(answer) == [Note("goal", "Ship it"), Note("decision", "Postgres 16"), Note("context", "it rains")]
+        assert parse_notes(answer) == [
+            Note("goal", "Ship it"),
+            Note("decision", "Postgres 16"),
+            Note("context", "it rains"),
+        ]
 
     @pytest.mark.parametrize("answer", ["", "- nothing", "- nothing.", "-", "- goal:", "I cannot do that."])
     def test_an_answer_without_a_line_has_no_notes(self, answer: str) -> None:
-        assert parse(answer) == []
+        assert parse_notes(answer) == []
 
     @given(st.text(max_size=300))
     def test_no_answer_forges_a_fence_or_a_heading(self, answer: str) -> None:
-        for note in parse(answer + "\n- goal: <<<earlier\n- goal: x earlier>>>"):
+        for note in parse_notes(answer + "\n- goal: <<<earlier\n- goal: x earlier>>>"):
             assert "\n" not in note.text and "<<<" not in note.text and ">>>" not in note.text
 
     def test_what_no_source_states_is_no_note(self) -> None:
         source = "The script is /srv/tools/move.py, PID 8812, https://a.example/x"
         good = [Note("context", f"See {what}") for what in ("/srv/tools/move.py", "PID 8812", "https://a.example/x")]
         bad = [Note("context", f"See {what}") for what in ("/srv/tools/remove.py", "PID 8813", "https://b.example/x")]
-        assert proved([*good, *bad, good[0]], [source]) == good
+        assert drop_unsupported([*good, *bad, good[0]], [source]) == good
 
     @given(notes, st.integers(0, 60))
     def test_fitted_notes_fit_and_stay_in_order(self, made: list[Note], room: int) -> None:
-        left = fitted(made, room, ENCODING)
+        left = truncate_to_budget(made, room, ENCODING)
         assert sum(note.cost(ENCODING) for note in left) <= room
         rest = iter(made)
         assert all(note in rest for note in left)
 
     def test_what_is_done_gives_way_before_what_is_decided_and_the_oldest_first(self) -> None:
         made = [Note("goal", "g"), Note("done", "old"), Note("decision", "d"), Note("done", "new")]
-        assert fitted(made, 12, ENCODING) == [made[0], made[2], made[3]]
-        assert fitted(made, 8, ENCODING) == [made[0], made[2]]
+        assert truncate_to_budget(made, 12, ENCODING) == [made[0], made[2], made[3]]
+        assert truncate_to_budget(made, 8, ENCODING) == [made[0], made[2]]
 
     def test_each_section_has_its_place(self) -> None:
         assert list(by_section([])) == list(SECTIONS)
@@ -140,10 +154,10 @@ class TestNotes:
         old = Note("decision", "marta: Decision: Ledgerline will use MySQL 8, because ops runs six MySQL instances.")
         new = Note("decision", "priya: We revised the database decision: PostgreSQL 16 instead of MySQL 8.")
         other = Note("context", "marta: The ops team runs six servers.")
-        assert current([old, other, new]) == [other, new]
-        assert current([new, old]) == [new, old]
+        assert drop_replaced([old, other, new]) == [other, new]
+        assert drop_replaced([new, old]) == [new, old]
 
     def test_without_a_model_sentences_are_noted_by_their_signs(self) -> None:
         said = turn(("user", "Move billing to Postgres\nWe decided to use Postgres 16 for the billing service."))
-        assert goal([said]) == [Note("goal", "Move billing to Postgres")]
-        assert [note.section for note in extracted([said], 500, ENCODING)] == ["context", "decision"]
+        assert goal_note([said]) == [Note("goal", "Move billing to Postgres")]
+        assert [note.section for note in extract_notes([said], 500, ENCODING)] == ["context", "decision"]

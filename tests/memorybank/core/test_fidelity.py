@@ -1,4 +1,4 @@
-"""Nothing is in memory that nobody said: every fact of the sample, and of made-up talk, held against its turn."""
+"""Fidelity: every extracted fact, of the sample and of generated talk, is compared with its turn."""
 
 import json
 from collections import defaultdict
@@ -30,23 +30,23 @@ def chats() -> Iterator[list[Turn]]:
     for number, raw in enumerate(SAMPLE.read_text(encoding="utf-8").splitlines()):
         line = json.loads(raw)
         own = {name: line.get(name) or "" for name in ("question", "answer")}
-        at = datetime.fromisoformat(line["created_at"])
+        recorded_at = datetime.fromisoformat(line["created_at"])
         outputs[line["chat"]].append(
-            Output(pk=number, author=line["user"], messages=line.get("messages") or [], created_at=at, **own)
+            Output(pk=number, author=line["user"], messages=line.get("messages") or [], created_at=recorded_at, **own)
         )
     for own_outputs in outputs.values():
         yield read(own_outputs, tz=ZoneInfo("UTC"), masker=Masker())
 
 
 def unsaid(turns: list[Turn]) -> list[tuple[str, list[str]]]:
-    """Each fact of these turns that says more, or less, than its turn, and what is wrong."""
-    said = {turn.id: "\n".join(u.text for u in turn.utterances) for turn in turns}
-    before = dict(zip(said, ["", *said.values()], strict=False))
+    """The facts that say more or less than their turns, each with the difference."""
+    texts = {turn.id: "\n".join(u.text for u in turn.utterances) for turn in turns}
+    before = dict(zip(texts, ["", *texts.values()], strict=False))
     names = frozenset(word for turn in turns for u in turn.utterances for word in u.speaker.casefold().split())
     drafts = extract(turns, encoding="o200k_base", share=1.0)
-    judged = [(d, violations(d.text, said[d.citations[0]], before[d.citations[0]], names)) for d in drafts]
-    judged += [(d, misdated(d.text, before[d.citations[0]] + said[d.citations[0]], d.said_on)) for d in drafts]
-    return [(draft.text, found) for draft, found in judged if found]
+    judged = [(d, violations(d.text, texts[d.citations[0]], before[d.citations[0]], names)) for d in drafts]
+    judged += [(d, misdated(d.text, before[d.citations[0]] + texts[d.citations[0]], d.said_on)) for d in drafts]
+    return [(draft.text, problems) for draft, problems in judged if problems]
 
 
 def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
@@ -54,7 +54,7 @@ def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fact", "said", "kind"),
+    ("fact", "text", "kind"),
     [
         ("This is not a display.", "This is not just a display.", "left out"),
         ("This is not a display.", "This is not really a display.", "left out under negation"),
@@ -73,8 +73,8 @@ def test_no_fact_of_the_sample_says_what_nobody_said() -> None:
         ("It is significant.", "It is very significant.", "left out"),
     ],
 )
-def test_the_judge_sees_what_nobody_said(fact: str, said: str, kind: str) -> None:
-    assert kind in violations(fact, said)
+def test_the_judge_sees_what_nobody_said(fact: str, text: str, kind: str) -> None:
+    assert kind in violations(fact, text)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_the_judge_sees_what_nobody_said(fact: str, said: str, kind: str) -> Non
     ],
 )
 def test_the_judge_reckons_what_a_date_may_be(phrase: str, right: str, wrong: str) -> None:
-    said = f"They met {phrase}."
-    assert misdated(f"They met {right}.", said, NOON.date()) == []
-    assert misdated(f"They met {wrong}.", said, NOON.date()) == ["another date"]
+    text = f"They met {phrase}."
+    assert misdated(f"They met {right}.", text, NOON.date()) == []
+    assert misdated(f"They met {wrong}.", text, NOON.date()) == ["another date"]
 
 
 @pytest.mark.parametrize(
-    ("fact", "said"),
+    ("fact", "text"),
     [
         ("I doubt it.", "I think it is high enough, and I really doubt it."),
         ("We want it to add up.", "What we want is one of these, and we want it to um add up."),
@@ -108,8 +108,8 @@ def test_the_judge_reckons_what_a_date_may_be(phrase: str, right: str, wrong: st
         ("There is stuff you can clap on.", "There is stuff, you know, you can clap on."),
     ],
 )
-def test_the_judge_finds_where_a_fact_was_said(fact: str, said: str) -> None:
-    assert violations(fact, said) == []
+def test_the_judge_finds_where_a_fact_was_said(fact: str, text: str) -> None:
+    assert violations(fact, text) == []
 
 
 WORDS = st.sampled_from(
@@ -119,5 +119,5 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, min_size=3, max_size=60).map(" ".join))
-def test_no_talk_makes_a_fact_that_nobody_said(said: str) -> None:
-    assert unsaid([Turn(1, NOON, (Utterance("user", "priya", f"{said}."),))]) == []
+def test_no_talk_makes_a_fact_that_nobody_said(text: str) -> None:
+    assert unsaid([Turn(1, NOON, (Utterance("user", "priya", f"{text}."),))]) == []

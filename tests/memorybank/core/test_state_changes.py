@@ -1,8 +1,8 @@
-"""Which states are said to be over: outright, of the same thing, in every language; and what is taken for none."""
+"""Detecting ended states: explicit ends of the same thing, in every language, and what is not an end."""
 
 import pytest
 
-from memorybank.core.state_changes import Statement, ends, goes_on, is_over
+from memorybank.core.state_changes import Statement, is_ongoing, is_over, states_end
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ from memorybank.core.state_changes import Statement, ends, goes_on, is_over
     ],
 )
 def test_a_state_is_over_when_somebody_says_so(older: str, newer: str) -> None:
-    assert goes_on(older)
-    assert ends(newer)
+    assert is_ongoing(older)
+    assert states_end(newer)
     assert is_over(Statement(older, "ana"), Statement(newer, "bo"))
 
 
@@ -55,9 +55,9 @@ def test_an_end_is_not_seen_where_none_is_said(older: str, newer: str) -> None:
 
 def test_what_speakers_say_of_themselves_only_they_end() -> None:
     older = Statement("I'm still looking for a place to open my dance studio.", "Jon")
-    found = "I finally found a place to open my dance studio!"
-    assert is_over(older, Statement(found, "Jon"))
-    assert not is_over(older, Statement(found, "Gina"))
+    sentence = "I finally found a place to open my dance studio!"
+    assert is_over(older, Statement(sentence, "Jon"))
+    assert not is_over(older, Statement(sentence, "Gina"))
 
 
 def test_a_value_for_now_that_names_nothing_is_about_what_its_turn_is_about() -> None:

@@ -1,4 +1,4 @@
-"""What a model may write into memory: lines that cite, and state nothing their sources do not."""
+"""Validation of a model's lines: they must cite, and state nothing that their sources do not."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank.core.validation import Line, accept, escape, parse, unsupported
+from memorybank.core.validation import ParsedLine, accept, escape, parse, unsupported
 
 SOURCES = {
     "1": "[1] (8 May 2023) Priya: Postgres 16 for billing, 1,200 EUR for two engineers, see BIL-231.",
@@ -16,7 +16,7 @@ SOURCES = {
 }
 
 
-def kept(line: str, sources: dict[str, str] = SOURCES) -> list[Line]:
+def kept(line: str, sources: dict[str, str] = SOURCES) -> list[ParsedLine]:
     return list(accept(line, sources).lines)
 
 
@@ -26,31 +26,31 @@ def kept(line: str, sources: dict[str, str] = SOURCES) -> list[Line]:
 @pytest.mark.parametrize(
     ("raw", "line"),
     [
-        ("- decision: Postgres for billing [1,2]", Line("decision", "Postgres for billing", ("1", "2"))),
-        ("* **Preference:** tea [1]", Line("preference", "tea", ("1",))),
-        ("• Fact: tea [1].", Line("fact", "tea", ("1",))),
-        ("3. question: which tea? [ 1 , 2 ]", Line("question", "which tea?", ("1", "2"))),
-        ("2) tea [2]", Line("fact", "tea", ("2",))),
-        ("- tea [F1,3]", Line("fact", "tea", ("F1", "3"))),
-        ("- tea [2-4]", Line("fact", "tea", ("2", "3", "4"))),
-        ("- tea [F2–F4]", Line("fact", "tea", ("F2", "F3", "F4"))),
-        ("- tea [1][3]", Line("fact", "tea", ("1", "3"))),
-        ("- tea [1], [3].", Line("fact", "tea", ("1", "3"))),
-        ("- tea 【1】", Line("fact", "tea", ("1",))),
-        ("- tea ［１，２］。", Line("fact", "tea", ("1", "2"))),
-        ("- tea [f1; 3 3]", Line("fact", "tea", ("F1", "3"))),
-        ("- Alice likes tea [1] and Bob coffee [2].", Line("fact", "Alice likes tea and Bob coffee", ("1", "2"))),
-        ("- Entscheidung: Tee [1]", Line("decision", "Tee", ("1",))),
-        ("- 决定：茶[1]", Line("decision", "茶", ("1",))),
-        ("- [decision] tea", Line("fact", "[decision] tea", ())),
-        ("- **decision**: tea [1]", Line("decision", "tea", ("1",))),
-        ("fact: tea [1]", Line("fact", "tea", ("1",))),
-        ("- the array a[0] is empty [1]", Line("fact", "the array a[0] is empty", ("1",))),
-        ("- no citation", Line("fact", "no citation", ())),
-        ("- -5 degrees [1]", Line("fact", "-5 degrees", ("1",))),
+        ("- decision: Postgres for billing [1,2]", ParsedLine("decision", "Postgres for billing", ("1", "2"))),
+        ("* **Preference:** tea [1]", ParsedLine("preference", "tea", ("1",))),
+        ("• Fact: tea [1].", ParsedLine("fact", "tea", ("1",))),
+        ("3. question: which tea? [ 1 , 2 ]", ParsedLine("question", "which tea?", ("1", "2"))),
+        ("2) tea [2]", ParsedLine("fact", "tea", ("2",))),
+        ("- tea [F1,3]", ParsedLine("fact", "tea", ("F1", "3"))),
+        ("- tea [2-4]", ParsedLine("fact", "tea", ("2", "3", "4"))),
+        ("- tea [F2–F4]", ParsedLine("fact", "tea", ("F2", "F3", "F4"))),
+        ("- tea [1][3]", ParsedLine("fact", "tea", ("1", "3"))),
+        ("- tea [1], [3].", ParsedLine("fact", "tea", ("1", "3"))),
+        ("- tea 【1】", ParsedLine("fact", "tea", ("1",))),
+        ("- tea ［１，２］。", ParsedLine("fact", "tea", ("1", "2"))),
+        ("- tea [f1; 3 3]", ParsedLine("fact", "tea", ("F1", "3"))),
+        ("- Alice likes tea [1] and Bob coffee [2].", ParsedLine("fact", "Alice likes tea and Bob coffee", ("1", "2"))),
+        ("- Entscheidung: Tee [1]", ParsedLine("decision", "Tee", ("1",))),
+        ("- 决定：茶[1]", ParsedLine("decision", "茶", ("1",))),
+        ("- [decision] tea", ParsedLine("fact", "[decision] tea", ())),
+        ("- **decision**: tea [1]", ParsedLine("decision", "tea", ("1",))),
+        ("fact: tea [1]", ParsedLine("fact", "tea", ("1",))),
+        ("- the array a[0] is empty [1]", ParsedLine("fact", "the array a[0] is empty", ("1",))),
+        ("- no citation", ParsedLine("fact", "no citation", ())),
+        ("- -5 degrees [1]", ParsedLine("fact", "-5 degrees", ("1",))),
     ],
 )
-def test_it_reads_the_forms_that_small_models_write(raw: str, line: Line) -> None:
+def test_it_reads_the_forms_that_small_models_write(raw: str, line: ParsedLine) -> None:
     assert parse(raw) == [line]
 
 
@@ -60,7 +60,7 @@ def test_it_takes_prose_for_no_line(prose: str) -> None:
 
 
 def test_it_bounds_a_giant_range() -> None:
-    assert parse("- tea [1-999999]") == [Line("fact", "tea", ("1",))]
+    assert parse("- tea [1-999999]") == [ParsedLine("fact", "tea", ("1",))]
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,17 @@
-"""What a sentence says it replaces, and which older facts that concerns: outright statements, in any language."""
+"""Detecting replaced values and the older facts they concern: explicit statements, in any language."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from memorybank.core.turns import Draft, Turn, Utterance
+from memorybank.core.turns import DraftFact, Turn, Utterance
 from memorybank.core.value_changes import Replacement, changes, is_replaced, mark_changes, replacements
 
 NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("said", "old"),
+    ("sentence", "old"),
     [
         ("We moved the launch from 3 May to 17 May because of the audit.", "3 May"),
         ("PostgreSQL 16 instead of MySQL 8, says the board.", "MySQL 8"),
@@ -27,12 +27,12 @@ NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
         ("公開日は5月3日から5月17日に変更しました。", "公開日は5月3日"),
     ],
 )
-def test_it_finds_the_value_that_is_over(said: str, old: str) -> None:
-    assert Replacement(old) in replacements(said)
+def test_it_finds_the_value_that_is_over(sentence: str, old: str) -> None:
+    assert Replacement(old) in replacements(sentence)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sentence",
     [
         "Should we use PostgreSQL instead of MySQL?",
         "We could move the launch from 3 May to 17 May.",
@@ -44,8 +44,8 @@ def test_it_finds_the_value_that_is_over(said: str, old: str) -> None:
         "A huge clue that they try to enter the place rather than to Tango or Vista.",
     ],
 )
-def test_it_takes_no_question_or_guess_for_a_change(said: str) -> None:
-    assert replacements(said) == []
+def test_it_takes_no_question_or_guess_for_a_change(sentence: str) -> None:
+    assert replacements(sentence) == []
 
 
 @pytest.mark.parametrize(
@@ -81,34 +81,37 @@ def test_it_takes_no_question_or_guess_for_a_change(said: str) -> None:
 def test_an_older_fact_gives_way_only_if_it_states_that_value_of_the_same_thing(
     older: str, newer: str, old: str, decided: bool, expected: bool
 ) -> None:
-    [replacement] = [found for found in replacements(newer) if found.old == old]
+    [replacement] = [stated for stated in replacements(newer) if stated.old == old]
     assert is_replaced(older, newer, replacement, decided=decided) is expected
 
 
 def test_a_fact_names_what_it_replaces_if_anybody_in_its_turn_said_so() -> None:
-    said = (Utterance("user", "priya", "Paywright: 0.14 euro now."), Utterance("assistant", "assistant", "Not 0.19?"))
-    confirmed = (*said, Utterance("user", "priya", "The price drops from 0.19 to 0.14 euro."))
-    draft = Draft("fact", "Paywright asks a price of 0.14 euro.", "priya", NOON.date(), (1,), 0.5)
-    assert mark_changes([draft], changes([Turn(1, NOON, said)])) == [draft]
+    utterances = (
+        Utterance("user", "priya", "Paywright: 0.14 euro now."),
+        Utterance("assistant", "assistant", "Not 0.19?"),
+    )
+    confirmed = (*utterances, Utterance("user", "priya", "The price drops from 0.19 to 0.14 euro."))
+    draft = DraftFact("fact", "Paywright asks a price of 0.14 euro.", "priya", NOON.date(), (1,), 0.5)
+    assert mark_changes([draft], changes([Turn(1, NOON, utterances)])) == [draft]
     [marked] = mark_changes([draft], changes([Turn(1, NOON, confirmed)]))
     assert marked.text == "Paywright asks a price of 0.14 euro (before: 0.19)"
     assert marked.weight > draft.weight
 
 
 def test_what_is_replaced_is_named_only_beside_its_new_value() -> None:
-    said = (
+    utterances = (
         Utterance("user", "priya", "Training moves to the week of 18 May."),
         Utterance("assistant", "assistant", "Corrected: on 26 May instead of 12 May."),
     )
     for speaker in ("priya", "assistant"):
-        draft = Draft("fact", "Training moves to the week of 18 May.", speaker, NOON.date(), (1,), 0.5)
-        assert mark_changes([draft], changes([Turn(1, NOON, said)])) == [draft]
+        draft = DraftFact("fact", "Training moves to the week of 18 May.", speaker, NOON.date(), (1,), 0.5)
+        assert mark_changes([draft], changes([Turn(1, NOON, utterances)])) == [draft]
 
 
 def test_a_value_that_is_gone_is_named_beside_one_that_looks_like_it() -> None:
-    said = (Utterance("user", "priya", "It is 0.14 euro for 18 months. So the old 0.19 is gone."),)
+    utterances = (Utterance("user", "priya", "It is 0.14 euro for 18 months. So the old 0.19 is gone."),)
     drafts = [
-        Draft("fact", text, "priya", NOON.date(), (1,), 0.5) for text in ("It runs 18 months.", "It is 0.14 euro.")
+        DraftFact("fact", text, "priya", NOON.date(), (1,), 0.5) for text in ("It runs 18 months.", "It is 0.14 euro.")
     ]
-    marked = mark_changes(drafts, changes([Turn(1, NOON, said)]))
+    marked = mark_changes(drafts, changes([Turn(1, NOON, utterances)]))
     assert [draft.text for draft in marked] == ["It runs 18 months.", "It is 0.14 euro (before: 0.19)"]

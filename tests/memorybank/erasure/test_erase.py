@@ -9,8 +9,8 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Erasure, Event, Fact, MaskedValue, Output, SearchDocument
-from memorybank.services import Receipt
-from memorybank.writing.rollup import compress
+from memorybank.services import ErasureReceipt
+from memorybank.writing.rollup import roll_up
 from memorybank.writing.summarising import summarise_chat
 from tests.support.factories import (
     DAY,
@@ -78,24 +78,24 @@ def to_a_month(bank: Bank, *, beside: str = "") -> None:
     assert [len(digests(rung)) for rung in ("day", "week", "month")] == [1, 1, 1]
 
 
-def by_chat(bank: Bank, **options: Any) -> Receipt:
+def by_chat(bank: Bank, **options: Any) -> ErasureReceipt:
     return services.forget(bank, chat="zelda", actor="alice", now=MONDAY + 91 * DAY, **options)
 
 
-def by_author(bank: Bank, **options: Any) -> Receipt:
+def by_author(bank: Bank, **options: Any) -> ErasureReceipt:
     return services.forget(bank, author="Zelda", actor="alice", now=MONDAY + 91 * DAY, **options)
 
 
-def by_output(bank: Bank, **options: Any) -> Receipt:
+def by_output(bank: Bank, **options: Any) -> ErasureReceipt:
     output = Output.objects.get(author="Zelda")
     return services.forget(bank, output=output.pk, actor="alice", now=MONDAY + 91 * DAY, **options)
 
 
-def all_of_it(bank: Bank, **options: Any) -> Receipt:
+def all_of_it(bank: Bank, **options: Any) -> ErasureReceipt:
     return services.clear(bank, actor="alice", now=MONDAY + 91 * DAY, **options)
 
 
-WAYS: dict[str, Callable[..., Receipt]] = {"chat": by_chat, "author": by_author, "output": by_output}
+WAYS: dict[str, Callable[..., ErasureReceipt]] = {"chat": by_chat, "author": by_author, "output": by_output}
 
 
 def ids_of(chat: str) -> list[int]:
@@ -228,7 +228,7 @@ def test_a_roll_up_that_had_started_writes_nothing(model: ScriptedLLM, way: str)
     run(MONDAY + HOUR)
     day_of_leaves(bank, 0)
     model.enqueue(meanwhile(lambda: WAYS[way](bank)))
-    assert compress(bank.pk, now=MONDAY + 2 * DAY) == 0
+    assert roll_up(bank.pk, now=MONDAY + 2 * DAY) == 0
     assert gone(bank)
 
 

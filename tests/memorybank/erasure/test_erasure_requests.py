@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memorybank import services
-from memorybank.core.forget_phrases import said_then, wish
+from memorybank.core.forget_phrases import confirmation, find_forget_request
 from memorybank.language import packs
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Entry, ErasureRequest, Event, Fact, Output
@@ -61,15 +61,15 @@ TALK = [
 
 @pytest.mark.parametrize("language", [pack.code for pack in packs()])
 def test_a_wish_is_heard_in_every_language_and_answered_in_it(language: str) -> None:
-    assert [(text, found.language) for text in WISHES[language] if (found := wish(text))] == [
+    assert [(text, found.language) for text in WISHES[language] if (found := find_forget_request(text))] == [
         (text, language) for text in WISHES[language]
     ]
-    assert said_then(language)
+    assert confirmation(language)
 
 
 @pytest.mark.parametrize("text", TALK)
 def test_other_talk_is_no_wish(text: str) -> None:
-    assert wish(text) is None
+    assert find_forget_request(text) is None
 
 
 def told(bank: Bank, question: str = f"{WORD} contract") -> str:
@@ -181,7 +181,7 @@ def test_the_answer_says_so_in_her_language_and_the_request_follows_it() -> None
     planted(bank)
     pending = asking(bank, "Bitte vergiss das.", status="pending", answer="")
     answered = services.complete(bank, pending, answer="Gut.", now=MONDAY + 2 * HOUR)
-    assert answered.answer == f"Gut.\n\n{said_then('de')}"
+    assert answered.answer == f"Gut.\n\n{confirmation('de')}"
     assert answered.withheld and ErasureRequest.objects.get().asked_in == answered.pk
     assert answered.pk in ErasureRequest.objects.get().outputs
     assert "\n\n" not in say(bank, "zelda", "And now?", author="Zelda", at=MONDAY + 3 * HOUR).answer

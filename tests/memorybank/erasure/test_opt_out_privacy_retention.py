@@ -8,7 +8,7 @@ from memorybank import services, tasks
 from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Event, Fact, Output, SearchDocument
-from memorybank.writing.rollup import compress
+from memorybank.writing.rollup import roll_up
 from memorybank.writing.summarising import summarise_chat
 from tests.support.factories import (
     DAY,
@@ -228,4 +228,4 @@ def test_a_leaf_of_old_and_new_turns_keeps_what_was_quoted_and_nobody_can_read_a
     Chat.objects.update(stale=True, due_at=MONDAY)
     run(MONDAY + DAY)
     assert any("Lisbon" in fact.text for fact in leaf().facts.all()) and not places(WORD)
-    assert compress(bank.pk, now=MONDAY + DAY) == 0 and sound(bank)
+    assert roll_up(bank.pk, now=MONDAY + DAY) == 0 and sound(bank)

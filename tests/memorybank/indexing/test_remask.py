@@ -5,7 +5,7 @@ import pytest
 from memorybank import services
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, MaskedValue
-from memorybank.safety.redaction import Known, redact
+from memorybank.safety.redaction import KnownValues, redact
 from tests.support.factories import MINUTE, MONDAY, block_of, cover, make_bank, meanwhile, say, stored_text
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +79,7 @@ def test_common_words_and_short_numbers_are_not_known_again(word: str) -> None:
 
 
 def test_known_values_are_found_between_any_signs_and_not_inside_words() -> None:
-    known = Known.of({TOKEN: "secret"})
+    known = KnownValues.of({TOKEN: "secret"})
     for text in (TOKEN, f"“{TOKEN}”.", f"x={TOKEN},", f"密码{TOKEN}。", f"({TOKEN})"):
         assert TOKEN not in redact(text, known=known).text
     assert redact(f"a{TOKEN}", known=known).text == f"a{TOKEN}"

@@ -1,4 +1,4 @@
-"""One definition of what nobody sees, and everything that reads or writes text keeps to it."""
+"""Hidden characters: one definition, used by all code that reads or writes text."""
 
 import sys
 import unicodedata
@@ -13,15 +13,15 @@ from memorybank.language.terms import words
 from memorybank.safety import deobfuscation
 from memorybank.safety.escaping import escape
 
-#: Between any two of these nothing joins, is white space, markup or a digit's unit.
+#: Between two of these a character cannot join, be white space or markup, or be a digit's unit.
 BESIDE = "\u4e00"
 EVERY = [chr(point) for point in range(sys.maxunicode + 1)]
-#: What a line of memory rewrites although everybody sees it, and tags, which quarantine reads as what they smuggle.
+#: Visible characters that a line of memory rewrites, and tags, which quarantine reads as the text they smuggle.
 MARKUP, TAGS = frozenset("<>"), range(0xE0000, 0xE0080)
 
 
 def between(characters: list[str]) -> str:
-    """Each of them alone."""
+    """Each character alone between two others."""
     return BESIDE.join(["", *characters, ""])
 
 
@@ -29,14 +29,14 @@ def test_whatever_reads_a_character_agrees_on_whether_anybody_sees_it() -> None:
     drawn = [c for c in EVERY if c not in MARKUP and ord(c) not in TAGS and c != BESIDE and not c.isspace()]
     seen = plain(between(drawn))
     assert escape(between(drawn)) == inert(between(drawn)) == " ".join(seen.split())
-    assert deobfuscation.as_read(between(drawn)) == deobfuscation.as_read(seen)
+    assert deobfuscation.normalized_line(between(drawn)) == deobfuscation.normalized_line(seen)
     assert len(drawn) - 5_500 > len(seen.replace(BESIDE, "")) > len(drawn) - 6_700
 
 
 def test_nothing_is_hidden_of_what_has_a_shape() -> None:
     letters = [c for c in EVERY if unicodedata.category(c)[0] in "LNPSZ" and unicodedata.category(c) != "Zl"]
     hidden = {c for c in letters if plain(f"a{c}b") == "ab"}
-    assert hidden == set("\u115f\u1160\u3164\uffa0\U0001d159")  # fillers of Hangul, and a note that is empty
+    assert hidden == set("\u115f\u1160\u3164\uffa0\U0001d159")  # Hangul fillers and the null notehead
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_what_shows_nothing_goes(hidden: str) -> None:
 @pytest.mark.parametrize(
     "shown",
     [
-        "می\u200cخواهم خانه\u200cها را ببینم",  # Persian parts the pieces of a word without a space
+        "می\u200cخواهم خانه\u200cها را ببینم",  # Persian separates parts of a word without a space
         "ශ්\u200dරී ලංකා",
         "क्\u200dष, क्\u200cष",
         "ന്\u200d",
         "👩\u200d👩\u200d👧 and 🏳\u200d🌈",
-        "\ue000 \U0001faff \U000f0000",  # private use, and what is not assigned yet
+        "\ue000 \U0001faff \U000f0000",  # private use and unassigned
         "؀١٢",  # a sign over a number, though Unicode calls it a format character
     ],
 )
@@ -88,7 +88,7 @@ def test_a_word_is_the_same_with_and_without_joiners() -> None:
 
 
 def test_quarantine_sees_through_joiners_wherever_they_stand() -> None:
-    assert deobfuscation.as_read("م\u200cن 👩\u200d👧") == deobfuscation.as_read("من 👩👧")
+    assert deobfuscation.normalized_line("م\u200cن 👩\u200d👧") == deobfuscation.normalized_line("من 👩👧")
 
 
 @pytest.mark.parametrize("text", ["数", "々", "〇", "ひ", "カ", "ー", "ｶ", "ㄅ", "𠮷"])

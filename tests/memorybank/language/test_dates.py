@@ -1,4 +1,4 @@
-"""A memory is read months later: relative dates become absolute, and doubtful ones stay as said."""
+"""Relative dates: unambiguous ones become absolute, ambiguous ones stay as said."""
 
 from datetime import date
 
@@ -6,17 +6,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memorybank.language.dates import resolve, shortened, spell
+from memorybank.language.dates import format_date, resolve, shorten_dates
 
 WEDNESDAY = date(2023, 5, 10)
 
 
 def test_it_spells_a_date_the_same_everywhere() -> None:
-    assert spell(date(2023, 5, 7)) == "7 May 2023"
+    assert format_date(date(2023, 5, 7)) == "7 May 2023"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sentence",
     [
         "We met half a year ago.",
         "It was six or seven years ago.",
@@ -33,12 +33,12 @@ def test_it_spells_a_date_the_same_everywhere() -> None:
         "I remember it as if it was yesterday.",
     ],
 )
-def test_a_phrase_that_is_part_of_another_stays_as_it_was_said(said: str) -> None:
-    assert resolve(said, WEDNESDAY) == said
+def test_a_phrase_that_is_part_of_another_stays_as_it_was_said(sentence: str) -> None:
+    assert resolve(sentence, WEDNESDAY) == sentence
 
 
 @pytest.mark.parametrize(
-    ("said", "beside"),
+    ("sentence", "beside"),
     [
         ("We met yesterday.", "We met yesterday (9 May 2023)."),
         ("the day before yesterday", "the day before yesterday (8 May 2023)"),
@@ -62,12 +62,12 @@ def test_a_phrase_that_is_part_of_another_stays_as_it_was_said(said: str) -> Non
         ("last year's plan", "last year's (2022) plan"),
     ],
 )
-def test_it_writes_the_date_beside_an_english_phrase(said: str, beside: str) -> None:
-    assert resolve(said, WEDNESDAY) == beside
+def test_it_writes_the_date_beside_an_english_phrase(sentence: str, beside: str) -> None:
+    assert resolve(sentence, WEDNESDAY) == beside
 
 
 @pytest.mark.parametrize(
-    ("said", "instead"),
+    ("sentence", "instead"),
     [
         ("Yesterday I moved", "On 9 May 2023 I moved"),
         ("I moved yesterday", "I moved on 9 May 2023"),
@@ -81,12 +81,12 @@ def test_it_writes_the_date_beside_an_english_phrase(said: str, beside: str) -> 
         ("wait until next month", "wait until June 2023"),
     ],
 )
-def test_it_writes_the_date_instead_of_the_phrase_in_a_fact(said: str, instead: str) -> None:
-    assert resolve(said, WEDNESDAY, replace=True) == instead
+def test_it_writes_the_date_instead_of_the_phrase_in_a_fact(sentence: str, instead: str) -> None:
+    assert resolve(sentence, WEDNESDAY, replace=True) == instead
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sentence",
     [
         'We could call it "Visit the zoo tomorrow".',
         "The label says “ready next week” in red.",
@@ -94,12 +94,12 @@ def test_it_writes_the_date_instead_of_the_phrase_in_a_fact(said: str, instead: 
         "This is on my list of things until next next week.",
     ],
 )
-def test_a_date_that_is_quoted_or_only_supposed_is_nobody_s_day(said: str) -> None:
-    assert resolve(said, WEDNESDAY, replace=True) == said
+def test_a_date_that_is_quoted_or_only_supposed_is_nobody_s_day(sentence: str) -> None:
+    assert resolve(sentence, WEDNESDAY, replace=True) == sentence
 
 
 @pytest.mark.parametrize(
-    ("said", "beside"),
+    ("sentence", "beside"),
     [
         ("Gestern lief es", "Gestern (2023-05-09) lief es"),
         ("Gestern Morgen früh fiel es aus", "Gestern Morgen (2023-05-09) früh fiel es aus"),
@@ -124,12 +124,12 @@ def test_a_date_that_is_quoted_or_only_supposed_is_nobody_s_day(said: str) -> No
         ("来月から", "来月(2023-06)から"),
     ],
 )
-def test_it_knows_the_common_phrases_of_other_languages(said: str, beside: str) -> None:
-    assert resolve(said, WEDNESDAY) == resolve(said, WEDNESDAY, replace=True) == beside
+def test_it_knows_the_common_phrases_of_other_languages(sentence: str, beside: str) -> None:
+    assert resolve(sentence, WEDNESDAY) == resolve(sentence, WEDNESDAY, replace=True) == beside
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sentence",
     [
         "next Friday",  # said on a Wednesday: in two days, or in nine?
         "We built it in 3 days",
@@ -152,8 +152,8 @@ def test_it_knows_the_common_phrases_of_other_languages(said: str, beside: str) 
         "9999 years ago",
     ],
 )
-def test_it_leaves_alone_what_it_is_not_sure_of(said: str) -> None:
-    assert resolve(said, WEDNESDAY) == said
+def test_it_leaves_alone_what_it_is_not_sure_of(sentence: str) -> None:
+    assert resolve(sentence, WEDNESDAY) == sentence
 
 
 @settings(deadline=None)
@@ -162,7 +162,7 @@ def test_it_survives_any_text_on_any_day(text: str, day: date) -> None:
     assert isinstance(resolve(text, day, replace=True), str)
 
 
-#: Whole phrases, and pieces that make or spoil one.
+#: Whole phrases, and parts that complete or spoil one.
 PIECES = (
     "yesterday|the day before yesterday|tomorrow night|last night|last week|this week|the week before last|"
     "last|next|this past|week|weekend|last summer|next May|year|years ago|2 days ago|in 2 days|"
@@ -177,11 +177,11 @@ SAID = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", ".", " "
 
 
 @settings(deadline=None)
-@given(SAID.map(lambda said: "".join(map("".join, said))), st.dates(), st.booleans())
+@given(SAID.map(lambda sentence: "".join(map("".join, sentence))), st.dates(), st.booleans())
 @example("It will start in 2 days in 2 days", WEDNESDAY, False)  # both phrases have the same lead
 @example("It will in a couple of months be so long a time that nobody minds, in 2 days", WEDNESDAY, True)
 @example("will last Friday in 2 days", WEDNESDAY, True)  # "last Friday in May" is another Friday
-@example("昨天yesterday", WEDNESDAY, False)  # glued to a phrase that gets its date
+@example("昨天yesterday", WEDNESDAY, False)  # attached to a phrase that gets its date
 @example("昨天.yesterday", WEDNESDAY, False)
 @example("三天前昨天", WEDNESDAY, False)
 @example("上周一昨日", WEDNESDAY, False)
@@ -189,13 +189,13 @@ SAID = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", ".", " "
 @example("gestern morgen früh", WEDNESDAY, False)  # that morning, not the next
 @example("hier yesterday", WEDNESDAY, True)  # "hier on a vu" is French, "on 9 May" is not
 @example("yesterday days ago", date(99, 5, 10), True)  # not 99 days ago
-def test_it_changes_nothing_the_second_time(said: str, day: date, replace: bool) -> None:
-    once = resolve(said, day, replace=replace)
+def test_it_changes_nothing_the_second_time(sentence: str, day: date, replace: bool) -> None:
+    once = resolve(sentence, day, replace=replace)
     assert resolve(once, day, replace=replace) == once
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("sentence", "shown"),
     [
         ("I joined on 7 May 2023, and it opens in June 2023.", "I joined on 7 May, and it opens in June."),
         ("In the week before 8 May 2023 we met.", "Last week we met."),
@@ -206,10 +206,10 @@ def test_it_changes_nothing_the_second_time(said: str, day: date, replace: bool)
         ("Build 7 May 2023-2 failed.", "Build 7 May 2023-2 failed."),
     ],
 )
-def test_it_does_not_repeat_what_a_heading_beside_it_says(said: str, shown: str) -> None:
-    assert shortened(said, "8 May 2023") == shown
+def test_it_does_not_repeat_what_a_heading_beside_it_says(sentence: str, shown: str) -> None:
+    assert shorten_dates(sentence, "8 May 2023") == shown
 
 
 @pytest.mark.parametrize("heading", ["", "-", "Week of", "May", "8 mai 2023"])
 def test_a_heading_without_a_date_shortens_nothing(heading: str) -> None:
-    assert shortened("I joined on 7 May 2023.", heading) == "I joined on 7 May 2023."
+    assert shorten_dates("I joined on 7 May 2023.", heading) == "I joined on 7 May 2023."

@@ -1,4 +1,4 @@
-"""Each language is one file that says everything, and the code that uses them names no word of its own."""
+"""Language packs: each language is one complete file, and the code contains no words of its own."""
 
 import ast
 import re
@@ -13,22 +13,22 @@ import pytest
 
 from memorybank import language
 from memorybank.language import pack_loader
-from memorybank.language.pack_loader import PACKS, read
+from memorybank.language.pack_loader import PACKS_FOLDER, read_pack
 from tests.support.commands import ROOT
 
-FILES = sorted(PACKS.glob("*.toml"))
-#: What reads text by its words.
+FILES = sorted(PACKS_FOLDER.glob("*.toml"))
+#: Modules that read text by its words.
 USERS = [
     path
     for room in ("core", "language", "safety", "reading/recall", "writing")
     for path in sorted((ROOT / "memorybank" / room).rglob("*.py"))
-    if path.stem not in ("characters", "escaping", "lookalikes")  # they are about characters, not words
+    if path.stem not in ("characters", "escaping", "lookalikes")  # about characters, not words
 ]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_pack_says_everything(path: Path) -> None:
-    assert read(path) == language.pack(path.stem)
+    assert read_pack(path) == language.pack(path.stem)
 
 
 @pytest.mark.parametrize(
@@ -37,23 +37,27 @@ def test_every_pack_says_everything(path: Path) -> None:
 )
 def test_it_refuses_a_pack_that_leaves_something_out(cut: str, named: str, tmp_path: Path) -> None:
     path = tmp_path / "xx.toml"
-    path.write_text(re.sub(cut, "", (PACKS / "de.toml").read_text(encoding="utf-8"), flags=re.S), encoding="utf-8")
+    path.write_text(
+        re.sub(cut, "", (PACKS_FOLDER / "de.toml").read_text(encoding="utf-8"), flags=re.S), encoding="utf-8"
+    )
     with pytest.raises(ValueError, match=rf"xx\.toml.*{named}"):
-        read(path)
+        read_pack(path)
 
 
 def test_it_refuses_what_nobody_reads(tmp_path: Path) -> None:
     path = tmp_path / "xx.toml"
-    path.write_text((PACKS / "de.toml").read_text(encoding="utf-8") + '\n[jokes]\nshort = ""\n', encoding="utf-8")
+    path.write_text(
+        (PACKS_FOLDER / "de.toml").read_text(encoding="utf-8") + '\n[jokes]\nshort = ""\n', encoding="utf-8"
+    )
     with pytest.raises(ValueError, match=r"xx\.toml.*jokes"):
-        read(path)
+        read_pack(path)
 
 
 def test_a_new_file_is_a_new_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(PACKS, tmp_path, dirs_exist_ok=True)
-    shutil.copy(PACKS / "de.toml", tmp_path / "nl.toml")
-    monkeypatch.setattr(pack_loader, "PACKS", tmp_path)
-    assert {each.code for each in pack_loader.packs.__wrapped__()} == {path.stem for path in FILES} | {"nl"}
+    shutil.copytree(PACKS_FOLDER, tmp_path, dirs_exist_ok=True)
+    shutil.copy(PACKS_FOLDER / "de.toml", tmp_path / "nl.toml")
+    monkeypatch.setattr(pack_loader, "PACKS_FOLDER", tmp_path)
+    assert {pack.code for pack in pack_loader.packs.__wrapped__()} == {path.stem for path in FILES} | {"nl"}
 
 
 def test_the_packs_are_read_once() -> None:
@@ -82,16 +86,16 @@ def test_no_word_stands_in_a_list_twice(path: Path) -> None:
 def words_in(value: object) -> Iterator[str]:
     """Every word of a section, in lower case."""
     if isinstance(value, dict):
-        yield from (word for each in value.values() for word in words_in(each))
+        yield from (word for inner in value.values() for word in words_in(inner))
     elif isinstance(value, list | tuple):
-        yield from (word for each in value for word in words_in(each))
+        yield from (word for inner in value for word in words_in(inner))
     else:
         yield from re.findall(r"[^\W\d_]{2,}", str(value).casefold())
 
 
 @cache
 def known_words() -> frozenset[str]:
-    """The words of all packs. Those of instructions and directions are also words of markup and of protocols."""
+    """The words of all packs. Words of instructions are left out: they also occur in markup and protocols."""
     sections = [
         field.name
         for field in fields(language.Pack)
@@ -101,35 +105,35 @@ def known_words() -> frozenset[str]:
 
 
 def literals(tree: ast.AST) -> Iterator[str]:
-    """The strings of a module that are no docstrings."""
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    """The strings of a module except docstrings."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
 
 
 def lists(tree: ast.AST) -> Iterator[list[str]]:
-    """The word lists of a module: running text that is split, sequences of words, alternatives of a pattern."""
+    """The word lists of a module: split strings, sequences of words, alternatives of a pattern."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "split" and isinstance(node.value, ast.Constant):
             yield str(node.value.value).split()
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
-            yield [each.value for each in node.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+            yield [item.value for item in node.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
     for text in literals(tree):
-        yield from (found.split("|") for found in re.findall(r"[^\W\d_]+(?:\|[^\W\d_]+)+", text))
+        yield from (alternatives.split("|") for alternatives in re.findall(r"[^\W\d_]+(?:\|[^\W\d_]+)+", text))
 
 
-#: The names of units and of kinds are names in the code, too.
+#: The names of units and kinds are also names in the code.
 NAMES = [["day", "week", "month", "year"], ["fact", "decision", "preference", "question"]]
 
 
 def own_words(source: str, known: frozenset[str]) -> list[str]:
-    """What a module knows of languages: lists of words that the packs have, and words of other letters."""
+    """Words of languages in a module: lists of words that the packs have, and words in other scripts."""
     tree = ast.parse(source)
     shared = ((words, sum(word.casefold() in known for word in words)) for words in lists(tree) if words not in NAMES)
-    found = [" ".join(words) for words, number in shared if number > 2 and number * 2 > len(words)]
+    lists_in_code = [" ".join(words) for words, number in shared if number > 2 and number * 2 > len(words)]
     bare = " ".join(re.sub(r"\[[^\]]*\]|.-.", "", text) for text in literals(tree))
-    return found + [word for word in re.findall(r"[^\W\d_]{2,}", bare) if not word.isascii()]
+    return lists_in_code + [word for word in re.findall(r"[^\W\d_]{2,}", bare) if not word.isascii()]
 
 
 @pytest.mark.parametrize("path", USERS, ids=lambda path: path.relative_to(ROOT / "memorybank").as_posix())
@@ -152,5 +156,5 @@ def test_that_check_finds_words_in_code(source: str) -> None:
 
 
 def test_what_no_language_has_matches_nothing() -> None:
-    for pattern in (language.either([]), language.whole(lambda pack: ())):
+    for pattern in (language.alternation([]), language.whole_words(lambda pack: ())):
         assert not re.search(pattern, "anything, or ")

@@ -1,4 +1,4 @@
-"""Messages become clean sentences in any language: no markdown, no greetings, nothing hidden."""
+"""Splitting messages into clean sentences in any language: no markdown, greetings or hidden characters."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The seam to language models, over real HTTP to a local server that fails in every way endpoints do."""
+"""The OpenAI-compatible client over real HTTP, with a local server that fails in every way endpoints do."""
 
 import json
 import subprocess
@@ -281,10 +281,10 @@ def test_it_says_nothing_of_what_was_sent(canned: OpenAICompatibleLLM, words: st
     say(400, {"error": {"message": words}})
     with pytest.raises(LLMRejected) as raised:
         canned.complete(ASK)
-    told = str(raised.value)
-    assert told.startswith("HTTP 400: ")
+    error_text = str(raised.value)
+    assert error_text.startswith("HTTP 400: ")
     for sent in ("Postgres", "Priya", "billing", "Tues", "owns"):
-        assert sent.casefold() not in told.casefold()
+        assert sent.casefold() not in error_text.casefold()
 
 
 def test_it_leaves_out_what_a_reasoning_model_thought(canned: OpenAICompatibleLLM) -> None:

@@ -1,4 +1,4 @@
-"""Answers that arrive piece by piece: the same words, costs and errors as those that arrive at once."""
+"""Streamed answers: the same text, costs and errors as answers that arrive at once."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMTo
 from memorybank.llm.base import Completion, Message
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.llm.stream_text import spoken
+from memorybank.llm.stream_text import visible_text
 from tests.support.commands import PATIENCE
 from tests.support.openai_server import OpenAIServer
 
@@ -25,13 +25,13 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def model(server: OpenAIServer) -> Iterator[OpenAICompatibleLLM]:
-    made = OpenAICompatibleLLM(base_url=server.base_url, api_key="sk-1", model="test", timeout=PATIENCE, max_retries=0)
-    yield made
-    made.close()
+    model = OpenAICompatibleLLM(base_url=server.base_url, api_key="sk-1", model="test", timeout=PATIENCE, max_retries=0)
+    yield model
+    model.close()
 
 
 def heard(model: OpenAICompatibleLLM | ScriptedLLM) -> tuple[list[str], Completion]:
-    """All pieces, and the whole."""
+    """All pieces, and the completion."""
     pieces: list[str] = []
     stream = model.stream(ASK)
     while True:
@@ -98,9 +98,9 @@ def test_a_scripted_model_says_its_answer_word_by_word() -> None:
 def test_however_it_is_cut_what_is_spoken_is_the_same(text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert "".join(spoken(pieces)) == "".join(spoken([text])) == "".join(spoken(pieces)).strip()
+    assert "".join(visible_text(pieces)) == "".join(visible_text([text])) == "".join(visible_text(pieces)).strip()
 
 
 @pytest.mark.parametrize("tag", ["think", "thinking"])
 def test_thoughts_are_not_spoken(tag: str) -> None:
-    assert list(spoken([f" <{tag[:3]}", f"{tag[3:]}>so", f" </{tag}> ", " So be", " it "])) == ["So be", " it"]
+    assert list(visible_text([f" <{tag[:3]}", f"{tag[3:]}>so", f" </{tag}> ", " So be", " it "])) == ["So be", " it"]

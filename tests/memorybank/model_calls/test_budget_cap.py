@@ -1,4 +1,4 @@
-"""What memory costs, the cap at which it does without a model, and that it is made anew when there is money again."""
+"""The monthly budget cap: costs, extraction above the cap, and rebuilding below it."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,14 +22,14 @@ PRICES = {"summary": (1000, 4000), "chat": (2, 8), "embedding": (0.5, 0)}
 
 @pytest.fixture
 def model(settings: Any) -> ScriptedLLM:
-    """An obedient model at a thousandth of the currency a token read."""
+    """An obedient model that costs a thousandth of the currency per input token."""
     options = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": "small"}
     settings.MEMORYBANK = {"LLMS": {"summary": options}, "PRICES": PRICES}
     llm.reset()
-    made = llm.get("summary")
-    assert isinstance(made, ScriptedLLM)
-    made.answer = note_taker
-    return made
+    small_model = llm.get("summary")
+    assert isinstance(small_model, ScriptedLLM)
+    small_model.answer = note_taker
+    return small_model
 
 
 def remember(bank: Bank, chat: str, numbers: range, at: datetime) -> None:
@@ -155,7 +155,7 @@ def test_a_private_or_switched_off_bank_or_chat_wakes_nobody(model: ScriptedLLM)
 def test_without_a_cap_or_at_none_a_sweep_asks_no_more_of_anybody(model: ScriptedLLM) -> None:
     make_bank(monthly_cap=5)
     with CaptureQueriesContext(connection) as captured:
-        assert budget_cap.resume(MONDAY) == 0
+        assert budget_cap.resume_below_cap(MONDAY) == 0
     assert len(captured) == 1
 
 
@@ -169,7 +169,7 @@ def test_an_owner_s_cap_is_asked_for(model: ScriptedLLM, settings: Any) -> None:
 
 
 def everybody(bank: Bank, since: datetime) -> bool:
-    """Whoever owns it has no money; asked about the month."""
+    """A cap hook by which no owner has budget left."""
     return since == datetime(2026, 3, 1, tzinfo=UTC)
 
 

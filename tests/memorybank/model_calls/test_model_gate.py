@@ -1,42 +1,42 @@
-"""Two pieces of work and one place at the model."""
+"""The model gate of a worker with two pieces of work."""
 
 import pytest
 
-from memorybank.exceptions import LLMRejected, LLMUnavailable, Stale
-from memorybank.model_calls.gate import Slot
+from memorybank.exceptions import LLMRejected, LLMUnavailable, OutdatedWork
+from memorybank.model_calls.gate import ModelGate
 
 
-def is_free(slot: Slot) -> bool:
-    """For other work that does not wait."""
+def is_free(gate: ModelGate) -> bool:
+    """Whether other work gets the gate without waiting."""
     try:
-        with slot.held("other"):
+        with gate.hold("other"):
             return True
-    except Stale:
+    except OutdatedWork:
         return False
 
 
 def test_it_is_held_until_the_last_of_several_calls_is_over() -> None:
-    slot = Slot(patience=0, ends=lambda: False)
-    with slot.held("mine"):
-        with slot.held("mine"), slot.held("mine"):
-            assert not is_free(slot)
-        assert not is_free(slot)
-    assert is_free(slot)
+    gate = ModelGate(patience=0, ends=lambda: False)
+    with gate.hold("mine"):
+        with gate.hold("mine"), gate.hold("mine"):
+            assert not is_free(gate)
+        assert not is_free(gate)
+    assert is_free(gate)
 
 
 @pytest.mark.parametrize(("error", "free"), [(LLMRejected("not this"), True), (LLMUnavailable("down"), False)])
 def test_an_error_frees_it_and_an_outage_shuts_it(error: Exception, free: bool) -> None:
-    slot = Slot(patience=0, ends=lambda: False)
-    with pytest.raises(type(error)), slot.held("mine"):
+    gate = ModelGate(patience=0, ends=lambda: False)
+    with pytest.raises(type(error)), gate.hold("mine"):
         raise error
-    assert (is_free(slot), slot.is_shut()) == (free, not free)
+    assert (is_free(gate), gate.is_shut()) == (free, not free)
 
 
 def test_when_the_worker_ends_what_is_begun_goes_on_and_nothing_else_begins() -> None:
     ending: list[bool] = []
-    slot = Slot(patience=0, ends=lambda: bool(ending))
-    with slot.held("mine"):
+    gate = ModelGate(patience=0, ends=lambda: bool(ending))
+    with gate.hold("mine"):
         ending.append(True)
-        with slot.held("mine"):
+        with gate.hold("mine"):
             pass
-    assert not is_free(slot)
+    assert not is_free(gate)

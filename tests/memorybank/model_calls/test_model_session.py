@@ -1,4 +1,4 @@
-"""One accepted answer: the prompt, the ledger, and the circuit breaker that all workers share."""
+"""A model session: the prompt, the ledger, and the circuit breaker that all workers share."""
 
 import re
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from memorybank import llm, services
 from memorybank.core.transcript import SourceItem
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.model_calls.session import BackingOff, Prompt, Purpose, session
+from memorybank.model_calls.session import BackingOff, PromptSpec, Purpose, session
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint
 from memorybank.models.ledger import backoff
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, endpoint, make_bank, refusing, run, say, talk
@@ -18,18 +18,18 @@ from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, endpoint
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
 ITEMS = [SourceItem("1", "(2 March 2026) Priya: The crane is orange.", 12)]
-SUMMARISE = Prompt("summarise", 12, 180)
+SUMMARISE = PromptSpec("summarise", 12, 180)
 
 
 def ask(bank: Bank, *, now: datetime = MONDAY) -> list[str]:
-    """One call in a session of its own, as a worker makes it."""
+    """One call in a separate session, as a worker makes it."""
     with session(bank, now) as opened:
         assert opened
         return [line.text for line in opened.ask(Purpose.SUMMARY, SUMMARISE, ITEMS)]
 
 
 def fails(error: BaseException, bank: Bank, *, now: datetime = MONDAY) -> None:
-    """The same, when the model answers with an error."""
+    """One call that the model answers with an error."""
     scripted().enqueue(error)
     with pytest.raises(type(error)):
         ask(bank, now=now)
@@ -47,20 +47,20 @@ def scripted() -> ScriptedLLM:
 def test_a_prompt_names_its_caps_and_fences_the_data_with_a_fresh_nonce() -> None:
     first, second = SUMMARISE.messages({"data": ITEMS}), SUMMARISE.messages({"data": ITEMS})
     nonces = [re.findall(r"<<<data (\w{16})", message["content"]) for message in (*first, *second)]
-    assert all(len(set(found)) == 1 for found in nonces)
+    assert all(len(set(fences)) == 1 for fences in nonces)
     assert nonces[0] == nonces[1] != nonces[2]
     assert "at most 12 lines, 180 words" in first[0]["content"].lower()
     assert "[1] (2 March 2026) Priya: The crane is orange." in first[1]["content"]
 
 
 def test_the_focus_stands_under_its_own_header_and_is_not_escaped() -> None:
-    digest = Prompt("digest", 4, 60, {"focus": "Prices & <terms>", "period": "2026-W10"})
+    digest = PromptSpec("digest", 4, 60, {"focus": "Prices & <terms>", "period": "2026-W10"})
     system = digest.messages({"data": ITEMS})[0]["content"]
     assert system.rstrip().endswith("What matters most in this project\nPrices & <terms>")
 
 
 def test_an_entry_says_which_model_and_which_prompt_made_it() -> None:
-    merge = Prompt("merge", 4, 60)
+    merge = PromptSpec("merge", 4, 60)
     with session(make_bank(), MONDAY) as opened:
         assert opened
         for prompt in (SUMMARISE, merge, SUMMARISE):
@@ -72,7 +72,7 @@ def test_an_entry_says_which_model_and_which_prompt_made_it() -> None:
 def test_an_answer_longer_than_asked_for_is_cut_at_the_cap() -> None:
     scripted().enqueue("\n".join(f"- fact: The crane is {colour} and orange. [1]" for colour in "abcdefg"))
     with session(make_bank(), MONDAY) as opened:
-        assert opened and len(opened.ask(Purpose.SUMMARY, Prompt("summarise", 3, 60), ITEMS)) == 3
+        assert opened and len(opened.ask(Purpose.SUMMARY, PromptSpec("summarise", 3, 60), ITEMS)) == 3
 
 
 def test_prose_around_the_lines_is_left_out() -> None:
@@ -117,7 +117,7 @@ def test_a_failed_call_is_on_the_ledger_in_the_provider_s_words(answer: Any, out
     call = LLMCall.objects.get()
     assert call.outcome == outcome
     assert call.error.startswith(str(answer) if isinstance(answer, Exception) else "No usable line")
-    assert (call.completion_tokens > 0) == (outcome == "unusable")  # what was answered was paid for
+    assert (call.completion_tokens > 0) == (outcome == "unusable")  # an answer was paid for
 
 
 def test_the_provider_s_words_are_kept_to_500_characters() -> None:
@@ -179,7 +179,7 @@ def test_a_probe_that_succeeds_opens_the_way_for_all() -> None:
 
 def test_a_probe_whose_worker_dies_is_followed_by_another() -> None:
     fails(LLMUnavailable("HTTP 503"), make_bank())
-    assert LLMEndpoint.objects.admit(endpoint().fingerprint, MONDAY + 2 * MINUTE)  # and then never heard of again
+    assert LLMEndpoint.objects.admit(endpoint().fingerprint, MONDAY + 2 * MINUTE)  # and never reports back
     assert LLMEndpoint.objects.admit(endpoint().fingerprint, MONDAY + 4 * MINUTE)
 
 
@@ -215,7 +215,7 @@ def test_a_good_answer_in_between_clears_the_endpoint_of_suspicion() -> None:
 
 
 def test_a_worker_that_fails_late_does_not_undo_what_others_learnt() -> None:
-    """It began when all was well; meanwhile four others have failed."""
+    """It began before the outage; meanwhile four others have failed."""
     fails(LLMUnavailable("HTTP 503"), make_bank())
     slow = endpoint()
     for _ in range(4):
@@ -250,11 +250,11 @@ def test_a_chat_whose_own_content_fails_is_forgiven_once_and_then_parked() -> No
         run(MONDAY + hours * HOUR + 30 * MINUTE)
     poisoned = [call for call in scripted().history if "POISON" in call[-1]["content"]]
     assert chat_of(bank, "bad").parked_at
-    assert len(poisoned) == 6  # five attempts and the one that was forgiven
+    assert len(poisoned) == 6  # five attempts and the one after the outage
 
 
 def test_nobody_is_forgiven_twice_at_one_moment() -> None:
-    """A long run in the foreground has but one ``now``."""
+    """A long run in the foreground has only one ``now``."""
     bank = make_bank()
     scripted().answer = refusing("POISON")
     say(bank, "bad", "The POISON is in this very sentence.")

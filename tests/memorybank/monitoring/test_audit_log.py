@@ -1,4 +1,4 @@
-"""The audit trail: only ever added to, and whoever goes round that is found out."""
+"""The audit log: append-only, and any tampering is detected."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The command's eyes: every way of breaking I1 to I3 is seen, and named without chat text."""
+"""Checking invariants: every violation of I1 to I3 is reported, without chat text."""
 
 from collections.abc import Callable
 
@@ -106,7 +106,7 @@ BREAKS: dict[str, tuple[str, Callable[[], object]]] = {
     "a miscounted chat": ("I1", lambda: Chat.objects.filter(key="c1").update(pending_outputs=0)),
     "a turn slipped in behind the watermark": (
         "I1",
-        lambda: Output.objects.filter(pk=leaf().first_output).update(status="error"),
+        lambda: Output.objects.filter(chat=leaf().chat, sequence=leaf().first_output).update(status="error"),
     ),
     "a chat no sweep will look at": ("I1", lambda: Chat.objects.filter(key="c1").update(due_at=None)),
     "a digest that counts wrongly": ("I2", lambda: Entry.objects.filter(pk=digest().pk).update(output_count=1)),
@@ -123,7 +123,7 @@ BREAKS: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "a digest that cites a turn": (
         "I2",
-        lambda: FactOutput.objects.create(fact=line_of_digest(), output_id=leaf().first_output),
+        lambda: FactOutput.objects.create(fact=line_of_digest(), output=leaf().covered()[0]),
     ),
     "a digest that rests on its own line": (
         "I2",
@@ -169,7 +169,7 @@ def test_what_a_constraint_can_refuse_is_refused(bank: Bank) -> None:
         lambda: FactOutput.objects.create(fact=fact, output_id=10**9),
         lambda: FactSource.objects.create(fact=line, source_id=10**9),
         lambda: KeptFact.objects.create(entry=digest(), fact_id=10**9),
-        lambda: Output.objects.filter(pk=row.first_output).delete(),
+        lambda: row.covered()[:1].get().delete(),
         lambda: fact.delete(),
     ):
         with pytest.raises(IntegrityError), transaction.atomic():

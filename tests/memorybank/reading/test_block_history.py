@@ -1,4 +1,4 @@
-"""What blocks have said: each line with its times, and nothing of what was erased, made private or masked since."""
+"""Block history: each line with its times, without lines that were erased, made private or masked since."""
 
 import pytest
 

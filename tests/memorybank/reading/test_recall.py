@@ -1,4 +1,4 @@
-"""Recall: what a question finds, in whose bank, and that nothing erased is left in any index."""
+"""Recall: what a question finds, in which bank, and that no index keeps anything erased."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,13 +12,13 @@ from memorybank.exceptions import InvalidInput
 from memorybank.indexing import document_writer
 from memorybank.indexing.document_writer import BATCH
 from memorybank.language import tokens
-from memorybank.language.terms import LONGEST_WORD, stem
+from memorybank.language.terms import MAX_WORD_CHARACTERS, stem
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, index_terms, ranking
 from memorybank.reading.recall import notes as recall_notes
-from memorybank.reading.recall.index_terms import PartialDate, asked, date_words, hashed, partial_dates
-from memorybank.reading.recall.searching import mentioning, parsed, search
+from memorybank.reading.recall.index_terms import PartialDate, date_words, hash_word, partial_dates, question_words
+from memorybank.reading.recall.searching import chats_mentioning, parse_question, search
 from memorybank.services import Text
 from projects.models import Project, Tenant
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, chat_of, cover, make_bank, run, say, sound
@@ -37,12 +37,12 @@ def told(bank: Bank, question: str, **options: Any) -> list[str]:
 
 def rows_in_index(bank_id: int, word: str) -> int:
     """How many rows the database's own full-text index holds for a word of a bank, however stale."""
-    return len(index.postings(bank_id, [hashed(bank_id, stem(word))])[0])
+    return len(index.postings(bank_id, [hash_word(bank_id, stem(word))])[0])
 
 
 def raw_index(bank_id: int, word: str) -> list[Any]:
     """What the index itself says, not the table behind it: FTS5's vocabulary, or every stored tsvector."""
-    wanted = hashed(bank_id, stem(word))
+    wanted = hash_word(bank_id, stem(word))
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("CREATE VIRTUAL TABLE temp.seen USING fts5vocab(main, memorybank_search, row)")
@@ -236,7 +236,7 @@ def test_the_excluded_chat_is_left_out_by_the_index_itself() -> None:
     bank = make_bank()
     mine, other = say(bank, "mine", "The crane is orange."), say(bank, "other", "The crane is loud.")
     cover(bank)
-    found = index.postings(bank.pk, [hashed(bank.pk, stem("crane"))], without_chat=mine.chat_id)
+    found = index.postings(bank.pk, [hash_word(bank.pk, stem("crane"))], without_chat=mine.chat_id)
     assert found == [[other.pk]]
     assert {hit.chat for hit in services.recall(bank, "crane", exclude_chat="mine")} == {"other"}
 
@@ -285,11 +285,11 @@ def test_masking_less_or_more_makes_the_documents_anew() -> None:
     assert "crane@example.org" in told(bank, "write crane")[0]
 
 
-@pytest.mark.parametrize("step", ["writing.note_taking.take", "indexing.document_writer.documents"])
+@pytest.mark.parametrize("step", ["writing.note_taking.take_notes", "indexing.document_writer.documents"])
 def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: Any) -> None:
     """With the first summary of its chat, and after a later one."""
     bank = make_bank()
-    if step != "writing.note_taking.take":
+    if step != "writing.note_taking.take_notes":
         say(bank, "a", "The crane is orange.")
         cover(bank)
     output = say(bank, "a", f"The {CANARY} is orange.", at=MONDAY + HOUR)
@@ -430,7 +430,7 @@ def test_no_readable_word_is_in_the_index() -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT block FROM memorybank_search_data")
             assert not any(CANARY.encode() in row[0] for row in cursor.fetchall())
-    index.tidy()
+    index.purge_deleted()
     assert rows_in_index(bank.pk, CANARY) == 1
 
 
@@ -553,21 +553,25 @@ def test_dates_are_read_as_far_as_they_are_named() -> None:
 
 
 def test_a_very_long_question_is_read_at_both_ends() -> None:
-    found = asked(" ".join(f"w{number}" for number in range(500)))
-    assert len(found) == index_terms.MOST_ASKED and {"w0", "w499"} <= set(found)
+    found = question_words(" ".join(f"w{number}" for number in range(500)))
+    assert len(found) == index_terms.MAX_QUESTION_WORDS and {"w0", "w499"} <= set(found)
 
 
 def test_a_very_long_turn_stays_within_what_an_index_holds() -> None:
     bank = make_bank()
-    say(bank, "a", " ".join(f"word{number}" for number in range(index_terms.MOST_WORDS + 1_000)))
+    say(bank, "a", " ".join(f"word{number}" for number in range(index_terms.MAX_INDEXED_WORDS + 1_000)))
     cover(bank)
-    assert index_terms.MOST_WORDS <= len(SearchDocument.objects.get().words.split()) < index_terms.MOST_WORDS + 100
-    assert (index_terms.MOST_WORDS + 100) * (LONGEST_WORD + 1) < 1_000_000
+    assert (
+        index_terms.MAX_INDEXED_WORDS
+        <= len(SearchDocument.objects.get().words.split())
+        < index_terms.MAX_INDEXED_WORDS + 100
+    )
+    assert (index_terms.MAX_INDEXED_WORDS + 100) * (MAX_WORD_CHARACTERS + 1) < 1_000_000
 
 
 def test_where_the_words_of_a_question_meet_is_the_best_passage() -> None:
     chat = list(range(1, 41))
-    around = ranking.passages([chat], [[5, 20, 30], [7, 33]], [1.0, 1.0])
+    around = ranking.passage_scores([chat], [[5, 20, 30], [7, 33]], [1.0, 1.0])
     assert max(around, key=lambda turn: around[turn]) in (5, 6, 7) and around[6] > around[31] > around[20] > around[40]
 
 
@@ -582,7 +586,7 @@ def test_where_the_words_of_a_question_meet_is_the_best_passage() -> None:
     ],
 )
 def test_words_of_asking_are_not_looked_for(question: str, subject: list[str]) -> None:
-    assert list(parsed(make_bank(), question, None).words) == subject
+    assert list(parse_question(make_bank(), question, None).words) == subject
 
 
 @pytest.mark.parametrize(
@@ -594,7 +598,7 @@ def test_words_of_asking_are_not_looked_for(question: str, subject: list[str]) -
     ],
 )
 def test_a_turn_is_found_however_its_words_are_inflected_or_joined(said: str, found_by: list[str]) -> None:
-    assert index_terms.searched(said) == found_by
+    assert index_terms.content_words(said) == found_by
 
 
 def test_notes_hold_what_was_said_around_the_words_of_a_question() -> None:
@@ -641,14 +645,14 @@ def test_notes_have_no_sentence_that_tells_nothing_behind_a_question_either(ques
 
 
 def test_notes_do_not_say_what_the_block_says_however_it_puts_its_dates() -> None:
-    known = recall_notes.Known(["Ana moved to Bonn on 7 May 2023", "The crane is orange"])
+    known = recall_notes.RepeatFilter(["Ana moved to Bonn on 7 May 2023", "The crane is orange"])
     said = [
         "Ana moved to Bonn yesterday (7 May 2023)",
         "The crane is orange",
         "Ana is orange",
         "Ana moved to Bonn twice",
     ]
-    assert [known.says(text, frozenset(index_terms.searched(text))) for text in said] == [True, True, False, False]
+    assert [known.says(text, frozenset(index_terms.content_words(text))) for text in said] == [True, True, False, False]
 
 
 def notes_on(bank: Bank, question: str, *, room: int = 90) -> str:
@@ -690,26 +694,26 @@ def test_somebody_is_named_by_the_whole_name_or_by_a_part_with_a_capital(questio
         say(bank, person, "The crane is orange.", author=person)
     cover(bank)
     services.reindex(bank)
-    found = search(bank, parsed(bank, question, None), without=None, most=9)
-    asks = recall_notes.Asks(recall_notes.POINTED, found, question)
+    found = search(bank, parse_question(bank, question, None), without=None, most=9)
+    asks = recall_notes.QuestionMatcher(recall_notes.SINGLE_FACT, found, question)
     assert [person for person in people if asks.names(person)] == named
 
 
 @pytest.mark.parametrize(
     ("question", "aim"),
     [
-        ("Who moved the crane?", recall_notes.POINTED),
-        ("What was said about the crane?", recall_notes.BROAD),
-        ("What did Marketing say about the crane?", recall_notes.BROAD_OF_ONE),
+        ("Who moved the crane?", recall_notes.SINGLE_FACT),
+        ("What was said about the crane?", recall_notes.BROAD_TOPIC),
+        ("What did Marketing say about the crane?", recall_notes.BROAD_TOPIC_OF_SPEAKER),
     ],
 )
-def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: recall_notes.Aim) -> None:
+def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: recall_notes.ScoringProfile) -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.", author="Marketing")
     cover(bank)
     services.reindex(bank)
-    asked = parsed(bank, question, None)
-    assert recall_notes.wanted(asked, search(bank, asked, without=None, most=9)) == aim
+    asked = parse_question(bank, question, None)
+    assert recall_notes.choose_profile(asked, search(bank, asked, without=None, most=9)) == aim
 
 
 def test_who_speaks_is_mentioned_too() -> None:
@@ -719,12 +723,12 @@ def test_who_speaks_is_mentioned_too() -> None:
     cover(bank)
     services.reindex(bank)
     keys = [{chat_of(bank, key).pk} for key in "ab"]
-    assert [mentioning(bank, [text], most=9) for text in ("Nair's salary", "Lena's salary")] == keys
+    assert [chats_mentioning(bank, [text], most=9) for text in ("Nair's salary", "Lena's salary")] == keys
 
 
 def test_each_further_sentence_of_a_turn_counts_less() -> None:
-    found = [recall_notes.FoundSentence(1, place, "ana", "", 30, 1.0) for place in range(3)]
-    values = [sentence.value for sentence in recall_notes.spread(found, 30)]
+    found = [recall_notes.CandidateSentence(1, place, "ana", "", 30, 1.0) for place in range(3)]
+    values = [sentence.value for sentence in recall_notes.discount_same_turn(found, 30)]
     assert values == [1.0, 0.5, 0.2]
 
 
@@ -737,12 +741,12 @@ def test_rare_words_count_more_than_common_ones() -> None:
 @pytest.mark.parametrize("floor", [0.0, 0.75])
 def test_meaning_counts_alike_whatever_a_model_gives_unrelated_texts(floor: float) -> None:
     cosines = {pk: floor + (1 - floor) * value for pk, value in {1: 0.1, 2: 0.1, 3: 0.6, 4: 0.1}.items()}
-    assert ranking.nearness(cosines) == pytest.approx({1: 0, 2: 0, 3: 1, 4: 0})
+    assert ranking.relative_similarity(cosines) == pytest.approx({1: 0, 2: 0, 3: 1, 4: 0})
 
 
 def test_turns_that_are_all_as_near_are_all_near() -> None:
-    assert ranking.nearness({1: 0.4, 2: 0.4}) == {1: 1, 2: 1}
-    assert ranking.nearness({}) == {}
+    assert ranking.relative_similarity({1: 0.4, 2: 0.4}) == {1: 1, 2: 1}
+    assert ranking.relative_similarity({}) == {}
 
 
 def test_there_is_a_trigger_for_every_change_of_a_document() -> None:
@@ -756,7 +760,7 @@ def test_there_is_a_trigger_for_every_change_of_a_document() -> None:
     bank = make_bank()
     output = say(bank, "a", "The crane is orange.")
     cover(bank)
-    SearchDocument.objects.filter(pk=output.pk).update(words=hashed(bank.pk, "ferry"))
+    SearchDocument.objects.filter(pk=output.pk).update(words=hash_word(bank.pk, "ferry"))
     assert (rows_in_index(bank.pk, "crane"), rows_in_index(bank.pk, "ferry")) == (0, 1)
 
 

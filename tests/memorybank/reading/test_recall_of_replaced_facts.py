@@ -1,4 +1,4 @@
-"""What was replaced in part is recalled with what replaced it, or not at all; what it says besides is not lost."""
+"""A sentence replaced in part is recalled with its replacement or not at all; the rest of it is kept."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""The block: within its budget to the token, the same bytes for the same memory, and one read on the chat path."""
+"""The block: within its budget to the token, deterministic, and one read on the chat path."""
 
 from typing import Any
 
@@ -176,8 +176,9 @@ def test_rendering_takes_a_few_reads_however_long_the_history() -> None:
 def long_history(bank: Bank, facts: int) -> tuple[Fact, Fact]:
     """One chat with more facts than a block of the least size looks at; the best of them and the worst."""
     leaf = add_leaf(bank, "long", [], at=MONDAY)
+    cited = [output.pk for output in leaf.covered()]
     texts = [f"{sentence(n)} The clerk notes page {n} of the ledger." for n in range(facts)]
-    given = {"speaker": "Priya", "said_on": MONDAY.date(), "citations": [leaf.first_output], "tokens": 30}
+    given = {"speaker": "Priya", "said_on": MONDAY.date(), "citations": cited, "tokens": 30}
     Fact.objects.create_cited(
         Fact.of(leaf, position=n, text=text, weight=1 - n / facts, **given) for n, text in enumerate(texts)
     )
@@ -217,7 +218,7 @@ def test_a_digest_s_line_may_rest_on_facts_that_are_not_worth_reading() -> None:
     )
     bank.entries.filter(pk=leaf.pk).absorb_into(digest)
     line = add_fact(digest, "The ledger is complete.", citations=[worst.pk], weight=1.0)
-    assert candidates.load(bank).explain(line.pk) == Source(("long",), (leaf.first_output,))
+    assert candidates.load(bank).explain(line.pk) == Source(("long",), tuple(worst.citations))
     assert sound(bank)
 
 
@@ -236,7 +237,7 @@ def test_the_best_facts_of_a_tier_are_read_from_an_index_in_order() -> None:
         connection.cursor().execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
     plan = bank.facts.shareable().best(3, 10).explain()
     assert "fact_worth" in plan and "sort" not in plan.lower() and "temp b-tree" not in plan.lower()
-    growth = candidates.growth(bank).explain()
+    growth = candidates.tokens_by_day(bank).explain()
     assert "entry_growth" in growth
 
 

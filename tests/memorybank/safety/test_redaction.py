@@ -1,4 +1,4 @@
-"""Secrets and personal data are masked; what a team must remember is not."""
+"""Masking: secrets and personal data are masked, and what a team must remember is not."""
 
 import random
 import string
@@ -14,7 +14,7 @@ HEX = "0123456789abcdef"
 
 
 def key(prefix: str, length: int, letters: str = ALNUM, suffix: str = "") -> str:
-    """A made-up secret, put together here so that no scanner takes this file for a leak."""
+    """A made-up secret, assembled here so that no scanner takes this file for a leak."""
     dice = random.Random(f"{prefix}{length}")
     return prefix + "".join(dice.choice(letters) for _ in range(length)) + suffix
 
@@ -56,7 +56,7 @@ def test_it_masks_keys_and_tokens_even_when_personal_data_stays(name: str, frame
     secret = SECRETS[name]
     masked = redact(frame.format(secret), personal=False)
     assert secret.split("=", 1)[-1].split(" ")[-1][-20:] not in masked.text
-    assert masked.found
+    assert masked.kinds
     assert "[redacted: " in masked.text
 
 
@@ -65,7 +65,10 @@ def test_it_masks_keys_and_tokens_even_when_personal_data_stays(name: str, frame
     [
         ("password=hunter2 is old", "password=[redacted: password] is old"),
         ("the password is Summer2024!", "the password is [redacted: password]!"),
-        ('"password": "correct horse"', '"password": "correct horse"'),  # several words are not told from prose
+        (
+            '"password": "correct horse"',
+            '"password": "correct horse"',
+        ),  # several words cannot be distinguished from prose
         ('"password": "correcthorse"', '"password": "[redacted: password]"'),
         ("Passwort: geh3im!x", "Passwort: [redacted: password]"),
         ("mot de passe : azerty12", "mot de passe : [redacted: password]"),
@@ -133,7 +136,7 @@ def test_it_masks_personal_data_only_when_asked(text: str, masked: str) -> None:
 )
 def test_it_leaves_what_a_team_must_remember(text: str) -> None:
     assert redact(text).text == text
-    assert redact(text).found == ()
+    assert redact(text).kinds == ()
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_it_leaves_what_a_team_must_remember(text: str) -> None:
 )
 def test_it_reads_what_a_person_sees(text: str, secret: str) -> None:
     masked = redact(text)
-    assert masked.found
+    assert masked.kinds
     assert secret not in masked.text
 
 
@@ -276,7 +279,7 @@ def test_it_leaves_what_only_looks_like_it(text: str) -> None:
 
 
 def test_it_names_what_it_found_once_each() -> None:
-    assert redact("a@b.org, c@d.org, +49 30 901820").found == ("e-mail address", "phone number")
+    assert redact("a@b.org, c@d.org, +49 30 901820").kinds == ("e-mail address", "phone number")
 
 
 def test_it_masks_a_key_that_starts_a_block_without_its_end() -> None:
@@ -356,7 +359,7 @@ def test_it_masks_by_where_a_word_stands(text: str, secret: str) -> None:
     ],
 )
 def test_a_label_alone_masks_nothing(text: str) -> None:
-    assert not redact(text).found
+    assert not redact(text).kinds
 
 
 @pytest.mark.parametrize(
@@ -372,7 +375,7 @@ def test_it_masks_numbers_by_their_groups(text: str, value: str) -> None:
     assert value not in redact(text).text
 
 
-#: What is told of networks, programs, dials, cards and variables, and by whom it is announced.
+#: Secrets of networks, programs, dials, cards and variables, by kind of announcement.
 FORMS = {
     "psk: 'plum-and-pear'": "plum-and-pear",
     "WLAN: Halle-2, Schlüssel pflaume-und-birne": "pflaume-und-birne",
@@ -390,7 +393,7 @@ FORMS = {
     "Abita in via Verdi 12, 20121 Milano.": "Verdi 12",
     "Meine Tochter ist am 04.10.2013 geboren.": "04.10.2013",
 }
-#: What looks like it: bearings, serial numbers of machines, years, keys of doors and licences of software.
+#: Harmless look-alikes: bearings, serial numbers, years, door keys and software licences.
 LOOKALIKES = (
     "Bearing 6204-2RS C3, four pieces.",
     "The wifi key is missing again.",
@@ -402,4 +405,4 @@ LOOKALIKES = (
 
 def test_it_masks_the_keys_of_networks_and_programs_in_the_forms_people_use() -> None:
     assert [text for text, value in FORMS.items() if value in redact(text).text] == []
-    assert [text for text in LOOKALIKES if redact(text).found] == []
+    assert [text for text in LOOKALIKES if redact(text).kinds] == []

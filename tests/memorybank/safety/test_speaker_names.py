@@ -1,4 +1,4 @@
-"""The name above a line is a name and nothing else, and two accounts never share one."""
+"""Display names: nothing but a name, and never shared by two accounts."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank.safety.naming import NOBODY, display_name
+from memorybank.safety.naming import NEUTRAL_NAME, display_name
 
 AUTHORS = [
     json.loads(line)["author"]
@@ -41,7 +41,7 @@ def test_a_name_stays_as_it_is(name: str) -> None:
     ],
 )
 def test_what_is_no_name_is_held_back(account: str) -> None:
-    assert display_name(account).startswith(NOBODY)
+    assert display_name(account).startswith(NEUTRAL_NAME)
 
 
 def test_of_an_address_the_local_part_is_shown_and_two_people_stay_two() -> None:

@@ -1,4 +1,4 @@
-"""Only memorybank touches its tables: the site around it asks and acts through ``memorybank.services``."""
+"""Only memorybank touches its tables: other apps use ``memorybank.services``."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""A bank's settings: consent first, everything validated, everything on the audit trail."""
+"""Bank settings: consent comes first, every value is validated, and every change is in the audit log."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A message is recorded before it is answered: nothing said is lost or doubled, and no watermark overtakes it."""
+"""A message is recorded before it is answered: nothing is lost or doubled, and no watermark overtakes it."""
 
 from datetime import datetime, timedelta
 
@@ -10,6 +10,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Output, SearchDocument
+from memorybank.new_output import NewOutput
 from tests.support.factories import (
     DAY,
     HOUR,
@@ -77,7 +78,7 @@ def test_a_failure_keeps_the_message_and_says_why() -> None:
 
 def test_asking_again_replaces_the_attempt_and_says_since_when_it_waits() -> None:
     bank = make_bank()
-    again = services.ask_again(bank, fail(bank, ask(bank, 1)).pk, now=MONDAY + DAY)
+    again = services.retry_output(bank, fail(bank, ask(bank, 1)).pk, now=MONDAY + DAY)
     assert Output.objects.get() == again
     assert (again.status, again.error, again.created_at, again.asked_at) == ("pending", "", MONDAY, MONDAY + DAY)
     patience = timedelta(minutes=2)
@@ -89,7 +90,7 @@ def test_asking_again_replaces_the_attempt_and_says_since_when_it_waits() -> Non
 def test_the_first_answer_wins_and_the_other_attempt_s_is_not_recorded_twice() -> None:
     bank = make_bank()
     first = ask(bank, 1)
-    second = services.ask_again(bank, first.pk, now=MONDAY + MINUTE)
+    second = services.retry_output(bank, first.pk, now=MONDAY + MINUTE)
     answer(bank, first, at=MONDAY + 2 * MINUTE, answer="From the first attempt.")
     late = answer(bank, second, at=MONDAY + 3 * MINUTE, answer="From the second.")
     assert (Output.objects.get(), late.answer) == (late, "From the first attempt.")
@@ -99,7 +100,7 @@ def test_the_first_answer_wins_and_the_other_attempt_s_is_not_recorded_twice() -
 def test_the_failure_of_an_attempt_that_was_given_up_does_not_end_the_one_that_runs() -> None:
     bank = make_bank()
     first = ask(bank, 1)
-    second = services.ask_again(bank, first.pk, now=MONDAY + MINUTE)
+    second = services.retry_output(bank, first.pk, now=MONDAY + MINUTE)
     fail(bank, first)
     assert statuses() == ["pending"]
     fail(bank, second)
@@ -111,7 +112,7 @@ def test_the_failure_of_an_attempt_that_was_given_up_does_not_end_the_one_that_r
 def test_a_failure_after_the_answer_changes_nothing() -> None:
     bank = make_bank()
     first = ask(bank, 1)
-    answer(bank, services.ask_again(bank, first.pk, now=MONDAY + MINUTE))
+    answer(bank, services.retry_output(bank, first.pk, now=MONDAY + MINUTE))
     assert fail(bank, first).status == "ok"
 
 
@@ -119,12 +120,12 @@ def test_what_is_answered_or_erased_cannot_be_asked_again_or_come_back() -> None
     bank, other = make_bank(), make_bank()
     asked, gone = ask(bank, 1), ask(bank, 2, chat="gone")
     with pytest.raises(InvalidInput, match="answered or erased"):
-        services.ask_again(other, asked.pk, now=MONDAY)
+        services.retry_output(other, asked.pk, now=MONDAY)
     answered = answer(bank, asked)
     chat_of(bank, "gone").delete()
     for pk in (asked.pk, answered.pk, gone.pk):
         with pytest.raises(InvalidInput, match="answered or erased"):
-            services.ask_again(bank, pk, now=MONDAY)
+            services.retry_output(bank, pk, now=MONDAY)
     with pytest.raises(InvalidInput, match="erased"):
         answer(bank, gone)
     assert (Output.objects.get(), Chat.objects.count()) == (answered, 1)
@@ -144,6 +145,30 @@ def test_the_same_key_with_an_answer_completes_what_was_recorded_without_one() -
         say(bank, "c", sentence(1), key="42", status=status, answer="Noted." if status == "ok" else "")
     assert [(output.status, output.answer) for output in Output.objects.all()] == [("ok", "Noted.")]
     assert chat_of(bank, "c").pending_outputs == 1
+
+
+def test_an_answered_message_keeps_its_id_and_takes_the_last_place_in_its_bank() -> None:
+    bank = make_bank()
+    asked, failed = ask(bank, 1), fail(bank, ask(bank, 2))
+    between = [say(bank, chat, sentence(3)) for chat in ("c", "d")]
+    answered = answer(bank, asked)
+    imported = say(bank, "c", "Crates?", status="error", key="k")
+    completed = services.record_many(bank, [NewOutput("c", "Priya", "Crates?", MONDAY, "Yes.", key="k")])[0]
+    assert completed is not None
+    assert (answered.pk, completed.pk) == (asked.pk, imported.pk)
+    places = list(Output.objects.values_list("pk", flat=True))
+    assert places == [failed.pk, *(output.pk for output in between), answered.pk, imported.pk]
+    assert Output.objects.get(pk=imported.pk).answer == "Yes."
+
+
+def test_no_place_is_given_twice_even_if_the_newest_turn_was_erased() -> None:
+    bank = make_bank()
+    say(bank, "c", sentence(1))
+    newest = say(bank, "c", sentence(2))
+    run(MONDAY + HOUR)
+    services.forget(bank, output=newest.pk, actor="alice", now=MONDAY + HOUR)
+    assert say(bank, "c", sentence(3), at=MONDAY + HOUR).sequence > newest.sequence
+    assert (chat_of(bank, "c").pending_outputs, sound(bank)) == (1, True)
 
 
 def test_an_answer_that_memory_has_passed_by_is_remembered_all_the_same(model: ScriptedLLM) -> None:
@@ -237,7 +262,7 @@ def _go_on(bank: Bank, model: ScriptedLLM, step: str, chosen: Output, attempts: 
     elif step == "fail":
         fail(bank, chosen, at=now)
     elif step == "again" and (asked := Output.objects.unanswered().filter(key=chosen.key).first()):
-        attempts.append(services.ask_again(bank, asked.pk, now=now))
+        attempts.append(services.retry_output(bank, asked.pk, now=now))
     elif step == "answer while it is summarised":
         model.answer = meanwhile(lambda: answer(bank, chosen, at=now))
         services.run(bank=bank, now=now + HOUR)

@@ -1,4 +1,4 @@
-"""Switching memory on begins with what is said from now on; what was said before only if somebody chooses it."""
+"""Memory begins with the turns after it was switched on; earlier ones are included only on request."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""What people decide about facts outranks the model: hidden stays hidden, whatever is derived anew."""
+"""A person's decisions about facts outrank the model: hidden facts stay hidden, whatever is derived again."""
 
 import json
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is over gives way whichever chat is summarised first, and at the same cost however long the history."""
+"""Outdated facts are superseded whichever chat is summarised first, at a cost independent of history."""
 
 from typing import Any
 

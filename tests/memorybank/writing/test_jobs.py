@@ -1,4 +1,4 @@
-"""What a person asks for now: done by whoever sweeps, measured by one percentage that never goes back."""
+"""Jobs that a person requests: any sweep does them, and their percentage never falls."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput, LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Event, Fact, Job
-from memorybank.worker import Shift, settle
+from memorybank.worker import WorkLoop, consolidate
 from tests.support.factories import (
     DAY,
     HOUR,
@@ -30,7 +30,7 @@ Kind = Job.Kind
 
 
 def ask(bank: Bank, kind: Job.Kind, at: Any = MONDAY) -> Job:
-    return services.ask(bank, kind, actor="alice", now=at)
+    return services.request_job(bank, kind, actor="alice", now=at)
 
 
 def percent(job: Job) -> int:
@@ -42,7 +42,7 @@ def work(bank: Bank, at: Any) -> list[tuple[int, bool]]:
     """Do piece after piece, as a worker does; after each, how far the bank's newest job is."""
     seen = []
     for now in (at, at + MINUTE / 6):  # a bank that was settled just now rests
-        shift = Shift()
+        shift = WorkLoop()
         while piece := shift.next(now):
             shift.do(piece, now=now)
             job = bank.jobs.latest("pk")
@@ -82,9 +82,9 @@ def test_some_chats_are_hurried_alone_and_a_job_takes_what_has_come_since() -> N
     for number in range(3):
         say(bank, f"c{number}", sentence(number))
     one, other = (Chat.objects.get(key=key).pk for key in ("c0", "c1"))
-    job = services.ask(bank, Kind.SUMMARISE, chats=[one], actor="alice", now=MONDAY)
+    job = services.request_job(bank, Kind.SUMMARISE, chats=[one], actor="alice", now=MONDAY)
     assert job.total == 1
-    assert services.ask(bank, Kind.SUMMARISE, chats=[other], actor="bob", now=MONDAY + MINUTE / 2).total == 2
+    assert services.request_job(bank, Kind.SUMMARISE, chats=[other], actor="bob", now=MONDAY + MINUTE / 2).total == 2
     work(bank, MONDAY + MINUTE)
     assert percent(job) == 100
     assert Chat.objects.get(pending_outputs=1).key == "c2"
@@ -150,7 +150,7 @@ def test_rebuild_makes_live_digests_anew_and_keeps_what_people_wrote(pressed: Ba
     stray = add_fact(digest, sentence(97), citations=[leaf_fact.pk])
     job = ask(pressed, Kind.REBUILD, MONDAY + 5 * DAY)
     assert job.total == pressed.entries.digests().live().count()
-    settle(pressed.pk, now=MONDAY + 5 * DAY)
+    consolidate(pressed.pk, now=MONDAY + 5 * DAY)
     assert percent(job) == 100
     assert not Entry.objects.filter(stale=True).exists()
     assert Fact.objects.filter(pk=mine.pk, text="Alice wrote this.").exists()

@@ -1,4 +1,4 @@
-"""The model is down: nothing is lost, little is asked, and everything is made up for when it is back."""
+"""Model outages: nothing is lost, few calls are made, and everything is caught up afterwards."""
 
 from collections.abc import Callable
 from datetime import timedelta

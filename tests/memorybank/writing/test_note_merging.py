@@ -1,19 +1,19 @@
-"""The lines of many chunks become one list: each thing once, with every turn that said it."""
+"""Merging the lines of many chunks: duplicates are united, with the citations of every turn."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybank.core.validation import Line
-from memorybank.writing.note_merging import united
+from memorybank.core.validation import ParsedLine
+from memorybank.writing.note_merging import unite_duplicates
 
 
-def line(text: str, *labels: int, kind: str = "fact") -> Line:
-    return Line(kind, text, tuple(map(str, labels)))
+def line(text: str, *labels: int, kind: str = "fact") -> ParsedLine:
+    return ParsedLine(kind, text, tuple(map(str, labels)))
 
 
-def told(*lines: Line) -> list[tuple[str, tuple[str, ...]]]:
-    return [(each.text, each.labels) for each in united(lines)]
+def told(*lines: ParsedLine) -> list[tuple[str, tuple[str, ...]]]:
+    return [(each.text, each.labels) for each in unite_duplicates(lines)]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,10 @@ def test_a_line_with_another_number_says_another_thing() -> None:
 
 
 def test_a_question_is_not_what_it_asks_about_and_a_decision_stays_one() -> None:
-    assert len(united([line("Postgres for billing", 1, kind="question"), line("Postgres for billing", 2)])) == 2
-    [kept] = united([line("Postgres for billing", 1), line("Postgres for billing.", 2, kind="decision")])
+    assert (
+        len(unite_duplicates([line("Postgres for billing", 1, kind="question"), line("Postgres for billing", 2)])) == 2
+    )
+    [kept] = unite_duplicates([line("Postgres for billing", 1), line("Postgres for billing.", 2, kind="decision")])
     assert kept.kind == "decision"
 
 
@@ -73,8 +75,8 @@ lines = st.lists(st.builds(line, words, st.integers(1, 9)), max_size=12)
 
 
 @given(lines)
-def test_uniting_loses_no_turn_and_invents_no_text(given_lines: list[Line]) -> None:
-    kept = united(given_lines)
+def test_uniting_loses_no_turn_and_invents_no_text(given_lines: list[ParsedLine]) -> None:
+    kept = unite_duplicates(given_lines)
     assert {label for each in kept for label in each.labels} == {label for each in given_lines for label in each.labels}
     assert {each.text for each in kept} <= {each.text for each in given_lines}
-    assert united(kept) == kept or len(united(kept)) < len(kept)
+    assert unite_duplicates(kept) == kept or len(unite_duplicates(kept)) < len(kept)

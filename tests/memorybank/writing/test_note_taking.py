@@ -1,4 +1,4 @@
-"""Turns → notes: by size one call, or chunks in parallel and a merge. No table is read, so none is here."""
+"""Note taking by size: one call, or parallel chunks and a merge. It reads no table, so these tests need none."""
 
 import re
 import threading
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from memorybank.core.turns import STEERS, Turn, Utterance
+from memorybank.core.turns import STEERS_ASSISTANT, Turn, Utterance
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.model_calls.session import Session
+from memorybank.model_calls.session import ModelSession
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
 from memorybank.writing import note_taking
 from memorybank.writing.note_taking import Strategy, TakenNotes
@@ -46,8 +46,8 @@ def take(
     model: ScriptedLLM, of: list[Turn], *, known: Sequence[Fact] = (), focus: str = ""
 ) -> tuple[TakenNotes, list[LLMCall]]:
     bank = Bank(focus=focus)
-    session = Session(bank, model, MONDAY)
-    return note_taking.take(session, bank, of, known), session.calls
+    session = ModelSession(bank, model, MONDAY)
+    return note_taking.take_notes(session, bank, of, known), session.calls
 
 
 def written(notes: TakenNotes) -> list[str]:
@@ -82,7 +82,7 @@ def unless_merging(instead: Any) -> Any:
     ],
 )
 def test_size_decides_how_a_chat_is_read(size: int, expected: Strategy) -> None:
-    assert note_taking.strategy(size) is expected
+    assert note_taking.choose_strategy(size) is expected
 
 
 def test_a_short_chat_is_read_in_one_call(model: ScriptedLLM) -> None:
@@ -120,7 +120,7 @@ def test_a_line_that_only_quotes_gives_way_to_the_whole_sentence_with_its_date(m
 
 
 def test_without_a_model_the_notes_are_extracted_and_say_so() -> None:
-    notes = note_taking.take(None, Bank(), turns([1, 2]), [])
+    notes = note_taking.take_notes(None, Bank(), turns([1, 2]), [])
     assert notes.method == EXTRACTIVE
     assert all(draft.detail for draft in notes.drafts) and notes.drafts
 
@@ -360,7 +360,7 @@ def test_what_a_model_calls_an_instruction_is_held_back_with_all_of_its_turn(mod
     held = {citation for draft in notes.drafts if draft.quarantine for citation in draft.citations}
     shown = {citation for draft in notes.drafts if not draft.quarantine for citation in draft.citations}
     assert (held, shown) == ({1001}, {1002})
-    assert next(draft for draft in notes.drafts if not draft.detail).quarantine == STEERS
+    assert next(draft for draft in notes.drafts if not draft.detail).quarantine == STEERS_ASSISTANT
 
 
 def test_a_line_in_a_models_own_words_says_whose_words_it_notes(model: ScriptedLLM) -> None:

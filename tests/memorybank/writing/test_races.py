@@ -1,4 +1,4 @@
-"""The world moves while the model thinks: nothing stale is written, nothing is lost, nothing is done twice."""
+"""Changes during a model call: nothing outdated is written, nothing is lost, nothing is done twice."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from memorybank import services
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Output
 from memorybank.writing import rollup
-from memorybank.writing.rollup import compress
+from memorybank.writing.rollup import roll_up
 from memorybank.writing.summarising import summarise_chat
 from tests.support.factories import (
     DAY,
@@ -123,7 +123,7 @@ def test_a_leaf_extended_meanwhile_is_not_digested_as_it_was(model: ScriptedLLM)
         summarise_chat(chat_of(bank, "c0").pk, now=now, even_if_busy=True)
 
     model.enqueue(meanwhile(extend))
-    assert compress(bank.pk, now=now) == 0
+    assert roll_up(bank.pk, now=now) == 0
     assert digests() == []
     run(now)
     assert [digest.output_count for digest in digests()] == [3, 4]
@@ -149,8 +149,8 @@ def test_a_second_worker_leaves_a_bank_in_work_alone(model: ScriptedLLM) -> None
     bank = make_bank(max_tokens=200)
     day_of_leaves(bank, 0)
     also: list[int] = []
-    model.enqueue(meanwhile(lambda: also.append(compress(bank.pk, now=MONDAY + 2 * DAY))))
-    assert compress(bank.pk, now=MONDAY + 2 * DAY) == 1
+    model.enqueue(meanwhile(lambda: also.append(roll_up(bank.pk, now=MONDAY + 2 * DAY))))
+    assert roll_up(bank.pk, now=MONDAY + 2 * DAY) == 1
     assert also == [0]
     assert len(digests()) == len(model.history) == 1
 
@@ -159,8 +159,8 @@ def test_a_worker_that_took_over_finishes_and_the_late_one_writes_nothing(model:
     bank = make_bank(max_tokens=200)
     day_of_leaves(bank, 0)
     also: list[int] = []
-    model.enqueue(meanwhile(lambda: also.append(compress(bank.pk, now=MONDAY + 3 * DAY))))
-    assert compress(bank.pk, now=MONDAY + 2 * DAY) == 0
+    model.enqueue(meanwhile(lambda: also.append(roll_up(bank.pk, now=MONDAY + 3 * DAY))))
+    assert roll_up(bank.pk, now=MONDAY + 2 * DAY) == 0
     assert (also, len(digests())) == ([1], 1)
     assert sound(bank)
 
@@ -182,7 +182,7 @@ def test_what_is_summarised_as_a_roll_up_ends_is_looked_at_all_the_same(model: S
 
     claimed = Bank.objects.claim(bank.pk, MONDAY + 3 * HOUR)
     assert claimed
-    look = rollup._next_look(claimed, MONDAY + 3 * HOUR)
+    look = rollup._next_check(claimed, MONDAY + 3 * HOUR)
     with connection.execute_wrapper(first_of_all):
         claimed.release(compress_at=look)
     assert late[1] is not None

@@ -1,4 +1,4 @@
-"""Recording: one short transaction, no model, and nothing that a database or a reader would choke on."""
+"""Recording an output: one short transaction, no model call, and only text that every database can store."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Output
 from memorybank.services import NewOutput
 from memorybank.writing import recording
-from memorybank.writing.recording import COUNTED
+from memorybank.writing.recording import CHAT_COUNT_FIELDS
 from tests.support.factories import (
     DAY,
     HOUR,
@@ -181,7 +181,7 @@ def turns() -> list[NewOutput]:
 
 def stored(bank: Bank) -> tuple[list[Any], list[Any]]:
     """All that recording writes, but for the ids."""
-    chats = bank.chats.order_by("key").values("key", "title", *COUNTED)
+    chats = bank.chats.order_by("key").values("key", "title", *CHAT_COUNT_FIELDS)
     columns = ("chat__key", "key", "author", "question", "answer", "messages", "status", "created_at")
     return list(chats), list(Output.objects.filter(chat__bank=bank).order_by("pk").values(*columns))
 

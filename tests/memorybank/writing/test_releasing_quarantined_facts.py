@@ -1,4 +1,4 @@
-"""What was held back and a person lets pass is told from then on, and stays released."""
+"""A quarantined fact that a person releases is shown from then on, and stays released."""
 
 from datetime import timedelta
 

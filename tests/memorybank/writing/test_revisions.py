@@ -1,4 +1,4 @@
-"""What is edited or answered anew is nowhere once its place is taken, and is all there until then."""
+"""Edited and regenerated turns: they stay complete until replaced, and no trace is left afterwards."""
 
 from collections.abc import Callable
 from typing import Any
@@ -87,7 +87,7 @@ def test_a_failure_loses_nothing_and_the_next_attempt_takes_its_place(outcome: s
     services.complete(bank, instead, status=outcome, error="HTTP 503", now=LATER)
     assert services.prompt_memory(bank).block.text == told
     assert secret().answer
-    again = services.ask_again(bank, instead.pk, now=LATER + MINUTE)
+    again = services.retry_output(bank, instead.pk, now=LATER + MINUTE)
     made = services.complete(bank, again, answer="Annexes.", now=LATER + MINUTE)
     assert gone(bank)
     late = services.complete(bank, instead, answer="Something else.", now=LATER + MINUTE)

@@ -1,4 +1,4 @@
-"""Carrying the ladder out: digests of closed periods from leaf facts; nothing lost, nothing counted twice."""
+"""Rolling up: digests of closed periods from leaf facts; nothing is lost or counted twice."""
 
 import re
 from datetime import timedelta
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
 
 
 def compress(bank: Bank, now: Any) -> int:
-    return rollup.compress(bank.pk, now=now)
+    return rollup.roll_up(bank.pk, now=now)
 
 
 def test_a_closed_day_becomes_a_digest_that_cites_its_leaf_facts(model: ScriptedLLM) -> None:
@@ -79,7 +79,7 @@ def test_a_day_is_not_digested_just_before_the_last_of_its_chats_is_summarised(m
     now = MONDAY + 3 * DAY
     assert (compress(bank, now), model.history) == (0, [])
     bank.refresh_from_db()
-    assert bank.compress_at == now + rollup.LEFT  # whatever becomes of the chat
+    assert bank.compress_at == now + rollup.RECHECK_DELAY  # whatever becomes of the chat
     run(now)
     first = digests()[0]
     assert (first.period_start, first.output_count) == (MONDAY.date(), 5)

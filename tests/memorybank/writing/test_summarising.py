@@ -1,4 +1,4 @@
-"""A chat's new turns → a leaf: each turn once, the lease held, and nothing written that is no longer true."""
+"""Summarising a chat: each turn once, under a lease, and nothing outdated is written."""
 
 import re
 from datetime import UTC, date, datetime
@@ -46,7 +46,7 @@ def test_a_leaf_covers_its_turns_and_its_facts_cite_them(model: ScriptedLLM) -> 
     said = talk(bank, "c", [1, 2, 3])
     run(MONDAY + HOUR)
     entry = leaf()
-    assert (entry.first_output, entry.last_output, entry.output_count) == (said[0].pk, said[2].pk, 3)
+    assert (entry.first_output, entry.last_output, entry.output_count) == (said[0].sequence, said[2].sequence, 3)
     assert (entry.first_at, entry.last_at) == (said[0].created_at, said[2].created_at)
     assert entry.method.startswith("scripted summarise@")
     assert entry.tokens == sum(entry.facts.values_list("tokens", flat=True)) > 0

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Event, Fact, Output
+from memorybank.services import public_id
 from projects.models import Membership, Project, Role, Tenant
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.factories import block_of
@@ -173,7 +174,7 @@ class TenancyTest(AdminCase):
 
     def test_asking_for_another_tenant_s_bank_shows_none_of_it(self) -> None:
         for model in (Fact, Chat):
-            page = self.client.get(self.list_url(model), {"bank": self.zeus.bank.pk}).content.decode()
+            page = self.client.get(self.list_url(model), {"bank": public_id(self.zeus.bank.pk)}).content.decode()
             self.assertNotIn("Lisbon", page)
 
     def test_detail_and_history_of_another_tenant_do_not_exist(self) -> None:

@@ -136,8 +136,8 @@ class BoardTest(Cast):
 
     def test_it_counts_what_waits_and_what_it_cost_in_one_s_own_tenants_alone(self) -> None:
         alice, root = (
-            services.board(permissions.banks_for(self.alice)),
-            services.board(permissions.banks_for(self.root)),
+            services.load_dashboard(permissions.banks_for(self.alice)),
+            services.load_dashboard(permissions.banks_for(self.root)),
         )
         self.assertEqual((alice.due, root.due), (1, 2))
         self.assertEqual((alice.days[-2].cost, root.days[-2].cost), (Decimal("1.25"), Decimal("41.25")))
@@ -154,7 +154,7 @@ class BoardTest(Cast):
         LLMCall.objects.create(**call, purpose="summary", outcome="rejected", error="HTTP 400", duration_ms=99_000)
         LLMCall.objects.create(**call, purpose="chat", outcome="ok", duration_ms=99_000)
         services.run(until_idle=True)
-        shown = services.board(permissions.banks_for(self.alice))
+        shown = services.load_dashboard(permissions.banks_for(self.alice))
         tokens, due, half, most, budget = (curve.values for curve in shown.curves)
         self.assertEqual((tokens[-1], due[-1], half[-1], most[-1]), (2200, 1, 10.0, 19.0))
         self.assertEqual((tokens[-2], due[-2], half[-3], budget[-2]), (0, 0, None, None))
@@ -168,13 +168,13 @@ class BoardTest(Cast):
 
     def test_it_says_for_how_long_the_oldest_chat_waits(self) -> None:
         oldest = Chat.objects.filter(bank=self.apollo.bank).earliest("due_at").due_at
-        self.assertEqual(services.board(permissions.banks_for(self.alice)).due_since, oldest)
+        self.assertEqual(services.load_dashboard(permissions.banks_for(self.alice)).due_since, oldest)
         self.assertIn("the oldest for", self.page(self.alice))
 
     def test_it_shows_what_is_in_trouble(self) -> None:
         Chat.objects.filter(bank=self.apollo.bank).update(parked_at=self.now, due_at=None)
         Bank.objects.filter(pk=self.apollo.bank_id).update(capped_at=self.now)
-        shown = services.board(permissions.banks_for(self.alice))
+        shown = services.load_dashboard(permissions.banks_for(self.alice))
         self.assertEqual((shown.due, shown.parked, shown.capped), (0, 1, 1))
         self.assertIn('class="bad"><dt>Parked</dt>', self.page(self.alice))
 
@@ -182,7 +182,7 @@ class BoardTest(Cast):
         for bank, memory in ((self.apollo.bank, "failed"), (self.apollo.bank, "given"), (self.zeus.bank, "failed")):
             PromptCount.objects.note(bank.pk, PromptCount.Memory(memory), self.now)
         PromptCount.objects.note(self.apollo.bank_id, PromptCount.Memory.FAILED, self.now - timedelta(days=1))
-        self.assertEqual(services.board(permissions.banks_for(self.alice), now=self.now).without_memory, 1)
+        self.assertEqual(services.load_dashboard(permissions.banks_for(self.alice), now=self.now).without_memory, 1)
         self.assertIn('class="bad"><dt>Memory failed</dt><dd>1 ', self.page(self.alice))
 
     @without_models
@@ -209,7 +209,7 @@ class BoardTest(Cast):
 
     def test_a_member_who_is_staff_sees_nothing_on_it(self) -> None:
         dora = self.person("dora", self.acme, Role.MEMBER, is_staff=True)
-        shown = services.board(permissions.banks_for(dora))
+        shown = services.load_dashboard(permissions.banks_for(dora))
         self.assertEqual((shown.due, sum(day.calls for day in shown.days)), (0, 0))
 
     def test_it_costs_the_same_however_much_there_is(self) -> None:

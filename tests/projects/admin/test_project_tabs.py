@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Event, Fact, Job, LLMCall
+from memorybank.services import public_id
 from projects.models import Role, Tenant
 from tests.support.cast import NOON
 from tests.support.factories import say
@@ -24,7 +25,7 @@ class TabsTest(AdminCase):
             "Settings": self.change_url(self.apollo),
             "Memory": self.change_url(self.apollo.bank),
             **{
-                name: f"{self.list_url(model)}?bank={self.apollo.bank_id}"
+                name: f"{self.list_url(model)}?bank={public_id(self.apollo.bank_id)}"
                 for name, model in {"Chats": Chat, "Cost": LLMCall, "Audit": Event}.items()
             },
         }
@@ -38,7 +39,7 @@ class TabsTest(AdminCase):
 
     def test_other_pages_have_none_nor_has_a_bank_one_may_not_see(self) -> None:
         for page in (
-            self.list_url(Chat), self.list_url(Tenant), f"{self.list_url(Chat)}?bank={self.zeus.bank_id}",
+            self.list_url(Chat), self.list_url(Tenant), f"{self.list_url(Chat)}?bank={public_id(self.zeus.bank_id)}",
             f"{self.list_url(Chat)}?bank=x", f"{self.list_url(Chat)}?bank={'9' * 30}",
         ):  # fmt: skip
             self.assertNotContains(self.client.get(page), "project-tabs")

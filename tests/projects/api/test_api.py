@@ -1,4 +1,4 @@
-"""The API, as a program uses it: it records, reads back, is told what memory holds, and decides."""
+"""The API as a program uses it: record, read back, get memory, correct facts."""
 
 import json
 from datetime import timedelta
@@ -10,15 +10,15 @@ from django.utils import timezone
 
 from memorybank import services
 from memorybank.models import Chat, Event, Fact, Job, Output
+from memorybank.services import PublicId
 from projects.api import jobs
 from projects.models import Answered
 from projects.models.idempotency import KEPT
-from projects.web.public_ids import TurnNumber
 from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON
 from tests.support.long_chats import turns
 
-NUMBER = TurnNumber()
+NUMBER = PublicId()
 LONG_AGO = "2026-03-02T12:00:00Z"
 
 
@@ -83,7 +83,7 @@ class RepeatingTest(ProgramCase):
 
         def meanwhile(execute: Any, sql: str, *more: Any) -> Any:
             if not others and "projects_answered" in sql and not sql.startswith("SELECT"):
-                others.append(None)  # the first has seen that its name is new, and begins
+                others.append(None)  # the first request has seen that its key is new
                 others[0] = self.post(self.output())
             return execute(sql, *more)
 
@@ -181,7 +181,7 @@ class PagingTest(ProgramCase):
         self.assertEqual(said, [f"Turn {at}." for at in range(4)])
 
     def test_a_cursor_that_is_none_is_refused_by_its_name(self) -> None:
-        for cursor in ("1", "aaaaaaaaaaaab", "x" * 200):  # the second has a bit too many, whatever the site's key
+        for cursor in ("1", "aaaaaaaaaaaab", "x" * 200):  # the second has one bit too many, with any site key
             refused = self.ask("GET", f"chats?cursor={cursor}", status=422)
             self.assertEqual(refused["errors"][0]["parameter"], "cursor")
 
@@ -376,7 +376,7 @@ class NumberTest(ProgramCase):
     def test_no_number_of_a_row_leaves_the_site(self) -> None:
         chat = Chat.objects.create(pk=987_654_321, bank=self.apollo.bank, key="c-1")
         Output.objects.create(
-            pk=987_654_322, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
+            pk=987_654_322, sequence=0, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
         )
         for path in ("chats", "chats/c-1", "chats/c-1/outputs", "usage", "chats?limit=1"):
             self.assertNotIn("98765432", self.call("GET", path).content.decode())

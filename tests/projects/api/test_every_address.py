@@ -1,4 +1,4 @@
-"""Every address of the API and every method: which key opens it, and that none opens another project's."""
+"""Every address and method of the API: the required scope, and no access to other projects."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,17 +8,17 @@ from django.urls.resolvers import RoutePattern
 
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, Event, Fact, Job, Output
+from memorybank.services import PublicId
 from projects.models import Scope
 from projects.tenancy import permissions
-from projects.web.public_ids import TurnNumber
 from tests.projects.tenancy.test_strangers import NAMES, of_programs
 from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON
 
-NUMBER = TurnNumber()
+NUMBER = PublicId()
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 ADDRESSES = {str(each.name): each for each in of_programs() if each.name in permissions.SCOPES}
-#: A body for each; nothing is done by them that would take another's place away.
+#: A valid body for each; none of them affects another test case.
 BODIES: dict[str, Any] = {
     "api-outputs": {"chat": "c-1", "author": "ann", "question": "?"},
     "api-batch": {"outputs": [{"chat": "c-1", "author": "ann", "question": "?"}]},
@@ -30,7 +30,7 @@ BODIES: dict[str, Any] = {
 
 
 def deeds() -> Iterator[tuple[str, str, Scope]]:
-    """Every address of the API with every method that it has."""
+    """Every address of the API with each of its methods."""
     for name in ADDRESSES:
         for method, scope in permissions.SCOPES[name].items():
             yield name, method, scope
@@ -44,12 +44,12 @@ class APIWalkTest(ProgramCase):
         bank = self.apollo.bank
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         receipt = Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
-        job = services.ask(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
+        job = services.request_job(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
         rows = {"fact": Fact.objects.latest("pk"), "entry": Entry.objects.latest("pk"), "job": job, "receipt": receipt}
         self.values = {"chat": "told", **{name: NUMBER.to_url(row.pk) for name, row in rows.items()}}
 
     def address(self, pattern: URLPattern) -> str:
-        """Of what is really there, in Acme."""
+        """Path values of existing rows in Acme."""
         assert isinstance(pattern.pattern, RoutePattern)
         route = pattern.pattern._route
         for name in pattern.pattern.converters:

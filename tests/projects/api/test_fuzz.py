@@ -1,4 +1,4 @@
-"""A few requests of every kind that the API's description allows, and forbids: each is answered as described."""
+"""Fuzz the API with valid and invalid requests from its OpenAPI document: each response matches it."""
 
 import json
 from typing import Any
@@ -10,12 +10,12 @@ from django.db import close_old_connections
 from django.test import override_settings
 
 from benchmarks.fuzzing import fuzz, something_of_everything
-from projects.api.openapi import described
+from projects.api.openapi import openapi_document
 from projects.api.urls import api
 from projects.tenancy.permissions import SCOPES
 from tests.support.cast import Cast, without_models
 
-REQUESTS = 54  # thousands: python -m benchmarks.fuzzing
+REQUESTS = 54  # for thousands: python -m benchmarks.fuzzing
 
 
 @pytest.mark.long
@@ -23,7 +23,7 @@ REQUESTS = 54  # thousands: python -m benchmarks.fuzzing
 @override_settings(API_REQUESTS_PER_MINUTE=0)
 class FuzzTest(Cast):
     def setUp(self) -> None:
-        """A request closes no connection: the test's transaction is on it. Django's own client does the same."""
+        """Keep requests from closing the connection that holds the test's transaction, as Django's test client does."""
         super().setUp()
         for signal in (request_started, request_finished):
             signal.disconnect(close_old_connections)
@@ -31,14 +31,14 @@ class FuzzTest(Cast):
 
     def test_nothing_that_is_sent_breaks_anything(self) -> None:
         key, real = something_of_everything()
-        real.pop("job")  # whose events are followed for as long as it takes
-        fuzzed = fuzz(described(api), key, real=real, requests=REQUESTS, number=1)
+        real.pop("job")  # its events are followed until it ends
+        fuzzed = fuzz(openapi_document(api), key, real=real, requests=REQUESTS, number=1)
         self.assertEqual(fuzzed.faults, [])
         self.assertGreaterEqual(fuzzed.statuses.total(), REQUESTS)
         self.assertGreaterEqual(fuzzed.statuses[200] + fuzzed.statuses[201], REQUESTS // 10)
 
     def test_the_description_names_every_address_and_its_references_lead_somewhere(self) -> None:
-        document: Any = json.loads(json.dumps(described(api)))
+        document: Any = json.loads(json.dumps(openapi_document(api)))
         self.assertEqual(
             sum(len(methods) for methods in document["paths"].values()),
             sum(len(methods) for name, methods in SCOPES.items() if name.startswith("api-")),

@@ -1,4 +1,4 @@
-"""What the API refuses: each a problem document that names the field, repeats nothing, and says what to do."""
+"""API errors: problem documents that name the field, repeat no input, and say what to do."""
 
 import json
 from typing import Any
@@ -86,7 +86,7 @@ class ProblemTest(ProgramCase):
             self.assertEqual([each.status_code for each in said], [200, 200])
             key = self.issue(self.apollo)
             refused = [each for _ in range(3) if (each := self.call("GET", "chats", key=key)).status_code == 429]
-            self.assert_problem(refused[0], 429)  # of three in a row at least two fall into one minute
+            self.assert_problem(refused[0], 429)  # of three in a row, at least two fall into the same minute
             self.assertLessEqual(1, int(refused[0]["Retry-After"]))
 
     def test_the_key_is_taken_from_the_header_of_anthropics_clients_too(self) -> None:

@@ -58,7 +58,7 @@ class TestTooLongForTheProvider(LongChat):
     def test_it_is_shortened_harder_and_asked_again_once(self) -> None:
         scripted().enqueue(LLMTooLong("HTTP 400: too long"), GOOD, "All is well.")
         self.assertEqual(self.say(self.alice, self.chat, "Well?").json()["answer"], "All is well.")
-        newest = Checkpoint.objects.get().through
+        newest = Checkpoint.objects.get().last_output
         self.assertEqual(self.chat.outputs.filter(pk__gt=newest).count(), 3)  # two were kept
         self.assertEqual(Output.objects.get(question="Well?").status, "ok")
 

@@ -11,8 +11,8 @@ from django.utils import timezone
 from memorybank import services
 from memorybank.exceptions import LLMRejected
 from memorybank.models import Checkpoint, Compaction
+from memorybank.services import PublicId
 from projects.chat import compaction, service
-from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON, scripted, with_chat_model, without_models
 from tests.support.long_chat_page import GOOD, LongChat
 
@@ -69,7 +69,7 @@ class TestTheCommand(LongChat):
         compaction.compact(self.apollo, self.chat)
         for message in ("One more?", "word " * 400):
             self.say(self.alice, self.chat, message)
-        newest = TurnNumber().to_url(compaction.compact(self.apollo, self.chat).through)
+        newest = PublicId().to_url(compaction.compact(self.apollo, self.chat).last_output)
         for query, standing in (({}, 1), ({"before": newest}, 0)):  # an earlier page has the older one alone
             page = self.page(**query)
             self.assertEqual(page.count("until the chat was compacted again"), 1)
@@ -141,7 +141,7 @@ class TestMeanwhile(LongChat):
     def test_a_message_that_is_sent_meanwhile_is_kept_and_answered_after_it(self) -> None:
         held = Compaction.objects.begin(self.chat, timezone.now(), HOUR)
         assert held
-        at = self.chat.outputs.order_by("-pk")[4].pk
+        at = self.chat.outputs.order_by("-sequence")[4].sequence
         made = Checkpoint(chat=self.chat, through=at, text="Notes.", tokens_before=9, tokens_after=8, made_at=NOON)
 
         def over(seconds: float) -> None:

@@ -199,7 +199,9 @@ class LongChatTest(TurnCase):
         """So many answered turns, and as many chats of hers, half of them private."""
         have = self.chat.outputs.count()
         Output.objects.bulk_create(
-            Output(chat=self.chat, author="bob", question=f"Crate {n}?", answer="Hall **9**.", created_at=NOON)
+            Output(
+                chat=self.chat, sequence=n, author="bob", question=f"Crate {n}?", answer="Hall **9**.", created_at=NOON
+            )
             for n in range(have, to)
         )
         given = {"memory_version": 1, "memory_tokens": 9, "prompt_tokens": 9}

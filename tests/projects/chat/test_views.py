@@ -15,16 +15,16 @@ from django.utils.html import escape
 from memorybank import services
 from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
+from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
 from projects.models import GivenWith
-from projects.web.public_ids import TurnNumber
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.factories import block_of
 
 
 def number_of(output: Output) -> str:
     """What the pages and the endpoint call it."""
-    return TurnNumber().to_url(output.pk)
+    return PublicId().to_url(output.pk)
 
 
 @without_models
@@ -326,9 +326,9 @@ class AnswerTest(Cast):
         page = self.client.get(self.used(chat))
         for part, text in (("told", block), ("recalled", recalled)):
             self.assertTrue(page.context[part])
-            for line in page.context[part]:
-                self.assertIn(line.text.rstrip("."), text)
-                self.assertContains(page, escape(line.text))
+            for used in page.context[part]:
+                self.assertIn(used.line.text.rstrip("."), text)
+                self.assertContains(page, escape(used.line.text))
         self.assertEqual(page.context["gone"], 0)
 
         self.say(self.bob, chat, "Hello")
@@ -427,7 +427,7 @@ class UnansweredTest(Cast):
     def test_asking_again_replaces_the_message_and_answers_it(self) -> None:
         scripted().enqueue(LLMUnavailable("HTTP 503: overloaded"), "At noon.")
         failed = self.say(self.bob, self.chat, self.QUESTION).json()
-        reply = self.retry(Output.objects.get(pk=TurnNumber().to_python(failed["output"]))).json()
+        reply = self.retry(Output.objects.get(pk=PublicId().to_python(failed["output"]))).json()
 
         output = Output.objects.get()
         self.assertEqual(

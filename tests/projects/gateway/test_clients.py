@@ -1,4 +1,4 @@
-"""Programs get a project's memory by changing an address and a key: the clients that people have, over real sockets."""
+"""The vendors' own clients get memory by changing an address and a key; over real sockets."""
 
 import asyncio
 import json
@@ -36,17 +36,17 @@ def assistant(text: str) -> dict[str, Any]:
 
 
 def told(served: Gateway) -> str:
-    """All that the upstream was sent last."""
+    """The text of the upstream's last request."""
     return served.upstream.seen[-1].raw.decode()
 
 
 def say(served: Gateway, text: str) -> None:
-    """A chat of one turn, again the same chat."""
+    """Record a chat of one turn; the same chat each time."""
     client(served).chat.completions.create(model="small", messages=[user(text)], extra_headers={"X-Memory-Chat": text})
 
 
 def decide(served: Gateway) -> None:
-    """Something was decided in another chat of the project, and is memory by now."""
+    """A decision from another chat of the project, already summarised."""
     if DECIDED not in [turn["question"] for turn in served.turns()]:
         say(served, DECIDED)
         served.summarise()

@@ -1,4 +1,4 @@
-"""Clients of the gateway that are not their vendor's own: LangChain, the llm tool, curl; each as its users use it."""
+"""Third-party clients of the gateway, used as their users use them: LangChain, the llm tool, curl."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def by_langchain_in_pieces(served: Gateway, project: str, text: str) -> str:
 
 
 def by_llm(served: Gateway, project: str, text: str, *options: str) -> str:
-    """The command, with a home of its own, and its one file that names our gateway."""
+    """Run the command with a separate home directory, whose one file names the gateway."""
     home = served.site.data / "llm"
     home.mkdir(exist_ok=True)
     named = f"- model_id: memory\n  model_name: small\n  api_base: {served.base_url}\n  api_key_name: memory\n"
@@ -73,7 +73,7 @@ CLIENTS: dict[str, tuple[Callable[[Gateway, str, str], str], str]] = {
 
 @pytest.fixture(scope="module")
 def decided(site_of_module: Gateway) -> None:
-    """In one chat by each client, and memory by now."""
+    """A decision recorded in one chat by each client, already summarised."""
     for client, (say, what) in CLIENTS.items():
         assert say(site_of_module, OURS, f"We decided for {what}.").startswith("You said: We decided"), client
     site_of_module.summarise(OURS)

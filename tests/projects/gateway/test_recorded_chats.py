@@ -1,4 +1,4 @@
-"""What becomes of chats that programs hold: which chat it is, what is recorded of it, what leaves memory."""
+"""Chats of gateway clients: which chat a request belongs to, what is recorded, what leaves memory."""
 
 from typing import Any
 from uuid import uuid4
@@ -31,7 +31,7 @@ class Talk:
         self.said.append({"role": "assistant", "content": f"You said: {text}"})
 
     def questions(self) -> list[str]:
-        """Of its chat, as they are recorded and are memory's."""
+        """The chat's outputs that are recorded and remembered."""
         return [t["question"] for t in self.served.turns() if t["chat"] == self.chat and t["status"] == "ok"]
 
 
@@ -81,7 +81,7 @@ def test_what_is_edited_undone_or_asked_anew_leaves_memory(served: Gateway, head
         talk.say(text)
     chat = talk.chat
     del talk.said[2:]
-    talk.say("We take PostgreSQL.")  # edited, and what followed undone
+    talk.say("We take PostgreSQL.")  # edits a turn and undoes what followed
     assert (talk.chat, talk.questions()) == (chat, [f"Kept, {headers}.", "We take PostgreSQL."])
     talk.say("When?")
     served.upstream.answer = lambda body: Said("Another answer.")
@@ -126,7 +126,7 @@ def test_titles_and_tags_are_neither_recorded_nor_given_memory(served: Gateway) 
         assert served.upstream.seen[-1].body == asked
     assert len(served.turns()) == before
     talk = Talk(served)
-    talk.say("Warmup exercises for runners?")  # begins like one, and is none
+    talk.say("Warmup exercises for runners?")  # begins like an auxiliary prompt, but is not one
     assert talk.questions() == ["Warmup exercises for runners?"]
 
 

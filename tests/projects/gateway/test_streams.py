@@ -1,4 +1,4 @@
-"""Streams through the gateway: nobody waits, who goes away stops the upstream, and all of it is on the ledger."""
+"""Streams through the gateway: no buffering, a disconnect stops the upstream, and every call is in the ledger."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ def client(served: Gateway) -> OpenAI:
 
 
 def began(served: Gateway, body: dict[str, Any], path: str = "/v1/chat/completions") -> socket.socket:
-    """A request that is sent, whose answer nobody has read yet."""
+    """Send a request and return the response unread."""
     host, _, port = served.address.removeprefix("http://").partition(":")
     raw = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {served.key()}\r\n"
@@ -104,13 +104,13 @@ def test_an_upstream_that_is_not_there_is_a_bad_gateway(served: Gateway) -> None
     )
     key = f"Bearer {served.key('globex/zeus')}"
     status, _, raw = served.post("/v1/chat/completions", {**ASKED, "stream": False}, Authorization=key)
-    assert (status, json.loads(raw)["error"]["message"]) == (502, "The upstream cannot be reached.")
+    assert (status, json.loads(raw)["error"]["message"]) == (502, "The upstream is unreachable.")
     status, _, raw = served.post("/v1/chat/completions", {**ASKED, "model": "large"}, Authorization=key)
-    assert (status, "may not ask" in json.loads(raw)["error"]["message"]) == (404, True)
+    assert (status, "may not use" in json.loads(raw)["error"]["message"]) == (404, True)
 
 
 def test_a_server_that_is_asked_to_stop_lets_streams_end(tmp_path: Path) -> None:
-    with gateway(tmp_path) as served:  # its own: nobody else's could be asked again
+    with gateway(tmp_path) as served:  # a separate gateway: the shared one must stay up for other tests
         served.upstream.pace = 0.2
         with closing(began(served, ASKED)) as waiting:
             seen = waiting.recv(65536)

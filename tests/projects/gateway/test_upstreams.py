@@ -1,4 +1,4 @@
-"""Upstreams of projects: keys sealed at rest and never shown, addresses that only superusers set, pulses in silence."""
+"""Upstreams of projects: keys are encrypted and never shown, only superusers set addresses, silence gets heartbeats."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -15,7 +15,7 @@ from memorybank.exceptions import InvalidInput
 from projects.gateway.refusals import Refusal
 from projects.gateway.upstreams import target_of
 from projects.models import Upstream
-from projects.web.encryption import seal, unseal
+from projects.web.encryption import decrypt, encrypt
 from projects.web.polling import with_heartbeat
 from tests.projects.admin.test_admin import AdminCase
 
@@ -24,18 +24,18 @@ KEY, OTHER, OPENAI = "sk-of-apollo", "y" * 60, Upstream.Protocol.OPENAI
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
 def test_what_is_sealed_is_read_again_and_stands_nowhere(secret: str) -> None:
-    sealed = seal(secret)
-    assert unseal(sealed) == secret
+    sealed = encrypt(secret)
+    assert decrypt(sealed) == secret
     assert len(secret) < 4 or secret not in sealed
 
 
 def test_a_new_secret_key_reads_what_the_old_one_sealed_while_it_is_named() -> None:
     with override_settings(SECRET_KEY=OTHER):
-        sealed = seal(KEY)
+        sealed = encrypt(KEY)
     with override_settings(SECRET_KEY_FALLBACKS=[OTHER]):
-        assert unseal(sealed) == KEY
+        assert decrypt(sealed) == KEY
     with pytest.raises(InvalidInput, match="Enter it again"):
-        unseal(sealed)
+        decrypt(sealed)
 
 
 def test_silence_is_filled_with_pulses_and_nothing_is_lost() -> None:
@@ -89,9 +89,9 @@ class UpstreamAdminTest(AdminCase):
         target = target_of(self.apollo, OPENAI)
         self.assertEqual(target.url("chat/completions"), "https://apollo.example/v1/chat/completions")
         self.assertEqual(target.headers, {"authorization": f"Bearer {KEY}"})
-        target.require("large")
-        with self.assertRaisesMessage(Refusal, "may not ask “huge”"):
-            target.require("huge")
+        target.require_model("large")
+        with self.assertRaisesMessage(Refusal, "may not use “huge”"):
+            target.require_model("huge")
 
     def test_a_form_without_a_key_keeps_the_one_it_has(self) -> None:
         upstream = self.add()

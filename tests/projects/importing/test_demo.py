@@ -1,4 +1,4 @@
-"""The demo: a stranger's first minute, in processes of its own."""
+"""The demo in separate processes: a newcomer's first minute."""
 
 import sqlite3
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.support.own_site import Site
 
 
 def contents(data: Path) -> list[str]:
-    """Everything the demo's database holds, as SQL."""
+    """The whole demo database as SQL."""
     connection = sqlite3.connect(data / "memorybank.sqlite3")
     try:
         return list(connection.iterdump())
@@ -20,11 +20,11 @@ def contents(data: Path) -> list[str]:
 
 
 def shown(out: str) -> str:
-    """What it prints after the replay."""
-    return out[out.index("What every new chat") :]
+    """The output after the replay."""
+    return out[out.index("Memory in every new chat") :]
 
 
-#: Decisions of the sample that were changed: how the old one was told, and how the newest is.
+#: Decisions of the sample that were changed: the old wording and the newest.
 CHANGED = {
     "northwind-clinics/billing-migration": (
         ("Go-live is planned for 12 May", "go-live moves again, from 26 May to 9 June"),
@@ -57,8 +57,8 @@ CHANGED = {
 def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
     first = prepared.demo(tmp_path)
     for words in (
-        "What every new chat of northwind-clinics/billing-migration is told, whatever is asked:",
-        "And beside the message “Who is our contact at Paywright?”, for that message only:",
+        "Memory in every new chat of northwind-clinics/billing-migration:",
+        "Notes for the message “Who is our contact at Paywright?” only:",
         "Oliver Stannard, account manager",
         "Project memory: notes from earlier chats.",
         "174 turns in 63 chats",

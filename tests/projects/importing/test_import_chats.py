@@ -1,4 +1,4 @@
-"""import_chats: everything good is recorded once, everything bad is named, nothing is lost."""
+"""import_chats: valid lines are recorded once, bad lines are reported, nothing is lost."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from django.utils.timezone import now
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Output
-from projects.importing.service import BATCH
+from projects.importing.service import BATCH_LINES
 from projects.models import Conversation, Membership, Project, Role, Tenant
 from tests.support import prepared
 from tests.support.commands import Ran, run, shell
@@ -50,7 +50,7 @@ class ImportCase(TestCase):
         return run("import_chats", self.file(*lines), *options)
 
     def assert_bad(self, line: object, words: str) -> None:
-        """The line is reported by number, in these words, in one line; its good neighbours are recorded."""
+        """The line is reported by number with this message, in one line; the valid lines around it are recorded."""
         ran = self.take(GOOD, line, {**GOOD, "question": "Billing is Priya's."})
         complaints = [said for said in ran.err.splitlines() if said.startswith("line ")]
         self.assertEqual(len(complaints), 1, ran.err)
@@ -68,7 +68,7 @@ def _bytes(line: object) -> bytes:
 
 
 class TranscriptTests(ImportCase):
-    """A name in a text is a speaker only if whoever imports says so, and never that of a member."""
+    """A name in a text is a speaker only with --transcript, and never another member's."""
 
     TALK = {**GOOD, "question": "Caroline: I went there.", "answer": "Melanie: So did I."}
 
@@ -179,7 +179,7 @@ class TestBadLines(ImportCase):
         without = {name: value for name, value in GOOD.items() if name != "user"}
         for line, words in [
             (without, "user: is missing."),
-            ({**GOOD, "colour": "red"}, "colour: no such field."),
+            ({**GOOD, "colour": "red"}, "colour: unknown field."),
             ({**GOOD, "user": None}, "user: must be text, not NoneType."),
             ({**GOOD, "chat": 7}, "chat: must be text, not int."),
             ({**GOOD, "question": ["x"]}, "question: must be text, not list."),
@@ -240,7 +240,7 @@ class TestBadLines(ImportCase):
 
 
 class TestBatches(ImportCase):
-    """Lines are recorded by the thousand, and one that fails takes no other with it."""
+    """Lines are recorded in batches of a thousand, and one failing line does not affect the others."""
 
     def lines(self, number: int) -> list[dict[str, str]]:
         return [
@@ -248,7 +248,7 @@ class TestBatches(ImportCase):
         ]
 
     def taken(self, lines: list[Any], error: type[Exception], *options: str) -> Ran:
-        """Import while the database answers whatever contains “poison” with this error."""
+        """Import while the database raises this error for every line that contains “poison”."""
 
         def refuse(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
             if sql.startswith("INSERT") and any("poison" in str(value) for value in params):
@@ -259,8 +259,8 @@ class TestBatches(ImportCase):
             return self.take(*lines, options=["--json", *options])
 
     def test_more_lines_than_a_batch_are_all_recorded_each_chat_in_the_order_of_the_file(self) -> None:
-        ran = self.take(*self.lines(2 * BATCH + 100), options=["--json"])
-        self.assertEqual(ran.json["recorded"], 2 * BATCH + 100)
+        ran = self.take(*self.lines(2 * BATCH_LINES + 100), options=["--json"])
+        self.assertEqual(ran.json["recorded"], 2 * BATCH_LINES + 100)
         for chat in Chat.objects.all():
             said = [int(output.question.strip("Number .")) for output in chat.outputs.order_by("pk")]
             self.assertEqual(said, sorted(said))
@@ -309,7 +309,7 @@ class TestBatches(ImportCase):
         self.assertEqual(Output.objects.get().created_at.isoformat(), "2026-03-01T10:01:00+00:00")
 
     def test_the_progress_bar_counts_the_bytes_of_the_file(self) -> None:
-        file = self.file(*[{**GOOD, "id": str(n)} for n in range(2 * BATCH)])
+        file = self.file(*[{**GOOD, "id": str(n)} for n in range(2 * BATCH_LINES)])
         shown = _on_a_terminal("import_chats", file, data=self.folder)
         reached = [int(found) for found in re.findall(r"(\d+)%", shown)]
         self.assertEqual((reached[0], reached[-1]), (0, 100))
@@ -317,7 +317,7 @@ class TestBatches(ImportCase):
 
 
 def _on_a_terminal(*args: object, data: Path) -> str:
-    """What a command writes on a terminal's standard error, every step of its bar."""
+    """The standard error of a command on a terminal, with each update of its progress bar."""
     prepared.migrated(data)
     terminal, end = pty.openpty()
     termios.tcsetwinsize(end, (24, 80))

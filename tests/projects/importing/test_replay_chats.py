@@ -1,4 +1,4 @@
-"""replay_chats: the same turns end up covered, whether time passes step by step or all at once."""
+"""replay_chats: memory covers the same turns, whatever the size of the steps."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ from django.test import TestCase
 
 from memorybank import llm, services
 from memorybank.models import Chat, Granularity, Output
-from memorybank.services import Report
-from projects.importing.demo import SAMPLE
+from memorybank.services import RunReport
+from projects.importing.demo import SAMPLE_FILE
 from projects.models import Project
 from tests.projects.importing.test_import_chats import GOOD, ImportCase
 from tests.support.cast import without_models
@@ -17,8 +17,8 @@ from tests.support.openai_server import OpenAIServer
 
 
 def sample(tenant: str, *, count: int = 60) -> list[dict[str, Any]]:
-    """The first turns of one project of the shipped sample, as told by ``tenant``."""
-    rows = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    """The first turns of one project of the shipped sample, moved to ``tenant``."""
+    rows = [json.loads(line) for line in SAMPLE_FILE.read_text(encoding="utf-8").splitlines()]
     chosen = [row for row in rows if row["project"] == "billing-migration"]
     return [{**row, "tenant": tenant} for row in chosen[:count]]
 
@@ -30,7 +30,7 @@ class TestReplaying(ImportCase):
         llm.reset()
 
     def covered(self, tenant: str) -> dict[str, int]:
-        """How many turns of each chat memory covers."""
+        """The number of turns that memory covers, by chat."""
         bank = Project.objects.get(tenant__slug=tenant).bank
         self.assertEqual(services.check(bank), [])
         leaves = bank.entries.filter(granularity=Granularity.CONVERSATION)
@@ -60,7 +60,7 @@ class TestReplaying(ImportCase):
 
     def test_it_reports_in_the_agreed_shape(self) -> None:
         report = run("replay_chats", self.file(GOOD), "--json").json
-        self.assertEqual(list(report), list(Report().as_dict()))
+        self.assertEqual(list(report), list(RunReport().as_dict()))
         self.assertEqual(report["summarised"], 1)
 
     def test_it_sets_the_budget_and_enables_memory(self) -> None:
@@ -105,5 +105,5 @@ class TestReplayingInAnOutage(ImportCase):
 
 class TestTheSample(TestCase):
     def test_every_line_of_it_is_good(self) -> None:
-        ran = run("import_chats", SAMPLE, "--json")
+        ran = run("import_chats", SAMPLE_FILE, "--json")
         self.assertEqual(ran.json, {"lines": 480, "recorded": 480, "known": 0, "bad": 0, "projects": 4})

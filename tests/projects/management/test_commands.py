@@ -1,4 +1,4 @@
-"""Every command: what it prints, the JSON it promises, and one clear line with an honest exit code when it cannot."""
+"""Every command: its output, its JSON, and a one-line error with the right exit code."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Checkpoint, Entry, Event, Output
-from memorybank.services import Report
+from memorybank.services import RunReport, public_id
 from tests.support import prepared
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.commands import PATIENCE, Ran, run, shell
@@ -34,12 +34,12 @@ def model_at(url: str, **more: Any) -> dict[str, Any]:
 @without_models
 class CommandCase(Cast):
     def tell(self, text: str = "We chose Postgres 16 for billing.", chat: str = "c1", **more: Any) -> Output:
-        """A turn that waits."""
+        """Record a pending turn."""
         given = {"author": "bob", "question": text, "answer": "Noted.", "created_at": NOON, "now": NOON, **more}
         return services.record(self.apollo.bank, chat_key=chat, **given)
 
     def assert_refused(self, ran: Ran, words: str, code: int = 2) -> None:
-        """One line, with these words, and this exit code."""
+        """The error is one line with this text, and the exit code is this one."""
         self.assertEqual(ran.code, code, ran.err)
         self.assertIn(words, ran.err)
         self.assertEqual(len(ran.err.strip().splitlines()), 1, ran.err)
@@ -99,7 +99,7 @@ class TestRunMemory(CommandCase):
         self.switch_on(self.apollo)
         self.tell()
         report = run("run_memory", "--now", LATER, "--json").json
-        self.assertEqual(list(report), list(Report().as_dict()))
+        self.assertEqual(list(report), list(RunReport().as_dict()))
         self.assertEqual((report["summarised"], report["due"], report["llm_calls"]), (1, 0, 0))
 
     def test_a_second_run_finds_nothing_to_do(self) -> None:
@@ -129,7 +129,7 @@ class TestRunMemory(CommandCase):
 
 
 class TestRunMemoryWithABrokenModel(CommandCase):
-    """Each failure gives a line that names what and where, exit code 1, and everything still waits."""
+    """Each failure prints a line that names what and where, exits with 1, and leaves the work pending."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -245,8 +245,10 @@ class TestRecallMemory(CommandCase):
 
     def test_it_prints_turns_and_facts_with_their_chat_and_day(self) -> None:
         ran = run("recall_memory", "acme/apollo", "What did we choose for billing?")
-        self.assertRegex(ran.out, r"(?m)^  \d\.\d\d  output \d+ of chat c1, 02 Mar 2026\n +bob: We chose Postgres 16")
-        self.assertRegex(ran.out, r"(?m)^  \d\.\d\d  fact \d+ of chat c1, 02 Mar 2026\n +We chose Postgres 16")
+        self.assertRegex(
+            ran.out, r"(?m)^  \d\.\d\d  output [a-z2-7]{13} of chat c1, 02 Mar 2026\n +bob: We chose Postgres 16"
+        )
+        self.assertRegex(ran.out, r"(?m)^  \d\.\d\d  fact [a-z2-7]{13} of chat c1, 02 Mar 2026\n +We chose Postgres 16")
         self.assertEqual(ran.err, "2 hits.\n")
 
     def test_its_json_has_the_agreed_shape(self) -> None:
@@ -266,7 +268,7 @@ class TestRecallMemory(CommandCase):
 
     def test_it_says_when_the_bank_is_off(self) -> None:
         services.disable(self.apollo.bank, actor="alice")
-        self.assertIn("The bank is off", run("recall_memory", "acme/apollo", "billing").err)
+        self.assertIn("Memory is off", run("recall_memory", "acme/apollo", "billing").err)
 
     def test_no_question_and_impossible_numbers_are_usage_errors(self) -> None:
         for question in ("", "  "):
@@ -291,7 +293,7 @@ class TestForgetMemory(CommandCase):
         self.assertEqual((ran.json["summaries_to_mend"], ran.json["calls"]), (0, 0))
 
     def test_it_erases_a_chat_a_person_or_a_turn_and_prints_the_receipt(self) -> None:
-        for what in (["--chat", "c1"], ["--author", "bob"], ["--output", self.said.pk]):
+        for what in (["--chat", "c1"], ["--author", "bob"], ["--output", public_id(self.said.pk)]):
             with self.subTest(what=what), transaction.atomic():
                 ran = run("forget_memory", "acme/apollo", *what)
                 self.assertRegex(ran.out, r"asked by  command line\n(.*\n)+ +turns  1\n")
@@ -306,7 +308,7 @@ class TestForgetMemory(CommandCase):
     def test_it_says_what_is_not_there_and_asks_for_one_thing(self) -> None:
         self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "no"), "none with the key “no”")
         self.assert_refused(run("forget_memory", "acme/apollo", "--author", "eve"), "nothing of “eve” is recorded")
-        self.assert_refused(run("forget_memory", "acme/apollo", "--output", 10**8), "none with the number")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--output", public_id(10**8)), "none with the number")
         self.assert_refused(run("forget_memory", "acme/apollo"), "is required")
         self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "a", "--author", "b"), "not allowed with")
 
@@ -428,7 +430,7 @@ class TestExportMemory(CommandCase):
 
 
 class TestInTheShell:
-    """What only a process of its own can show: exit codes, usage, a broken installation."""
+    """Tests that need a separate process: exit codes, usage, a broken installation."""
 
     def test_every_command_documents_itself_in_its_help(self) -> None:
         from django.core.management import load_command_class

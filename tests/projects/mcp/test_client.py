@@ -1,4 +1,4 @@
-"""The Model Context Protocol's own client against a served site: two chats of a project, and strangers to it."""
+"""The official MCP client against a running site: two chats of a project, and keys of other projects."""
 
 import ast
 import asyncio
@@ -24,7 +24,7 @@ QUESTION = "When and where is the launch?"
 
 @asynccontextmanager
 async def connected(served: Gateway, key: str, mode: str = "auto") -> AsyncIterator[Any]:
-    """As docs/mcp.md shows it."""
+    """Connect as docs/mcp.md shows."""
     from httpx2 import AsyncClient
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
@@ -35,7 +35,7 @@ async def connected(served: Gateway, key: str, mode: str = "auto") -> AsyncItera
 
 
 async def everything(served: Gateway, key: str, mode: str = "auto") -> str:
-    """All that a client is told."""
+    """Everything that the server sends to a client."""
     async with connected(served, key, mode) as memory:
         said = [
             await memory.call_tool("recall", {"question": QUESTION}),

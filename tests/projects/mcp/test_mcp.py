@@ -1,4 +1,4 @@
-"""The Model Context Protocol: what a key's project knows and is told; refusals; nothing of any other project."""
+"""MCP: a key reads and writes the memory of its project, and of no other; refusals."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Output
-from projects.mcp.tools import MAX_QUESTION, MAX_TEXT, MOST_HITS, OFF
+from projects.mcp.tools import MAX_QUESTION_CHARACTERS, MAX_REMEMBERED_CHARACTERS, MAX_TOOL_HITS, MEMORY_OFF_TEXT
 from projects.models import Project
 from projects.tenancy import api_keys
 from tests.support.cast import NOON, Cast, without_models
@@ -97,7 +97,7 @@ class ToolsTest(MCPCase):
         turn = Output.objects.latest("pk")
         self.assertEqual((turn.author, turn.answer, turn.chat.private), ("API key desk", "", False))
         self.assertEqual(given["structuredContent"]["chat"], turn.chat.key)
-        services.run(bank=self.apollo.bank)  # at once: not after the idle minutes
+        services.run(bank=self.apollo.bank)  # at once, without waiting for the idle minutes
         self.assertIn("Old Mill", self.call(self.key(), "project_memory")["structuredContent"]["memory"])
 
     def test_a_planted_instruction_is_held_back_like_anybody_s(self) -> None:
@@ -113,9 +113,10 @@ class ToolsTest(MCPCase):
     def test_while_memory_is_off_nothing_is_told_or_recorded(self) -> None:
         services.disable(self.apollo.bank, actor="alice")
         key, turns = self.key(scopes=WRITE), Output.objects.count()
-        self.assertEqual(self.call(key, "recall", question="launch")["content"][0]["text"], OFF)
-        self.assertEqual(self.call(key, "project_memory")["content"][0]["text"], OFF)
-        self.assertEqual(self.refused(key, "remember", text="Nobody hears this."), f"{OFF} Nothing was recorded.")
+        self.assertEqual(self.call(key, "recall", question="launch")["content"][0]["text"], MEMORY_OFF_TEXT)
+        self.assertEqual(self.call(key, "project_memory")["content"][0]["text"], MEMORY_OFF_TEXT)
+        line = self.refused(key, "remember", text="Nobody hears this.")
+        self.assertEqual(line, f"{MEMORY_OFF_TEXT} Nothing was recorded.")
         self.assertEqual(Output.objects.count(), turns)
 
 
@@ -145,12 +146,12 @@ class RefusalTest(MCPCase):
         for tool, arguments, words in (
             ("recall", {}, ("question", "required")),
             ("recall", {"question": " "}, ("question", "1")),
-            ("recall", {"question": "x" * (MAX_QUESTION + 1)}, ("question", str(MAX_QUESTION))),
+            ("recall", {"question": "x" * (MAX_QUESTION_CHARACTERS + 1)}, ("question", str(MAX_QUESTION_CHARACTERS))),
             ("recall", {"question": ["x"]}, ("question", "string")),
-            ("recall", {"question": "x", "top": MOST_HITS + 1}, ("top", str(MOST_HITS))),
+            ("recall", {"question": "x", "top": MAX_TOOL_HITS + 1}, ("top", str(MAX_TOOL_HITS))),
             ("recall", {"question": "x", "project": "globex/zeus"}, ("project", "not permitted")),
             ("project_memory", {"tenant": "globex"}, ("tenant", "not permitted")),
-            ("remember", {"text": "x" * (MAX_TEXT + 1)}, ("text", str(MAX_TEXT))),
+            ("remember", {"text": "x" * (MAX_REMEMBERED_CHARACTERS + 1)}, ("text", str(MAX_REMEMBERED_CHARACTERS))),
         ):
             with self.subTest(tool=tool, words=words):
                 line = self.refused(key, tool, **arguments)
@@ -199,7 +200,7 @@ class IsolationTest(MCPCase):
             key = self.key(project, WRITE)
             self.call(key, "remember", text=f"The motto of {project.slug} is “per aspera”.")
             said = [
-                self.call(key, "recall", question="When is the launch of Apollo in Grimsvale?", top=MOST_HITS),
+                self.call(key, "recall", question="When is the launch of Apollo in Grimsvale?", top=MAX_TOOL_HITS),
                 self.call(key, "project_memory"),
                 self.ask(key, "resources/read", {"uri": "memorybank://block"}),
                 self.ask(key, "tools/list"),

@@ -6,10 +6,8 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from memorybank import services
-from memorybank.core.reports import COUNTED
 from memorybank.models import Erasure, Fact, Output
-from projects.memory.erasure_views import ANEW, GONE
-from projects.web.public_ids import TurnNumber
+from memorybank.services import PublicId
 from tests.support.cast import NOON
 from tests.support.word_search import places
 
@@ -17,7 +15,7 @@ from .test_memory_pages import CRANE, FERRY, MemoryPageCase
 
 
 def number(pk: int) -> str:
-    return TurnNumber().to_url(pk)
+    return PublicId().to_url(pk)
 
 
 class ForgettingTest(MemoryPageCase):
@@ -76,9 +74,6 @@ class ForgettingTest(MemoryPageCase):
         self.assertEqual([self.ask(user, **form).status_code for user in (self.bob, self.charlie)], [403, 404])
         self.assertEqual(self.ask(self.root, **form).status_code, 200)
         self.assertEqual(places("zanzibar"), [])
-
-    def test_every_count_of_a_receipt_has_words(self) -> None:
-        self.assertEqual({*GONE, *ANEW}, set(COUNTED))
 
     def test_a_chat_that_is_private_is_not_to_be_found(self) -> None:
         services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")

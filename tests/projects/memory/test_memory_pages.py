@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Entry, Fact
+from memorybank.services import PublicId
 from projects.memory import timeline
-from projects.web.public_ids import TurnNumber
 from tests.support.cast import NOON, Cast, without_models
 
 CRANE, FERRY = "The zanzibar crane is orange since Friday 6 March 2026.", "The ferry to Lisbon sails every Tuesday."
@@ -39,7 +39,7 @@ class MemoryPageCase(Cast):
 
     def decide(self, user: User, do: str, *facts: Fact) -> Any:
         self.client.force_login(user)
-        numbers = [TurnNumber().to_url(fact.pk) for fact in facts]
+        numbers = [PublicId().to_url(fact.pk) for fact in facts]
         return self.client.post(self.url("memory-decide"), {"do": do, "fact": numbers}, follow=True)
 
     def queries(self, name: str, **query: Any) -> int:
@@ -77,7 +77,7 @@ class NowTest(MemoryPageCase):
             now=NOON,
         )
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
-        anchor = f"#turn-{TurnNumber().to_url(output.pk)}"
+        anchor = f"#turn-{PublicId().to_url(output.pk)}"
         mine = re.search(rf'href="([^"]*{anchor})"', self.see(self.bob).content.decode())
         assert mine
         self.assertContains(self.client.get(mine[1].replace("&amp;", "&")), f'id="{anchor[1:]}"')
@@ -146,7 +146,7 @@ class DecidingTest(MemoryPageCase):
 
     def test_an_owner_puts_a_line_right_in_her_name(self) -> None:
         self.client.force_login(self.alice)
-        form = {"fact": TurnNumber().to_url(self.crane.pk), "text": "The zanzibar crane is green."}
+        form = {"fact": PublicId().to_url(self.crane.pk), "text": "The zanzibar crane is green."}
         self.client.post(self.url("memory-edit"), form)
         page = self.see(self.bob)
         self.assertContains(page, "alice, correcting bob</b> The zanzibar crane is green.")
@@ -327,9 +327,9 @@ class TimelineTest(MemoryPageCase):
 
     def test_a_click_opens_what_lies_under_it(self) -> None:
         day = self.digest("day", *self.apollo.bank.entries.leaves())
-        page = self.see(self.bob, "memory-timeline", open=TurnNumber().to_url(day.pk))
+        page = self.see(self.bob, "memory-timeline", open=PublicId().to_url(day.pk))
         self.assertContains(page, CRANE)
-        for nonsense in ("x", "", TurnNumber().to_url(10**9)):
+        for nonsense in ("x", "", PublicId().to_url(10**9)):
             page = self.see(self.bob, "memory-timeline", open=nonsense, page=nonsense)
             self.assertNotContains(page, CRANE)
 
@@ -340,7 +340,7 @@ class TimelineTest(MemoryPageCase):
         self.assertEqual(sorted(leaves), sorted(self.apollo.bank.entries.values_list("pk", flat=True)))
         self.assertContains(newest, 'href="?page=2">Earlier chats')
         self.assertContains(earlier, 'href="?">The newest')
-        self.assertContains(earlier, f'href="?page=2&amp;open={TurnNumber().to_url(leaves[1])}#under"')
+        self.assertContains(earlier, f'href="?page=2&amp;open={PublicId().to_url(leaves[1])}#under"')
         self.assertNotContains(earlier, "Earlier chats")
 
     def test_decisions_and_replaced_values_are_marked_and_listed(self) -> None:
@@ -365,5 +365,5 @@ class TimelineTest(MemoryPageCase):
         self.assertLessEqual(before, LIMIT)
         services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")
         self.assertNotIn(self.crane.entry_id, self.spans(self.alice))
-        number = TurnNumber().to_url(self.crane.entry_id)
+        number = PublicId().to_url(self.crane.entry_id)
         self.assertNotContains(self.see(self.alice, "memory-timeline", open=number), "zanzibar")

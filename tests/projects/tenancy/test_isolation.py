@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Event, Fact, LLMCall, Output
+from memorybank.services import PublicId, public_id
 from projects.models import Membership, Project, Role, Tenant
-from projects.web.public_ids import TurnNumber
 from tests.projects.admin.test_admin import FACT, AdminCase
 from tests.support.cast import NOON
 
@@ -79,7 +79,20 @@ class LookupTest(AdminCase):
             self.assertIsNone(page.context["cl"].get_ordering_field(name))
 
     def test_garbage_is_no_fault_of_the_server(self) -> None:
-        names = ("q", "o", "p", "e", "all", "bank", "parked", "quarantined", "enabled__exact", "kind__exact")
+        names = (
+            "q",
+            "o",
+            "p",
+            "e",
+            "all",
+            "bank",
+            "tenant",
+            "project",
+            "parked",
+            "quarantined",
+            "enabled__exact",
+            "kind__exact",
+        )
         names += ("tenant__id__exact", "granularity__exact", "at__year", "at__month", "purpose__exact", "_to_field")
         names += (
             "pinned__exact",
@@ -197,7 +210,7 @@ class NumbersTest(AdminCase):
     def test_the_pages_and_the_answers_do_not_show_them(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
         Output.objects.create(
-            pk=987_654_321, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
+            pk=987_654_321, sequence=0, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
         )
         with connection.cursor() as cursor:  # the next number is as long, or it is found within a time or a token
             for sql in connection.ops.sequence_reset_sql(no_style(), [Output]):
@@ -209,13 +222,28 @@ class NumbersTest(AdminCase):
             self.assertNotContains(page, number)
             self.assertNotIn(number, said.content.decode())
         self.assertContains(page, f'id="turn-{said.json()["output"]}"')
-        retry = re.search(r'action="([^"]*/retry)" data', page.content.decode())
+        retry = re.search(r'action="([^"]*/retry)"', page.content.decode())
         assert retry
         self.assertEqual(self.client.post(retry[1]).status_code, 302)
 
+    def test_addresses_in_the_admin_name_no_row(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", FACT)
+        self.client.force_login(self.alice)
+        for model in OURS:
+            page = self.client.get(self.list_url(model)).content.decode()
+            links = re.findall(rf'href="({self.list_url(model)}[^"?]+/change/)[?"]', page)
+            for link in links:
+                with self.subTest(link=link):
+                    self.assertRegex(link, r"/[a-z2-7]{13}/change/$")
+                    self.assertEqual(self.client.get(link).status_code, 200)
+        fact = Fact.objects.get(entry__bank=self.apollo.bank)
+        self.assertEqual(self.client.get(f"{self.list_url(Fact)}{fact.pk}/change/").status_code, 404)
+        self.assertIn(f"{public_id(fact.pk)}/change/", self.client.get(self.list_url(Fact)).content.decode())
+
     def test_neighbours_do_not_look_like_neighbours_and_all_come_back(self) -> None:
-        coded = [TurnNumber().to_url(pk) for pk in range(1, 300)]
-        self.assertEqual([TurnNumber().to_python(each) for each in coded], list(range(1, 300)))
+        coded = [PublicId().to_url(pk) for pk in range(1, 300)]
+        self.assertEqual([PublicId().to_python(each) for each in coded], list(range(1, 300)))
         self.assertEqual(len(set(coded)), 299)
         self.assertNotEqual(coded, sorted(coded))
         self.assertEqual({len(each) for each in coded}, {13})

@@ -13,6 +13,7 @@ from django.urls.resolvers import RoutePattern
 
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
+from memorybank.services import public_id
 from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream
 from projects.tenancy import api_keys, audit, permissions
 from projects.web.lazy_urls import LazyInclude
@@ -81,7 +82,7 @@ class Everything(AdminCase):
         asked = {"author": "bob", "outputs": [self.turn.pk], "asked_at": NOON, "asked_in": self.turn.pk}
         ErasureRequest.objects.create(bank=bank, chat=self.chat, **asked)
         LLMCall.objects.create(bank=bank, purpose="summary", model="apollo", outcome="ok", at=NOON)
-        services.ask(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
+        services.request_job(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
 
     def ours(self, model: type[Model]) -> Any:
         """A row of Acme; whoever registers a new model says here which."""
@@ -146,7 +147,13 @@ class WalkTest(Everything):
     def test_nor_does_a_list_when_it_is_searched_ordered_or_filtered(self) -> None:
         self.client.force_login(self.charlie)
         for model in registered():
-            for query in ("?q=a", "?o=1", f"?bank={self.apollo.bank_id}", "?_facets=True", "?tenant__id__exact=1"):
+            for query in (
+                "?q=a",
+                "?o=1",
+                f"?bank={public_id(self.apollo.bank_id)}",
+                "?_facets=True",
+                "?tenant__id__exact=1",
+            ):
                 with self.subTest(model=model, query=query):
                     self.assert_nothing(self.client.get(self.list_url(model) + query))
 

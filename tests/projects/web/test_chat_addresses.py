@@ -1,4 +1,4 @@
-"""Every chat that recording accepts has an address that works, however its key looks; and a page lists them all."""
+"""Every chat has a working address, whatever its key; and a page lists all chats."""
 
 import re
 from datetime import timedelta

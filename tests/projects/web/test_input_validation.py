@@ -1,4 +1,4 @@
-"""What comes in from outside is stored, or refused in one line that names the field; never anything else."""
+"""Input is stored, or refused in one line that names the field."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -13,7 +13,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Output
 from projects.importing.jsonl import BadLineError, Reader
-from projects.importing.service import Projects, batches, take
+from projects.importing.service import ProjectCache, batches, import_batch
 from tests.projects.importing.test_import_chats import GOOD
 from tests.support import factories
 from tests.support.commands import run, shell
@@ -46,8 +46,8 @@ def nested(depth: int) -> list[Any]:
 
 
 def taken(*lines: str) -> list[bool | BadLineError]:
-    projects, reader = Projects(), Reader(NOW)
-    return [each for batch in batches(reader.read(lines)) for each in take(projects, batch, now=NOW)]
+    projects, reader = ProjectCache(), Reader(NOW)
+    return [each for batch in batches(reader.read(lines)) for each in import_batch(projects, batch, now=NOW)]
 
 
 def calling(**function: Any) -> list[dict[str, Any]]:
@@ -115,14 +115,14 @@ def test_messages_that_stand_already_are_read_whatever_they_are(messages: Any, d
         try:
             with transaction.atomic():
                 Output.objects.filter(pk=output.pk).update(messages=messages)
-        except Exception:  # no database holds it, so it stands nowhere
+        except Exception:  # no database accepts it, so it was stored nowhere
             pass
         factories.cover(bank)
         assert services.recall(bank, "Who owns the invoice importer?")
         transaction.set_rollback(True)
 
 
-# --- the two doors -------------------------------------------------------------------------------
+# --- API and import -------------------------------------------------------------------------------
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

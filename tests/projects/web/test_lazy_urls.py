@@ -1,4 +1,4 @@
-"""Lazy URL patterns rely on Django's private hooks: this fails clearly when a new Django changes them."""
+"""Lazy URLs rely on private hooks of Django: this fails clearly when a new Django changes them."""
 
 import subprocess
 import sys

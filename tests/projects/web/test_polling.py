@@ -1,4 +1,4 @@
-"""Waiting for something to change: what is yielded, and that nothing goes on when nobody listens any more."""
+"""Polling: the yielded values, and that it stops when nobody listens."""
 
 import asyncio
 from collections.abc import AsyncGenerator

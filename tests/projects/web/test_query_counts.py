@@ -1,4 +1,4 @@
-"""Pages and lists ask as many questions of the database however much there is: measured at two sizes."""
+"""Pages and lists need the same number of queries for any amount of data: measured at two sizes."""
 
 from datetime import timedelta
 from typing import Any
@@ -28,7 +28,7 @@ class ConstantTest(AdminCase):
         self.size = 0
 
     def grow(self, to: int) -> None:
-        """So many chats of three turns and five facts each, in as many projects as fit a page."""
+        """Create chats of three turns and five facts each, in as many projects as fit on a page."""
         bank, numbers = self.apollo.bank, range(self.size, to)
         self.size = to
         day = NOON.date()
@@ -39,14 +39,21 @@ class ConstantTest(AdminCase):
         times = {"first_at": NOON, "last_at": NOON, "period_start": day}
         for n, chat in zip(numbers, chats, strict=True):
             outputs = Output.objects.bulk_create(
-                Output(chat=chat, author=f"p{n % 9}", question=f"Crate {n}.{m}?", answer="Yes.", created_at=NOON)
+                Output(
+                    chat=chat,
+                    sequence=m + 1,
+                    author=f"p{n % 9}",
+                    question=f"Crate {n}.{m}?",
+                    answer="Yes.",
+                    created_at=NOON,
+                )
                 for m in range(3)
             )
-            span = {"first_output": outputs[0].pk, "last_output": outputs[-1].pk, "output_count": 3}
+            span = {"first_output": 1, "last_output": 3, "output_count": 3}
             leaf = Entry.objects.create(
                 bank=bank, granularity="conversation", chat=chat, tokens=50, method="test", **span, **times
             )
-            Chat.objects.filter(pk=chat.pk).update(summarised_through=outputs[-1].pk)
+            Chat.objects.filter(pk=chat.pk).update(summarised_through=3)
             Fact.objects.create_cited(self.facts(leaf, n, outputs))
         older = list(Fact.objects.order_by("pk")[: to // 2])
         Fact.objects.filter(pk__in=[fact.pk for fact in older]).update(superseded_by=Fact.objects.latest("pk"))

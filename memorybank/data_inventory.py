@@ -1,0 +1,295 @@
+"""Which tables hold people's words, and what erasing, retention, export and docs/privacy.md do with each.
+
+Erasing goes through them in this order, and so do receipts, exports and the page. Another app registers its own tables.
+A test fails for a model with a text column that is neither here nor in ``NO_WORDS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from django.db.models import Model, QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import ngettext_lazy
+
+from memorybank.models import (
+    Bank,
+    BlockLineVersion,
+    Chat,
+    Checkpoint,
+    Compaction,
+    Embedding,
+    Entry,
+    Erasure,
+    ErasureRequest,
+    Event,
+    Fact,
+    Job,
+    LLMCall,
+    LLMEndpoint,
+    MaskedValue,
+    OptOut,
+    Output,
+    SearchDocument,
+    StoredBlock,
+    Trail,
+)
+from memorybank.models.public_id import PublicIdKey
+
+#: The outputs that are erased or left out: chat → id → sequence.
+Touched = Mapping[int, Mapping[int, int]]
+
+
+class Erasing(Enum):
+    """What erasing does with a row that holds the erased words."""
+
+    DELETE = "delete"
+    REWRITE = "rewrite"
+    REBUILD = "rebuild"
+    KEEP = "keep"
+
+
+class Age(Enum):
+    """Which of a bank's two maximum ages."""
+
+    TURNS = "keep_turns_days"
+    MEMORY = "keep_memory_days"
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyRow:
+    """One row of the table "What is stored" in docs/privacy.md. Tables of one kind share it."""
+
+    what: str
+    where: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """Rows whose column ``time`` is older than an age are deleted; with ``blank``, only these columns are emptied."""
+
+    age: Age
+    time: str
+    counted: str = ""
+    blank: Mapping[str, Any] = field(default_factory=dict)
+    whole_days: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table that holds people's words, in the columns ``words``.
+
+    ``bank`` is the lookup from a row to its bank, which tells whose the words are: a chat's, a turn's or the bank's; ""
+    if they belong to no bank. ``drop`` takes out what rests on turns of these chats; without it rows go with their
+    turn by foreign key, or ``erasure.cascade`` judges them one by one.
+    """
+
+    model: type[Model]
+    words: tuple[str, ...]
+    bank: str
+    erasing: Erasing
+    privacy: PrivacyRow
+    #: What a receipt counts, in words.
+    counts: Mapping[str, Promise] = field(default_factory=dict)
+    drop: Callable[[Bank, Touched], int] | None = None
+    #: What retention deletes by a row's own time. Facts and checkpoints expire with what they rest on.
+    expiries: tuple[Expiry, ...] = ()
+    #: The ``type`` of its rows in an export, and what they have there: name → column.
+    section: str = ""
+    exported: Mapping[str, str] = field(default_factory=dict)
+
+    def rows(self, bank: Bank) -> QuerySet[Any]:
+        """Its rows of one bank."""
+        rows = self.model._default_manager
+        return rows.filter(**{self.bank: bank.pk}) if self.bank else rows.none()
+
+
+def _same(names: str) -> dict[str, str]:
+    """Columns that an export calls by their own names."""
+    return {name: name for name in names.split()}
+
+
+SETTINGS = PrivacyRow(
+    "what the project's memory should be about (`focus`)", "as written", "changed, or the project is deleted"
+)
+RECORDS = PrivacyRow(
+    "receipts of erasures, the audit log, the ledger of model calls, jobs",
+    "counts, times, account names; never chat text",
+    "the project is deleted",
+)
+REQUESTS = PrivacyRow(
+    "who opted out, and requests to forget", "account names and ids of turns", "the project is deleted"
+)
+INDEX = PrivacyRow(
+    "the search index and, with an embedding model, vectors of turns",
+    "masked; words as keyed hashes",
+    "the turn or its memory is deleted",
+)
+
+TABLES = [
+    StoredTable(
+        Bank,
+        ("focus",),
+        "pk",
+        Erasing.KEEP,
+        SETTINGS,
+        section="bank",
+        exported=_same("enabled max_tokens idle_minutes timezone focus redact_personal"),
+    ),
+    StoredTable(
+        Chat,
+        ("title",),
+        "bank",
+        Erasing.DELETE,
+        PrivacyRow(
+            "titles of chats, which quote the first message or were written by hand",
+            "as written",
+            "a turn of the chat is erased, or its last turn is too old",
+        ),
+        counts={"chats": ngettext_lazy("chat", "chats")},
+        expiries=(Expiry(Age.TURNS, "last_output_at", blank={"title": ""}),),
+        section="chat",
+        exported={"chat": "key", "title": "title", "private": "private"},
+    ),
+    StoredTable(
+        Output,
+        ("question", "answer", "author", "said_by", "answered_by", "messages", "error"),
+        "chat__bank",
+        Erasing.DELETE,
+        PrivacyRow(
+            "turns: author, question, answer, and tool results in between",
+            "as written, in plain text",
+            "erased, or older than the project keeps turns",
+        ),
+        counts={
+            "turns": ngettext_lazy("turn", "turns"),
+            "halves_of_turns": ngettext_lazy("half of a turn", "halves of turns"),
+        },
+        expiries=(
+            Expiry(Age.TURNS, "created_at", "turns", {"question": "", "answer": "", "messages": [], "error": ""}),
+        ),
+        section="output",
+        exported={"chat": "chat__key", "user": "author", **_same("question answer messages status created_at")},
+    ),
+    StoredTable(
+        Fact,
+        ("text", "speaker", "original", "original_speaker", "edited_by", "released_by", "kept_back_by"),
+        "bank",
+        Erasing.DELETE,
+        PrivacyRow(
+            "memory: facts that cite turns, and digests of days, weeks and months",
+            "with secrets masked, and personal data if the project masks it",
+            "erased, made private, or older than the project keeps memory",
+        ),
+        counts={
+            "summaries": ngettext_lazy("summary of a chat", "summaries of chats"),
+            "facts": ngettext_lazy("fact", "facts"),
+            "digests": ngettext_lazy("digest", "digests"),
+            "digest_lines": ngettext_lazy("line of a digest", "lines of digests"),
+        },
+        section="fact",
+        exported=_same(
+            "position kind text speaker said_on tokens weight detail citations pinned edited_by original quarantine "
+            "released_by"
+        ),
+    ),
+    StoredTable(
+        SearchDocument,
+        ("words", "lines"),
+        "bank",
+        Erasing.REBUILD,
+        INDEX,
+        counts={"documents": ngettext_lazy("entry of the index", "entries of the index")},
+        expiries=(Expiry(Age.TURNS, "output__created_at"), Expiry(Age.MEMORY, "said_at", "documents")),
+    ),
+    StoredTable(
+        Embedding,
+        ("vector",),
+        "bank",
+        Erasing.REBUILD,
+        INDEX,
+        counts={"vectors": ngettext_lazy("vector", "vectors")},
+    ),
+    StoredTable(
+        MaskedValue,
+        ("digest",),
+        "bank",
+        Erasing.DELETE,
+        PrivacyRow(
+            "values that were masked, so that every mention can be masked",
+            "as keyed hashes, never as values",
+            "the last turn with the value is erased",
+        ),
+        counts={"masked_values": ngettext_lazy("masked value, known by a hash", "masked values, known by hashes")},
+    ),
+    StoredTable(
+        StoredBlock,
+        ("text", "lines"),
+        "bank",
+        Erasing.REBUILD,
+        PrivacyRow("the latest versions of the memory block", "masked", "the next rendering"),
+        counts={
+            "blocks": ngettext_lazy("stored block, stored again without it", "stored blocks, stored again without it")
+        },
+    ),
+    StoredTable(
+        BlockLineVersion,
+        ("text", "speaker"),
+        "bank",
+        Erasing.DELETE,
+        PrivacyRow(
+            "lines that left the block, with the times they were in it",
+            "masked",
+            "`HISTORY_DAYS` (90) after they left; or anything of their chats is erased or made private",
+        ),
+        counts={"past_lines": ngettext_lazy("line of an earlier block", "lines of earlier blocks")},
+        drop=lambda bank, touched: BlockLineVersion.objects.drop(
+            bank, chats=list(bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True))
+        ),
+        expiries=(Expiry(Age.MEMORY, "said_at", "past_lines", whole_days=True),),
+    ),
+    StoredTable(
+        Checkpoint,
+        ("notes", "text"),
+        "chat__bank",
+        Erasing.DELETE,
+        PrivacyRow(
+            "checkpoints: notes of a chat's earlier turns and its latest messages, for this chat's prompts only",
+            "with secrets masked",
+            "a turn it covers is erased, withdrawn by its author or too old, or the author opts out",
+        ),
+        counts={"checkpoints": ngettext_lazy("checkpoint of a long chat", "checkpoints of long chats")},
+        drop=lambda _bank, touched: Checkpoint.objects.forget(touched),
+    ),
+    StoredTable(
+        Compaction,
+        ("focus", "error"),
+        "chat__bank",
+        Erasing.REWRITE,
+        PrivacyRow("what a checkpoint should be about", "as written", "the checkpoint is made, or a turn is erased"),
+    ),
+    StoredTable(OptOut, ("author",), "bank", Erasing.KEEP, REQUESTS),
+    StoredTable(ErasureRequest, ("author", "closed_by"), "bank", Erasing.KEEP, REQUESTS),
+    StoredTable(Erasure, ("asked_by", "subject"), "bank", Erasing.KEEP, RECORDS),
+    StoredTable(Event, ("actor", "detail"), "bank", Erasing.KEEP, RECORDS),
+    StoredTable(LLMCall, ("error",), "bank", Erasing.KEEP, RECORDS),
+    StoredTable(Job, ("asked_by",), "bank", Erasing.KEEP, RECORDS),
+]
+
+#: Models with text columns that hold no words of people, because of this.
+NO_WORDS: dict[type[Model], str] = {
+    Entry: "a granularity and the name of a model; its words are its facts",
+    LLMEndpoint: "a hash of settings, and the provider's error without what it was sent",
+    PublicIdKey: "a random key",
+    Trail: "a hash",
+}
+
+
+def register(tables: Iterable[StoredTable], no_words: Mapping[type[Model], str]) -> None:
+    """Add the tables of another app: they are erased, expired, exported and described like ours."""
+    TABLES.extend(tables)
+    NO_WORDS.update(no_words)

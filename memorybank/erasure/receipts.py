@@ -1,0 +1,46 @@
+"""The receipt of an erasure: how much went and what is made anew, never what was erased."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import ngettext_lazy
+
+from memorybank.data_inventory import TABLES
+
+#: What is made anew, in words.
+REBUILT_COUNTS: Mapping[str, Promise] = {
+    "summaries_to_mend": ngettext_lazy("summary of a chat", "summaries of chats"),
+    "digests_to_mend": ngettext_lazy("digest", "digests"),
+    "calls": ngettext_lazy("call of the model, about", "calls of the model, about"),
+}
+
+
+def erased_counts() -> dict[str, Promise]:
+    """What goes, in words, in the order of the tables."""
+    return {name: words for table in TABLES for name, words in table.counts.items()}
+
+
+def count_names() -> list[str]:
+    """All that a receipt counts: what goes, then what is made anew."""
+    return [*erased_counts(), *REBUILT_COUNTS]
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReceipt:
+    """The counts of an erasure or its dry run. About ``calls`` model calls will follow; ``epoch`` is the new one."""
+
+    id: int | None
+    kind: str
+    asked_by: str
+    at: datetime
+    epoch: int
+    dry_run: bool
+    counts: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``--json`` and for pages."""
+        named = {name: getattr(self, name) for name in ("id", "kind", "asked_by", "at", "epoch", "dry_run")}
+        return {**named, **{name: self.counts.get(name, 0) for name in count_names()}}

@@ -1,0 +1,97 @@
+"""python -m tests.support.release_dump: a small site's database as SQL, on SQLite and on PostgreSQL, for a release.
+
+Run it when a release is made, with its number, and commit what it writes: from then on a test loads the newest dump and
+migrates it to the newest tables. Until 0.1.0 is released its dump is made again whenever 0001 is.
+"""
+
+import argparse
+import json
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from tests.support.own_site import Site, site
+from tests.support.requirements import needs_postgres
+
+DUMPS = Path(__file__).parent.parent / "site/releases"
+PROJECT, LATER = "acme/apollo", "2026-03-04T09:00:00Z"
+#: What the site remembers of one chat, and what is recalled from it.
+SAID = "We chose Postgres 16 for billing, and Priya owns it."
+TURNS = [
+    {"chat": "c1", "user": "priya", "question": SAID, "answer": "Noted.", "id": "1"},
+    {"chat": "c1", "user": "tom", "question": "The nightly export goes to Bremen.", "answer": "Noted.", "id": "2"},
+    {"chat": "c2", "user": "tom", "question": "Who answers this?", "answer": "", "status": "pending", "id": "3"},
+]
+#: Parts of pg_dump's output that are no SQL or that not every server knows.
+UNWANTED = ("--", "\\", "SET ")
+
+
+def fill(made: Site) -> None:
+    """Turns that are remembered, one that waits for its answer, and one that is erased."""
+    common = {"tenant": "acme", "project": "apollo", "created_at": "2026-03-02T09:00:00Z"}
+    erased = {"chat": "c3", "user": "marta", "question": "The crane is orange.", "answer": "Noted.", "id": "4"}
+    lines = "".join(json.dumps({**common, **turn}) + "\n" for turn in [*TURNS, erased])
+    for command in (
+        ("import_chats", "-", "--enable"),
+        ("run_memory", "--until-idle", "--now", LATER),
+        ("forget_memory", PROJECT, "--chat", "c3"),
+        ("check_memory",),
+    ):
+        done = made.manage(*command, stdin=lines if command[0] == "import_chats" else None)
+        assert done.code == 0, done.err
+
+
+def sqlite_dump(file: Path) -> Iterator[str]:
+    """The statements that make a SQLite database again. Its full-text index is built anew of the documents."""
+    with closing(sqlite3.connect(file)) as connection:
+        master = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+        known = [
+            row
+            for row in connection.execute(master)
+            if not row[1].startswith("memorybank_search_") or row[0] == "trigger"
+        ]
+        tables = sorted(name for kind, name, sql in known if kind == "table" and "VIRTUAL" not in sql)
+        yield from (f"{sql};" for kind, name, sql in sorted(known) if name in tables and kind == "table")
+        for table in [*tables, "sqlite_sequence"]:
+            columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')]
+            values = " || ', ' || ".join(f'quote("{column}")' for column in columns)
+            names = ", ".join(f'"{column}"' for column in columns)
+            for (row,) in connection.execute(f'SELECT {values} FROM "{table}" ORDER BY rowid'):
+                yield f'INSERT INTO "{table}" ({names}) VALUES ({row});'
+        for _kind, name, sql in sorted(known):
+            if name not in tables:
+                yield f"{sql};"
+        yield "INSERT INTO memorybank_search (memorybank_search) VALUES ('rebuild');"
+
+
+def postgresql_dump(address: str) -> Iterator[str]:
+    """The statements that make a PostgreSQL database again."""
+    command = ["pg_dump", "--no-owner", "--no-privileges", "--inserts", address]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    yield from (line for line in done.stdout.splitlines() if line and not line.startswith(UNWANTED))
+
+
+def write(release: str) -> None:
+    """Both dumps of a release."""
+    DUMPS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as data:
+        with site(Path(data) / "sqlite") as made:
+            fill(made)
+            _write(f"{release}.sqlite.sql", sqlite_dump(made.data / "memorybank.sqlite3"))
+        (Path(data) / "postgresql").mkdir()
+        with site(Path(data) / "postgresql", postgres=needs_postgres()) as made:
+            fill(made)
+            _write(f"{release}.postgresql.sql", postgresql_dump(made.database_url))
+
+
+def _write(name: str, statements: Iterator[str]) -> None:
+    (DUMPS / name).write_text("\n".join(statements) + "\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("release", help="such as 0.1.0")
+    write(parser.parse_args().release)
