@@ -15,7 +15,7 @@ from django.utils import timezone
 from config import logs
 from config.health import MISSED_SWEEPS
 from memorybank import services
-from memorybank.models import Chat, LLMCall, PromptCount, Sweep
+from memorybank.models import Bank, Chat, LLMCall, PromptCount, Sweep
 from memorybank.tasks import sweep
 from tests.site.test_production_settings import PRODUCTION, python
 from tests.support.cast import Cast, scripted, with_chat_model, without_models
@@ -147,13 +147,18 @@ class MetricsTest(Cast):
         self.assertNotIn(f"failures_total{{{ok}}}", found)
 
     def test_it_counts_prompts_that_were_given_memory_and_why_others_were_not(self) -> None:
-        asked = {"keep": True, "question": "When?", "now": timezone.now()}
-        services.prompt_memory(self.apollo.bank, **asked)
+        now = timezone.now()
+
+        def prompt(bank: Bank) -> None:
+            memory = services.prompt_memory(bank, question="When?", now=now)
+            services.keep_prompt(bank, chat_key="c1", memory=memory, now=now)
+
+        prompt(self.apollo.bank)
         self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Lisbon.")
         for _ in range(3):
-            services.prompt_memory(self.apollo.bank, **asked)
-        services.prompt_memory(self.apollo.bank, **{**asked, "keep": False})
-        services.prompt_memory(self.zeus.bank, **asked)
+            prompt(self.apollo.bank)
+        services.prompt_memory(self.apollo.bank, question="When?", now=now)  # looked at, not sent
+        prompt(self.zeus.bank)
         found = self.figures()
         self.assertEqual(found["injected_total"], 3)
         self.assertEqual(found['skipped_total{reason="nothing"}'], 1)

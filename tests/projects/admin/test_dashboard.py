@@ -32,7 +32,7 @@ class ForceTest(Cast):
 
     def test_it_says_when_a_chat_will_be_due_and_does_nothing(self) -> None:
         ran = run("run_memory", "acme/apollo", "--chat", "c1", "--now", "2026-03-02T12:01:00Z")
-        self.assertEqual((ran.code, ran.out.strip()), (0, "Chat c1: due at 2026-03-02T12:10:00Z, with 1 turn waiting."))
+        self.assertEqual((ran.code, ran.out.strip()), (0, "Chat c1: due at 2026-03-02T12:10:00Z, with 1 turn pending."))
         late = run("run_memory", "--project", "acme/apollo", "--chat", "c1", "--json")
         self.assertEqual((late.json["why"], late.json["pending"]), ("due; the next sweep takes it.", 1))
         self.assertFalse(Entry.objects.exists())
@@ -43,7 +43,7 @@ class ForceTest(Cast):
         self.assertEqual(Entry.objects.count(), 1)
         again = run("run_memory", "--force", "acme/apollo", "--chat", "c1")
         self.assertEqual(again.code, 1)
-        self.assertIn("due when somebody writes in it; nothing waits.", again.out)
+        self.assertIn("due when somebody writes in it; nothing is pending.", again.out)
 
     def test_without_a_chat_it_takes_all_that_wait_and_parked_ones_if_told_so(self) -> None:
         say(self.apollo.bank, "c2", "We parked the Helsinki rollout.", at=NOON)
