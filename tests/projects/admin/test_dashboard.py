@@ -34,7 +34,7 @@ class ForceTest(Cast):
         ran = run("run_memory", "acme/apollo", "--chat", "c1", "--now", "2026-03-02T12:01:00Z")
         self.assertEqual((ran.code, ran.out.strip()), (0, "Chat c1: due at 2026-03-02T12:10:00Z, with 1 turn pending."))
         late = run("run_memory", "--project", "acme/apollo", "--chat", "c1", "--json")
-        self.assertEqual((late.json["why"], late.json["pending"]), ("due; the next sweep takes it.", 1))
+        self.assertEqual((late.json["why"], late.json["pending"]), ("due; the next sweep summarises it.", 1))
         self.assertFalse(Entry.objects.exists())
 
     def test_it_summarises_it_now_if_it_is_forced(self) -> None:
