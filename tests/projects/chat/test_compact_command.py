@@ -69,7 +69,7 @@ class TestTheCommand(LongChat):
         compaction.compact(self.apollo, self.chat)
         for message in ("One more?", "word " * 400):
             self.say(self.alice, self.chat, message)
-        newest = PublicId().to_url(compaction.compact(self.apollo, self.chat).last_output)
+        newest = PublicId().to_url(compaction.compact(self.apollo, self.chat).through)
         for query, standing in (({}, 1), ({"before": newest}, 0)):  # an earlier page has the older one alone
             page = self.page(**query)
             self.assertEqual(page.count("until the chat was compacted again"), 1)
