@@ -8,8 +8,6 @@ from memorybank.safety.redaction.connectors import LINKS, VALUE_QUOTES, any_whol
 from memorybank.safety.redaction.spans import SecretSpan
 
 MIN_PASSPHRASE_WORDS, MAX_PASSPHRASE_WORDS = 4, 30
-#: A longer one is the seed phrase of a wallet, made of common words.
-MIN_SEED_PHRASE_WORDS = 10
 
 _PHRASE_WORDS = rf"[^\W\d_]{{2,16}}(?:[ -][^\W\d_]{{1,16}}){{{MIN_PASSPHRASE_WORDS - 1},{MAX_PASSPHRASE_WORDS - 1}}}"
 _PHRASE_NAMES, _WORDINGS = (
