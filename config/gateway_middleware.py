@@ -28,7 +28,9 @@ def gateway_shortcut(pages: View) -> View:
         is_gateway = request.path_info.startswith(GATEWAY_PREFIX)
         if is_gateway and (request.is_secure() or not settings.SECURE_SSL_REDIRECT):
             request_id = request_ids.assign_request_id(request)
-            return request_ids.add_request_id(add_security_headers(await _answer(request)), request_id)
+            response = add_security_headers(await _answer(request))
+            response.headers["X-Content-Type-Options"] = "nosniff"
+            return request_ids.add_request_id(response, request_id, request_ids.GATEWAY_REQUEST_ID_HEADER)
         return await pages(request)
 
     return middleware

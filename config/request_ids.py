@@ -8,6 +8,8 @@ from uuid import uuid4
 from django.http import HttpRequest, HttpResponseBase
 
 REQUEST_ID_HEADER = "X-Request-ID"
+#: Of the gateway's answers, where ``X-Request-ID`` is the upstream's.
+GATEWAY_REQUEST_ID_HEADER = "X-Memory-Request-ID"
 #: Short and without spaces, so that an id cannot forge a log line.
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
@@ -35,7 +37,7 @@ def assign_request_id(request: HttpRequest) -> str:
     return name
 
 
-def add_request_id(response: HttpResponseBase, name: str) -> HttpResponseBase:
+def add_request_id(response: HttpResponseBase, name: str, header: str = REQUEST_ID_HEADER) -> HttpResponseBase:
     """Add the request's id to the response."""
-    response.headers[REQUEST_ID_HEADER] = name
+    response.headers[header] = name
     return response

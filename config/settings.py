@@ -129,7 +129,10 @@ globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = env.str("FROM_EMAIL", default="memory-bank@localhost")
 EMAIL_TIMEOUT = 10  # the inviting person waits for it
 
-API_REQUESTS_PER_MINUTE = _number("API_REQUESTS_PER_MINUTE", 600)  # for each key; 0: no limit
+# For each key; 0: no limit. The last two count in each process.
+API_REQUESTS_PER_MINUTE = _number("API_REQUESTS_PER_MINUTE", 600)
+API_REQUESTS_AT_ONCE = _number("API_REQUESTS_AT_ONCE", 256)
+API_MEGABYTES_PER_MINUTE = _number("API_MEGABYTES_PER_MINUTE", 200)
 
 # Pages use the language that the reader chose, otherwise the browser's, otherwise English.
 LANGUAGE_CODE = "en-gb"
@@ -244,6 +247,8 @@ GATEWAY_UPSTREAMS = {
     "openai": (env.str("GATEWAY_OPENAI_BASE_URL", default=""), env.str("GATEWAY_OPENAI_API_KEY", default="")),
     "anthropic": (env.str("GATEWAY_ANTHROPIC_BASE_URL", default=""), env.str("GATEWAY_ANTHROPIC_API_KEY", default="")),
 }
+# Sent on to the site's upstreams besides the headers of the protocols.
+GATEWAY_PASSED_HEADERS = [name.lower() for name in env.list("GATEWAY_PASSED_HEADERS", default=[])]
 if not GATEWAY_UPSTREAMS["openai"][0] and (_chat := _llm("LLM_")):
     GATEWAY_UPSTREAMS["openai"] = (_chat["BASE_URL"], _chat["API_KEY"])
 

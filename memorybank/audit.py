@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from memorybank.models import Bank, Event, Trail
+from memorybank.models import AuditLog, Bank, Event
 
 
 def log(bank: Bank, actor: str, action: Event.Action, now: datetime, **detail: Any) -> None:
     """Append to the audit log, as the transaction's last lock. ``detail`` never holds chat text."""
-    Trail.append(Event(bank=bank, actor=actor, action=action, detail=detail, at=now))
+    AuditLog.append(Event(bank=bank, actor=actor, action=action, detail=detail, at=now))

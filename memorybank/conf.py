@@ -52,9 +52,9 @@ class Conf:
     lines_per_leaf: int = 240
     #: Time limit of a merge; after it the chunks' facts are kept unchanged.
     merge_seconds: int = 120
-    #: Maximum output of one call.
-    lines_per_call: int = 12
-    words_per_call: int = 180
+    #: Words of notes for each token of talk, and the maximum of one call.
+    words_per_token: float = 0.25
+    words_per_call: int = 600
     #: A live leaf is rebuilt from its turns after this many extensions, to bound drift.
     rebuild_after_updates: int = 25
     #: Extracted detail kept beside an LLM's facts, as a share of the chat's tokens.

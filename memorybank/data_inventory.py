@@ -16,6 +16,7 @@ from django.utils.functional import Promise
 from django.utils.translation import ngettext_lazy
 
 from memorybank.models import (
+    AuditLog,
     Bank,
     BlockLineVersion,
     Chat,
@@ -35,12 +36,11 @@ from memorybank.models import (
     Output,
     SearchDocument,
     StoredBlock,
-    Trail,
 )
 from memorybank.models.public_id import PublicIdKey
 
-#: The outputs that are erased or left out: chat → id → sequence.
-Touched = Mapping[int, Mapping[int, int]]
+#: Outputs that are removed from memory: chat → id → sequence.
+OutputsByChat = Mapping[int, Mapping[int, int]]
 
 
 class Erasing(Enum):
@@ -95,7 +95,7 @@ class StoredTable:
     privacy: PrivacyRow
     #: What a receipt counts, in words.
     counts: Mapping[str, Promise] = field(default_factory=dict)
-    drop: Callable[[Bank, Touched], int] | None = None
+    drop: Callable[[Bank, OutputsByChat], int] | None = None
     #: What retention deletes by a row's own time. Facts and checkpoints expire with what they rest on.
     expiries: tuple[Expiry, ...] = ()
     #: The ``type`` of its rows in an export, and what they have there: name → column.
@@ -247,8 +247,8 @@ TABLES = [
             "`HISTORY_DAYS` (90) after they left; or anything of their chats is erased or made private",
         ),
         counts={"past_lines": ngettext_lazy("line of an earlier block", "lines of earlier blocks")},
-        drop=lambda bank, touched: BlockLineVersion.objects.drop(
-            bank, chats=list(bank.chats.filter(pk__in=list(touched)).values_list("key", flat=True))
+        drop=lambda bank, outputs: BlockLineVersion.objects.drop(
+            bank, chats=list(bank.chats.filter(pk__in=list(outputs)).values_list("key", flat=True))
         ),
         expiries=(Expiry(Age.MEMORY, "said_at", "past_lines", whole_days=True),),
     ),
@@ -263,7 +263,7 @@ TABLES = [
             "a turn it covers is erased, withdrawn by its author or too old, or the author opts out",
         ),
         counts={"checkpoints": ngettext_lazy("checkpoint of a long chat", "checkpoints of long chats")},
-        drop=lambda _bank, touched: Checkpoint.objects.forget(touched),
+        drop=lambda _bank, outputs: Checkpoint.objects.drop(outputs),
     ),
     StoredTable(
         Compaction,
@@ -276,7 +276,19 @@ TABLES = [
     StoredTable(ErasureRequest, ("author", "closed_by"), "bank", Erasing.KEEP, REQUESTS),
     StoredTable(Erasure, ("asked_by", "subject"), "bank", Erasing.KEEP, RECORDS),
     StoredTable(Event, ("actor", "detail"), "bank", Erasing.KEEP, RECORDS),
-    StoredTable(LLMCall, ("error",), "bank", Erasing.KEEP, RECORDS),
+    StoredTable(
+        LLMCall,
+        ("error",),
+        "bank",
+        Erasing.KEEP,
+        PrivacyRow(
+            "errors of model calls in the ledger",
+            "the provider's words without what it was sent, secrets masked",
+            "anything of the project is erased, or older than the project keeps turns",
+        ),
+        drop=lambda bank, _outputs: LLMCall.objects.filter(bank=bank).exclude(error="").update(error=""),
+        expiries=(Expiry(Age.TURNS, "at", blank={"error": ""}),),
+    ),
     StoredTable(Job, ("asked_by",), "bank", Erasing.KEEP, RECORDS),
 ]
 
@@ -285,7 +297,7 @@ NO_WORDS: dict[type[Model], str] = {
     Entry: "a granularity and the name of a model; its words are its facts",
     LLMEndpoint: "a hash of settings, and the provider's error without what it was sent",
     PublicIdKey: "a random key",
-    Trail: "a hash",
+    AuditLog: "a hash",
 }
 
 

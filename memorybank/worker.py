@@ -34,7 +34,7 @@ def consolidate(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
 
     Does nothing (0) if another worker was faster, or, unless ``at_once``, if the bank must rest.
     """
-    due = Bank.objects.compressible(now) if at_once else Bank.objects.compressible(now).rested(now)
+    due = Bank.objects.compressible(now) if at_once else Bank.objects.compressible(now).not_recent(now)
     if not due.filter(pk=bank_id).update(settled_at=now):
         return 0
     try:

@@ -49,7 +49,6 @@ class ErasureRequestAdmin(BankScoped):
 
     @admin.action(description=_("Erase what the selected requests ask for"), permissions=["decide"])
     def erase(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """Permanently; with a receipt for each."""
         actor = request.user.get_username()
         erased = [services.forget_asked(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset]
         count = sum(map(len, erased))
@@ -67,6 +66,3 @@ class ErasureRequestAdmin(BankScoped):
             restored,
         )
         self.message_user(request, done % {"n": restored}, messages.SUCCESS)
-
-    def has_decide_permission(self, request: HttpRequest) -> bool:
-        return self.may_decide(request)

@@ -36,12 +36,10 @@ def explanation_html(explanation: services.Explanation) -> SafeString:
 
 
 def link(obj: Any, text: str) -> SafeString:
-    """To the page of an object in this admin."""
     return render_part("link", address=_address(obj), text=text)
 
 
 def links(objects: Iterable[Any], between: str) -> SafeString:
-    """To the pages of several objects."""
     return render_part("links", links=[(_address(obj), str(obj)) for obj in objects], between=between)
 
 
@@ -50,5 +48,4 @@ def _address(obj: Any) -> str:
 
 
 def render_part(template: str, **context: Any) -> SafeString:
-    """Render one of this admin's templates."""
     return render_to_string(f"memorybank/admin/{template}.html", {**context, "withheld": WITHHELD})

@@ -31,7 +31,6 @@ class JobButtonsMixin(BankScoped):
         return [ask, *super().get_urls()]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The browser reloads the page while a job is open."""
         response: HttpResponse = super().change_view(request, object_id, *args, **kwargs)
         bank = self.get_object(request, object_id)
         if bank and bank.enabled and bank.jobs.open().exists():
@@ -39,17 +38,16 @@ class JobButtonsMixin(BankScoped):
         return response
 
     def ask(self, request: HttpRequest, bank: str) -> HttpResponse:
-        """Start a job of one kind."""
         row: Bank | None = self.get_object(request, bank)
         kind = request.POST.get("job", "")
         if row is None or kind not in Job.Kind.values:
             raise Http404
-        if not self.may_decide(request):
+        if not self.has_decide_permission(request):
             raise PermissionDenied
         try:
             job = services.request_job(row, Job.Kind(kind), actor=request.user.get_username())
             messages.success(
-                request, gettext("%(job)s: asked for. The next sweep begins with it.") % {"job": job.get_kind_display()}
+                request, gettext("%(job)s: requested. The next sweep starts with it.") % {"job": job.get_kind_display()}
             )
         except InvalidInput as error:
             messages.error(request, str(error))

@@ -9,6 +9,11 @@ from django.http import HttpRequest
 from memorybank.admin.addresses import PubliclyAddressed
 
 
+def never(self: Any, request: HttpRequest, obj: Any = None) -> bool:
+    """A permission method of an admin class."""
+    return False
+
+
 class RestrictedLookupsAdmin(PubliclyAddressed):
     """Accepts only the lookups of its filters' links. Any other, such as ``?title__startswith=``, gets a 400.
 
@@ -20,26 +25,19 @@ class RestrictedLookupsAdmin(PubliclyAddressed):
         text = str(value)
         if lookup in {f"{self.date_hierarchy}__{part}" for part in ("year", "month", "day")}:
             return text.isascii() and text.isdigit() and len(text) <= 4
-        return lookup in self._of_filters() and "\x00" not in text
+        return lookup in self._filter_lookups() and "\x00" not in text
 
-    def _of_filters(self) -> Iterator[str]:
-        for each in self.list_filter:
-            if isinstance(each, str):
-                yield from (each, f"{each}__exact", f"{each}__isnull")
-            elif isinstance(each, type) and issubclass(each, admin.SimpleListFilter):
-                yield str(each.parameter_name)
-            elif isinstance(each, tuple):  # by a related row
-                yield from (f"{each[0]}__id__exact", f"{each[0]}__isnull")
+    def _filter_lookups(self) -> Iterator[str]:
+        for item in self.list_filter:
+            if isinstance(item, str):
+                yield from (item, f"{item}__exact", f"{item}__isnull")
+            elif isinstance(item, type) and issubclass(item, admin.SimpleListFilter):
+                yield str(item.parameter_name)
+            elif isinstance(item, tuple):  # by a related row
+                yield from (f"{item[0]}__id__exact", f"{item[0]}__isnull")
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
     """Nobody adds, changes or deletes here."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_add_permission = has_change_permission = has_delete_permission = never

@@ -28,15 +28,14 @@ class BankAdmin(JobButtonsMixin, BankScoped):
     bank_lookup = "pk"
     list_display = ["of_bank", "enabled", "last_error", "size", "timezone"]
     list_filter = ["enabled"]
-    fields = ["of_bank", "enabled", "trouble", "work", "size", "told", "origins", "figures"]
+    fields = ["of_bank", "enabled", "current_error", "work", "size", "block", "origins", "figures"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Bank]:
-        """The labelled banks themselves: they have no bank to be joined from."""
         banks = banks_for(request).order_by("label")  # type: ignore[misc]  # an annotation
         return banks.annotate(block_tokens=StoredBlock.current_tokens("pk"))
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """With the bank's label as heading, which says more than its number."""
+        """The heading is the bank's label instead of its id."""
         return super().render_change_form(request, {**context, "subtitle": label(context["original"])}, *args, **kwargs)
 
     @admin.display(description=_("bank"), ordering="label")
@@ -46,15 +45,12 @@ class BankAdmin(JobButtonsMixin, BankScoped):
     @admin.display(description=_("Tokens of budget"))
     def size(self, bank: Any) -> str:
         used = bank.block_tokens or 0 if bank.enabled else 0
-        shown = {
-            "used": grouped(used),
-            "budget": grouped(bank.max_tokens),
-            "share": round(100 * used / bank.max_tokens),
-        }
-        return gettext("%(used)s of %(budget)s (%(share)d %%)") % shown
+        share = round(100 * used / bank.max_tokens)
+        values = {"used": grouped(used), "budget": grouped(bank.max_tokens), "share": share}
+        return gettext("%(used)s of %(budget)s (%(share)d %%)") % values
 
     @admin.display(description=_("What the model is told"))
-    def told(self, bank: Bank) -> SafeString | str:
+    def block(self, bank: Bank) -> SafeString | str:
         block = services.prompt_memory(bank).block
         if not block.text:
             return gettext("Nothing yet.") if bank.enabled else gettext("Nothing: memory is off.")
@@ -71,14 +67,12 @@ class BankAdmin(JobButtonsMixin, BankScoped):
         return render_part("figures", rows=[(gettext(name.replace("_", " ")), value) for name, value in figures])
 
     @admin.display(description=_("Trouble"))
-    def trouble(self, bank: Bank) -> str:
+    def current_error(self, bank: Bank) -> str:
         return bank.last_error or gettext("none")
 
 
 class QuarantineFilter(SetFilter):
-    """Quarantined, or not."""
-
-    title = _("held back")
+    title = _("quarantined")
     parameter_name = "quarantined"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Fact]) -> QuerySet[Fact]:
@@ -92,8 +86,6 @@ class QuarantineFilter(SetFilter):
 
 @admin.register(Entry)
 class EntryAdmin(BankScoped):
-    """Entries: leaves of chats, digests of days, weeks and months."""
-
     list_display = ["__str__", "of_bank", "granularity", "turns", "fact_count", "tokens", "method", "rolled_up"]
     list_filter = [BankFilter, "granularity", "provisional"]
     ordering = ["-period_start", "-pk"]
@@ -153,12 +145,12 @@ class FactAdmin(BankScoped):
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
         """Only visible lines are found: a withheld one cannot be found by its words."""
-        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        facts, may_repeat = super().get_search_results(request, queryset, search_term)
         if not search_term:
-            return found, may_repeat
+            return facts, may_repeat
         private = Entry.objects.filter(chat__private=True, bank__in=banks_for(request).values("pk"))
-        resting: list[Any] = mark_withheld(found.filter(entry__in=private.above()))
-        return found.exclude(pk__in=[fact.pk for fact in resting if fact.withheld]), may_repeat
+        digested: list[Any] = mark_withheld(facts.filter(entry__in=private.above()))
+        return facts.exclude(pk__in=[fact.pk for fact in digested if fact.withheld]), may_repeat
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         changelist = super().get_changelist_instance(request)
@@ -169,10 +161,10 @@ class FactAdmin(BankScoped):
         fact: Fact | None = super().get_object(request, object_id, from_field)
         if fact is None:
             return None
-        fact.reader = request.user.get_username()  # type: ignore[attr-defined]  # for the audit trail
+        fact.reader = request.user.get_username()  # type: ignore[attr-defined]  # for the audit log
         return mark_withheld([fact])[0]
 
-    @admin.display(description=_("fact"))  # in the order of its words a withheld line would tell how it begins
+    @admin.display(description=_("fact"))  # not sortable: the place of a withheld line would tell how it begins
     def line(self, fact: Any) -> str:
         return str(WITHHELD) if fact.withheld else fact.text
 
@@ -183,7 +175,7 @@ class FactAdmin(BankScoped):
     @admin.display(description=_("state"))
     def state(self, fact: Fact) -> SafeString | str:
         if fact.quarantine:
-            return render_part("held_back", fact=fact)
+            return render_part("quarantined", fact=fact)
         marks = {
             gettext("pinned"): fact.pinned,
             gettext("hidden"): fact.hidden,
@@ -191,19 +183,19 @@ class FactAdmin(BankScoped):
         }
         return ", ".join(str(name) for name, holds in marks.items() if holds) or gettext("in memory")
 
-    @admin.display(description=_("held back of its author"))
+    @admin.display(description=_("quarantined of the same author"))
     def author_record(self, fact: Any) -> str:
         return "" if fact.withheld else str(fact.author_record)
 
-    @admin.action(description=_("Release the selected lines"), permissions=["release"])
+    @admin.action(description=_("Release the selected lines"), permissions=["decide"])
     def release(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
-        """Whoever sees a line held back may let it pass; not one that rests on a private chat."""
+        """Lines that rest on a private chat stay quarantined."""
         actor = request.user.get_username()
-        judged: list[Any] = mark_withheld(queryset.exclude(quarantine=""))
-        held = [fact for fact in judged if not fact.withheld]
-        banks = {fact.bank_id: fact.entry.bank for fact in held}
+        quarantined: list[Any] = mark_withheld(queryset.exclude(quarantine=""))
+        visible = [fact for fact in quarantined if not fact.withheld]
+        banks = {fact.bank_id: fact.entry.bank for fact in visible}
         released = sum(
-            services.release(bank, fact_ids=[fact.pk for fact in held if fact.bank_id == pk], actor=actor)
+            services.release(bank, fact_ids=[fact.pk for fact in visible if fact.bank_id == pk], actor=actor)
             for pk, bank in banks.items()
         )
         done = ngettext(
@@ -212,9 +204,6 @@ class FactAdmin(BankScoped):
             released,
         )
         self.message_user(request, done % {"n": released}, messages.SUCCESS)
-
-    def has_release_permission(self, request: HttpRequest) -> bool:
-        return self.may_decide(request)
 
     @admin.display(description=_("bank"))
     def of_bank(self, obj: Any) -> str:

@@ -40,4 +40,4 @@ def _author(speaker: str) -> str:
 
 def _record(lines: int) -> str:
     counted = ngettext("%(n)d line", "%(n)d lines", lines) % {"n": lines}
-    return _("%(lines)s – held back often") % {"lines": counted} if lines >= MIN_LINES_OFTEN else counted
+    return _("%(lines)s – quarantined often") % {"lines": counted} if lines >= MIN_LINES_OFTEN else counted

@@ -44,8 +44,6 @@ class BankFilter(admin.SimpleListFilter):
 
 
 class SetFilter(admin.SimpleListFilter):
-    """Whether a text or a time is set."""
-
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [("yes", gettext("Yes")), ("no", gettext("No"))]
 
@@ -78,7 +76,7 @@ class BankScoped(ReadOnlyAdmin, RestrictedLookupsAdmin):
             return bool(request.user.is_staff)
         return super().has_view_permission(request, obj)
 
-    def may_decide(self, request: HttpRequest) -> bool:
+    def has_decide_permission(self, request: HttpRequest) -> bool:
         """Whether the user may decide about the memory of the banks they see."""
         if conf.current().banks_for_user:
             return bool(request.user.is_staff)

@@ -20,8 +20,6 @@ from .scoping import BankFilter, BankScoped, SetFilter
 
 
 class ParkedFilter(SetFilter):
-    """Parked until somebody retries it, or not."""
-
     title = _("parked")
     parameter_name = "parked"
 
@@ -75,7 +73,7 @@ class ChatAdmin(BankScoped):
         try:
             for bank, chats in chosen.items():
                 services.request_job(bank, Job.Kind.SUMMARISE, chats=chats, actor=actor)
-            self.message_user(request, gettext("Asked for. The next sweep begins with it."), messages.SUCCESS)
+            self.message_user(request, gettext("Requested. The next sweep starts with it."), messages.SUCCESS)
         except InvalidInput as error:
             self.message_user(request, str(error), messages.ERROR)
 
@@ -92,8 +90,6 @@ class ChatAdmin(BankScoped):
 
 @admin.register(LLMCall)
 class LLMCallAdmin(BankScoped):
-    """Model calls and their costs."""
-
     list_display = ["outcome", "error", "at", "purpose", "cost", "tokens", "seconds", "model", "of_bank"]
     list_display_links = ["at"]
     list_filter = [BankFilter, "purpose", "outcome"]
@@ -113,8 +109,6 @@ class LLMCallAdmin(BankScoped):
 
 @admin.register(Event)
 class EventAdmin(BankScoped):
-    """Who did what to which bank."""
-
     list_display = ["at", "action", "actor", "detail", "of_bank"]
     list_filter = [BankFilter, "action"]
     fields = ["at", "of_bank", "actor", "action", "detail", "number", "seal"]
@@ -122,8 +116,6 @@ class EventAdmin(BankScoped):
 
 @admin.register(Job)
 class JobAdmin(BankScoped):
-    """What people asked the workers to do, and the progress."""
-
     list_display = ["progress", "kind", "asked_by", "asked_at", "finished_at", "of_bank"]
     list_filter = [BankFilter, "kind"]
     fields = ["progress", "kind", "asked_by", "asked_at", "finished_at", "total", "of_bank"]

@@ -180,7 +180,7 @@ def _count_tokens(text: str) -> int:
 
 def _masked_turns(bank: Bank, outputs: Sequence[Output]) -> list[Turn]:
     """The turns that may be noted, with secrets masked: the checkpoint must not hold a second copy of a password."""
-    allowed = OptOut.objects.tellable(bank, outputs, in_chat=True)
+    allowed = OptOut.objects.usable(bank, outputs, in_chat=True)
     turns = transcript.read(allowed, tz=bank.tz, masker=Masker(personal=False))
     return [turn for turn in turns if turn.utterances]
 

@@ -104,7 +104,7 @@ class NoteTaker:
         words = int(max_tokens / TOKENS_PER_NOTE_WORD)
         varying = {"parts": parts, "previous": bool(context.previous), "tail": bool(context.tail), "focus": self.focus}
         lines, max_answer_tokens = max(8, words // WORDS_PER_NOTE), self.budget.answer
-        prompt = PromptSpec("compact", lines, words, varying, cited=False, max_answer_tokens=max_answer_tokens)
+        prompt = PromptSpec("compact", words, lines, varying, cited=False, max_answer_tokens=max_answer_tokens)
         sources = ["\n".join(map(str, part)) for part in shown.values()]
         notes = self.session.read(Purpose.COMPACT, prompt, shown, partial(_parse_supported, sources=sources))
         return truncate_to_budget(notes, max_tokens, conf.current().encoding)

@@ -29,6 +29,8 @@ class ForgetRequest:
 
 def find_forget_request(text: str) -> ForgetRequest | None:
     """The first request in a message."""
+    if len(text) > MAX_REQUEST_MESSAGE_CHARACTERS * 4:  # before hidden characters are removed, which takes long
+        return None
     text = plain(text)
     if len(text) > MAX_REQUEST_MESSAGE_CHARACTERS:
         return None

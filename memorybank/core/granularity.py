@@ -1,7 +1,7 @@
 """The rungs of the ladder: one row each, with its calendar periods, its limits and its words. Pure.
 
-Chats roll up into days, days into ISO weeks, weeks into months. A week belongs to the month of its Thursday, so that no
-week is filed twice.
+Chats roll up into days, days into ISO weeks, weeks into calendar months, and months into the background, which has no
+period: it holds all that is older, by subject.
 """
 
 from collections.abc import Callable
@@ -13,20 +13,17 @@ from typing import Self
 ONE_DAY, ONE_WEEK = timedelta(days=1), timedelta(days=7)
 
 
+#: What the one period of the background begins with.
+EPOCH = date(1970, 1, 1)
+
+
 def _monday(day: date) -> date:
     return day - timedelta(days=day.weekday())
 
 
-def _month_start(day: date) -> date:
-    thursday = _monday(day) + timedelta(days=3)
-    return thursday.replace(day=1)
-
-
 def _month_end(first: date) -> date:
-    """A month of weeks ends after the week of its last Thursday."""
     # 31 days on is always in the next month.
-    last_day = (first + timedelta(days=31)).replace(day=1) - ONE_DAY
-    return _monday(last_day - timedelta(days=(last_day.weekday() - 3) % 7)) + ONE_WEEK
+    return (first + timedelta(days=31)).replace(day=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +85,20 @@ class Granularity(StrEnum):
             label_in_sentence="%(month)s",
             min_age=timedelta(days=30),
             digest_share=1 / 5,
-            start=_month_start,
+            start=lambda day: day.replace(day=1),
             end=_month_end,
             key=lambda first: f"{first:%Y-%m}",
+        ),
+    )
+    BACKGROUND = (
+        "background",
+        Rung(
+            plural="background",
+            label="Background",
+            label_in_sentence="the background",
+            start=lambda day: EPOCH,
+            end=lambda start: date.max,
+            key=lambda start: "background",
         ),
     )
 
@@ -120,11 +128,8 @@ class Granularity(StrEnum):
         return list(Granularity).index(self)
 
     def period_above(self, finer: "Granularity", start: date) -> date:
-        """The start of its period that holds a finer one.
-
-        By the last day of that one: the first of a month may lie in a week of the month before.
-        """
-        return self.rung.start(finer.rung.end(start) - ONE_DAY)
+        """The start of its period that holds most of a finer one: a week is in the month of its Thursday."""
+        return self.rung.start(start + (finer.rung.end(start) - start) // 2)
 
     @property
     def finer(self) -> "Granularity":

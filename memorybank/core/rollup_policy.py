@@ -1,18 +1,27 @@
-"""Which entries roll up into which period, under which pressure: planning only, no database.
+"""Plan which entries roll up into which period, and how many tokens a digest may have. No database.
 
-Only closed periods roll up, each once; a straggler folds into the digest that already stands over its
-period, by one re-derivation.
+Only closed periods roll up, each once; turns that come later are added to the digest that already covers their time.
+Without a model the finest rung goes first; where a model writes, the coarsest does, and old months are united.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from memorybank.core.granularity import Granularity
+from memorybank.core.granularity import EPOCH, ONE_WEEK, Granularity
 
 MIN_DIGEST_TOKENS = 80
+#: The rungs that have periods, finest first.
+CALENDAR_RUNGS = tuple(rung for rung in Granularity.digests() if rung is not Granularity.BACKGROUND)
+#: The share of the budget that the lines of written memory may have; labels, headings and the reserve of an estimate
+#: take the rest.
+WRITTEN_SHARE = 0.9
+#: The least and the most of the budget that the background may have, and what it leaves for what is to come.
+MIN_BACKGROUND_SHARE, MAX_BACKGROUND_SHARE, GROWTH_SHARE = 1 / 2, 3 / 4, 1 / 10
+#: Where a model writes digests, no period waits longer than this for late turns: a late one is written in.
+MAX_WRITTEN_AGE = ONE_WEEK
 #: A digest of a period that has more to say than this share of the budget grows with the square root of that, up to the
 #: other share.
 LARGE_PERIOD_SHARE, MAX_DIGEST_SHARE = 1 / 2, 1 / 2
@@ -31,12 +40,16 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Digest one period: ``children`` are absorbed, into ``digest`` if it stands already."""
+    """Digest one period: ``children`` are absorbed, into ``digest`` if it stands already.
+
+    ``passes``: a coarser period that holds this one is due, too, so its entries only pass through, as they are.
+    """
 
     granularity: Granularity
     period_start: date
     children: tuple[int, ...]
     digest: int | None = None
+    passes: bool = False
 
 
 def digest_tokens(granularity: Granularity, budget: int, fact_tokens: int) -> int:
@@ -48,11 +61,21 @@ def digest_tokens(granularity: Granularity, budget: int, fact_tokens: int) -> in
     return max(MIN_DIGEST_TOKENS, int(budget * min(granularity.rung.digest_share * more, MAX_DIGEST_SHARE)))
 
 
-def due_at(granularity: Granularity, start: date, newest: datetime, tz: ZoneInfo) -> datetime:
-    """When a period may be digested: it is over, and its newest turn is old enough."""
+def background_tokens(frontier: Sequence[Node], step: Step, budget: int) -> int:
+    """How many tokens the background may have after ``step``: what the live entries beside it leave."""
+    united = {*step.children, step.digest}
+    beside = sum(node.tokens for node in frontier if node.id not in united)
+    room = budget * (WRITTEN_SHARE - GROWTH_SHARE) - beside
+    return int(min(max(room, budget * MIN_BACKGROUND_SHARE), budget * MAX_BACKGROUND_SHARE))
+
+
+def due_at(
+    granularity: Granularity, start: date, newest: datetime, tz: ZoneInfo, *, max_age: timedelta = timedelta.max
+) -> datetime:
+    """When a period may be digested: it is over, and its newest turn is as old as its rung asks for, or ``max_age``."""
     end = granularity.rung.end(start)
     over = datetime(end.year, end.month, end.day, tzinfo=tz)
-    return max(over, newest + granularity.rung.min_age)
+    return max(over, newest + min(granularity.rung.min_age, max_age))
 
 
 def over_budget(frontier: Iterable[Node], budget: int, pressure: float) -> bool:
@@ -68,39 +91,115 @@ def due_periods(
     Only the first step is sure to be still right after one is carried out. ``waiting`` is the time of the oldest
     turn that is about to be summarised: a period that it may belong to is not digested just before it comes.
     """
-    still_open = waiting.astimezone(tz).date() if waiting else date.max
-    due = [step for step, when in _steps(frontier, tz) if when <= now]
+    return _due(_steps(frontier, tz, _next_rung), now, _first_open_day(waiting, tz))
+
+
+def due_written(
+    frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None
+) -> list[Step]:
+    """The same where a model writes digests: coarsest rung first, and what is finer only passes through on its way.
+
+    So what is old becomes dense and what is new stays as it was noted, and a period is written once. When all months
+    are written, the background unites those that no longer fit. Days of a week that two months share belong to their
+    own month at once.
+    """
+    still_open = _first_open_day(waiting, tz)
+    due = _due(_written_steps(frontier, tz), now, still_open)
+    for step in due:
+        if _coarser_is_due(step, frontier, now, tz, still_open):
+            return [replace(step, passes=True)]
+    due.sort(key=lambda step: -step.granularity.tier)  # stable, so still oldest first
+    months = [step for step in due if step.granularity is Granularity.MONTH]
+    return months or [*_background(frontier), *due]
+
+
+def _due(steps: Iterable[tuple[Step, datetime]], now: datetime, still_open: date) -> list[Step]:
+    due = [step for step, when in steps if when <= now]
     return [step for step in due if step.granularity.rung.end(step.period_start) <= still_open]
 
 
-def next_due(frontier: Sequence[Node], now: datetime, tz: ZoneInfo) -> datetime | None:
+def _first_open_day(waiting: datetime | None, tz: ZoneInfo) -> date:
+    return waiting.astimezone(tz).date() if waiting else date.max
+
+
+def _coarser_is_due(step: Step, frontier: Sequence[Node], now: datetime, tz: ZoneInfo, still_open: date) -> bool:
+    """Whether the period that a new digest would roll up into could be digested as well."""
+    if step.digest or step.granularity.tier >= Granularity.MONTH.tier:
+        return False
+    coarser = _rung_within_month(step.granularity, step.period_start)
+    start = coarser.period_above(step.granularity, step.period_start)
+    finer = [node for node in frontier if node.granularity.tier < coarser.tier]
+    within = [node for node in finer if coarser.period_above(node.granularity, node.period_start) == start]
+    when = due_at(coarser, start, max(n.last_at for n in within), tz, max_age=MAX_WRITTEN_AGE)
+    return when <= now and coarser.rung.end(start) <= still_open
+
+
+def _next_rung(finer: Granularity, start: date) -> Granularity:
+    return Granularity.of_tier(finer.tier + 1)
+
+
+def _rung_within_month(finer: Granularity, start: date) -> Granularity:
+    """The next rung, but the month for a day whose week is not all in it."""
+    monday = Granularity.WEEK.rung.start(start)
+    shared = monday.month != (monday + timedelta(days=6)).month
+    return Granularity.MONTH if finer is Granularity.DAY and shared else _next_rung(finer, start)
+
+
+def _background(frontier: Sequence[Node]) -> list[Step]:
+    """Unite all live months but the newest with the background; that one, too, if it is the only one."""
+    months = sorted((n for n in frontier if n.granularity is Granularity.MONTH), key=lambda n: n.period_start)
+    standing = next((n.id for n in frontier if n.granularity is Granularity.BACKGROUND), None)
+    joining = months[:-1] or (months if standing else [])
+    return [Step(Granularity.BACKGROUND, EPOCH, tuple(n.id for n in joining), standing)] if joining else []
+
+
+def next_due(frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, written: bool = False) -> datetime | None:
     """When something will be due that is not yet; None if only new turns can change anything."""
-    return min((when for _, when in _steps(frontier, tz) if when > now), default=None)
+    steps = _written_steps(frontier, tz) if written else _steps(frontier, tz, _next_rung)
+    return min((when for _, when in steps if when > now), default=None)
 
 
-def _steps(frontier: Sequence[Node], tz: ZoneInfo) -> list[tuple[Step, datetime]]:
-    """Every possible step with the moment it is due."""
-    standing = {(n.granularity, n.period_start): n.id for n in frontier}
+def _written_steps(frontier: Sequence[Node], tz: ZoneInfo) -> list[tuple[Step, datetime]]:
+    return _steps(frontier, tz, _rung_within_month, MAX_WRITTEN_AGE)
+
+
+def _steps(
+    frontier: Sequence[Node],
+    tz: ZoneInfo,
+    rung_above: Callable[[Granularity, date], Granularity],
+    max_age: timedelta = timedelta.max,
+) -> list[tuple[Step, datetime]]:
+    """Every possible step to a calendar period with the moment it is due."""
+    standing = {(n.granularity, n.period_start): n for n in frontier}
     steps = []
-    for coarser in Granularity.digests():
+    calendar = [node for node in frontier if node.granularity.tier < Granularity.MONTH.tier]
+    for coarser in CALENDAR_RUNGS:
         groups: dict[tuple[Granularity, date], list[Node]] = {}
-        for node in sorted(frontier, key=lambda n: (n.period_start, n.last_at, n.id)):
-            if node.granularity is coarser.finer:
-                groups.setdefault(_target(node, coarser, standing), []).append(node)
+        for node in sorted(calendar, key=lambda n: (n.period_start, n.last_at, n.id)):
+            if rung_above(node.granularity, node.period_start) is coarser:
+                groups.setdefault(_target(node, coarser, standing, tz), []).append(node)
         for (granularity, start), nodes in groups.items():
-            own = coarser.period_above(coarser.finer, nodes[0].period_start)
-            when = due_at(coarser, own, max(n.last_at for n in nodes), tz)
+            own = coarser.period_above(nodes[0].granularity, nodes[0].period_start)
+            when = due_at(coarser, own, max(n.last_at for n in nodes), tz, max_age=max_age)
             children = tuple(n.id for n in nodes)
-            steps.append((Step(granularity, start, children, standing.get((granularity, start))), when))
+            digest = standing.get((granularity, start))
+            steps.append((Step(granularity, start, children, digest.id if digest else None), when))
     return steps
 
 
 def _target(
-    node: Node, coarser: Granularity, standing: dict[tuple[Granularity, date], int]
+    node: Node, coarser: Granularity, standing: dict[tuple[Granularity, date], Node], tz: ZoneInfo
 ) -> tuple[Granularity, date]:
     """The period a node rolls up into: the coarsest digest already standing over it, else the next rung."""
     for granularity in Granularity.coarsest_first():
         place = (granularity, granularity.period_above(node.granularity, node.period_start))
-        if granularity.tier >= coarser.tier and place in standing and standing[place] != node.id:
+        digest = standing.get(place)
+        if granularity.tier >= coarser.tier and digest and digest.id != node.id and _covers(digest, node, tz):
             return place
     return coarser, coarser.period_above(node.granularity, node.period_start)
+
+
+def _covers(digest: Node, node: Node, tz: ZoneInfo) -> bool:
+    """Whether the node lies in the digest's time; the background holds whole months, up to that of its newest turn."""
+    newest = Granularity.MONTH.rung.start(digest.last_at.astimezone(tz).date())
+    return digest.granularity is not Granularity.BACKGROUND or Granularity.MONTH.rung.start(node.period_start) <= newest

@@ -1,1 +1,1 @@
-"""Erasing what was said, with everything derived from it: scope, cascade, requests, tombstones and retention."""
+"""Erase turns with everything derived from them: scope, cascade, requests, tombstones and retention."""

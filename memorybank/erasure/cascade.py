@@ -1,7 +1,7 @@
-"""Memory without some turns: what rests on them goes, what others said stays, and what lost a line is made anew.
+"""Remove turns from memory: delete what rests on them, keep what others said, mark for rebuilding what lost a line.
 
-A model that wrote a line had read its neighbours, too. So of whatever was made with such a turn in sight, a line stays
-only if every word of it stands in the turns that it cites and that are left.
+A model that wrote a line had also read turns that the line does not cite. So a line of an affected leaf stays only if
+the remaining turns that it cites contain every word of it.
 """
 
 from collections import Counter
@@ -14,7 +14,8 @@ from django.db.models import F
 
 from memorybank.core import transcript
 from memorybank.core.granularity import Granularity
-from memorybank.data_inventory import TABLES, Touched
+from memorybank.data_inventory import TABLES, OutputsByChat
+from memorybank.indexing.invalidation import invalidate
 from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
@@ -28,18 +29,17 @@ from memorybank.models import (
     OptOut,
     Output,
     SearchDocument,
-    StoredBlock,
 )
-from memorybank.models.output import sequences_by_chat
+from memorybank.models.chat import sequences_by_chat
 from memorybank.safety.redaction import Masker
 
-#: Facts deleted at once; databases bound the parameters of a query.
-AT_ONCE = 10_000
+#: Databases limit the parameters of a query.
+FACTS_PER_DELETION = 10_000
 
 
 @dataclass(slots=True)
-class Shown:
-    """The words of turns as memory shows them: masked, with their speakers and dates. Read ahead, it spares a lock."""
+class TurnWords:
+    """The words of turns as memory reads them: masked, with speakers and dates. Preloading shortens the lock."""
 
     bank: Bank
     masker: Masker
@@ -51,92 +51,104 @@ class Shown:
         return cls(bank, MaskedValue.objects.masker(bank))
 
     def words(self, output: Output) -> frozenset[str]:
-        """What a line that cites this turn may say."""
-        key = (output.pk, len(output.question), len(output.answer))  # a turn of which a half was erased is another
+        """The words that a line citing this turn may contain."""
+        key = (output.pk, len(output.question), len(output.answer))  # the words change when a half is erased
         if key not in self._words:
             [turn] = transcript.read([output], tz=self.bank.tz, masker=self.masker)
             day = turn.at.date()
-            said = [dates.format_date(day)]
-            for each in turn.utterances:
-                said += [each.speaker, dates.resolve(each.text, day), dates.resolve(each.text, day, replace=True)]
-            self._words[key] = frozenset(word for text in said for word in terms(text))
+            texts = [dates.format_date(day)]
+            for part in turn.utterances:
+                texts += [part.speaker, dates.resolve(part.text, day), dates.resolve(part.text, day, replace=True)]
+            self._words[key] = frozenset(word for text in texts for word in terms(text))
         return self._words[key]
 
 
-def touched_leaves(touched: Mapping[int, Mapping[int, int]]) -> list[Entry]:
-    """The leaves that cover one of these outputs, which are given by chat as id and sequence."""
-    leaves = Entry.objects.leaves().filter(chat__in=touched).order_by("chat", "first_output")
-    return [leaf for leaf in leaves if any(_covers(leaf, place) for place in touched[leaf.chat_id or 0].values())]
+def _affected_leaves(outputs: OutputsByChat) -> list[Entry]:
+    """The leaves that cover one of these outputs."""
+    leaves = Entry.objects.leaves().filter(chat__in=outputs).order_by("chat", "first_output")
+    return [leaf for leaf in leaves if any(_covers(leaf, sequence) for sequence in outputs[leaf.chat_id or 0].values())]
 
 
 def _covers(leaf: Entry, sequence: int) -> bool:
     return (leaf.first_output or 0) <= sequence <= (leaf.last_output or 0)
 
 
-def read_ahead(shown: Shown, touched: Mapping[int, Mapping[int, int]]) -> None:
-    """Read what is left beside these outputs, as :func:`unlearn` will."""
-    for leaf in touched_leaves(touched):
+def preload(words: TurnWords, outputs: OutputsByChat) -> None:
+    """Read the turns that :func:`remove_outputs` will compare lines with."""
+    for leaf in _affected_leaves(outputs):
         cited = set(FactOutput.objects.filter(fact__entry=leaf).values_list("output_id", flat=True))
-        for output in Output.objects.filter(pk__in=cited.difference(touched[leaf.chat_id or 0])):
-            shown.words(output)
+        for output in Output.objects.filter(pk__in=cited.difference(outputs[leaf.chat_id or 0])):
+            words.words(output)
 
 
-def unlearn(bank: Bank, touched: Mapping[int, Mapping[int, int]], shown: Shown, counts: Counter[str]) -> set[int]:
-    """Take outputs, given by chat as id and sequence, out of all that was made of them; the facts that went.
+def remove_outputs(bank: Bank, outputs: OutputsByChat, words: TurnWords, counts: Counter[str]) -> set[int]:
+    """Remove everything that was derived from these outputs; return the ids of the deleted facts.
 
-    The caller holds ``bank`` and has deleted the outputs, or a half of each, or said that they are not to be told.
+    The caller holds the bank's lock, and has deleted the outputs or a half of each, or excluded them from memory.
     """
-    chats = bank.chats.select_for_update().filter(pk__in=touched).order_by("pk")
-    leaves = touched_leaves(touched)
-    above = _ids(Entry.objects.filter(pk__in=[leaf.pk for leaf in leaves]).above())
-    gone: set[int] = set()
+    chats = bank.chats.select_for_update().filter(pk__in=outputs).order_by("pk")
+    leaves = _affected_leaves(outputs)
+    digests = Entry.objects.filter(pk__in=[leaf.pk for leaf in leaves]).above()
+    deleted: set[int] = set()
     for leaf in leaves:
-        gone |= _strip_leaf(bank, leaf, set(touched[leaf.chat_id or 0]), shown, counts)
-    ordered = sorted(gone)
-    for start in range(0, len(ordered), AT_ONCE):
-        Fact.objects.filter(pk__in=ordered[start : start + AT_ONCE]).delete()
+        deleted |= _prune_leaf(bank, leaf, set(outputs[leaf.chat_id or 0]), words, counts)
+    ordered = sorted(deleted)
+    for start in range(0, len(ordered), FACTS_PER_DELETION):
+        Fact.objects.filter(pk__in=ordered[start : start + FACTS_PER_DELETION]).delete()
     for chat in chats:
-        _settle(bank, chat, counts)
-    return gone | strip_digests(above, counts)
+        _reset_chat(bank, chat, counts)
+    return deleted | _prune_digests(digests, counts)
 
 
-def leave_out(bank: Bank, author: str, shown: Shown, counts: Counter[str], now: datetime) -> None:
-    """Take all that was made of somebody's words out of memory, with whoever is at work on it; her turns stay.
+def exclude_author(bank: Bank, author: str, words: TurnWords, counts: Counter[str], now: datetime) -> None:
+    """Remove everything that was derived from an author's words from memory. Their turns stay.
 
-    The caller holds ``bank`` and has said that they are not to be told.
+    The caller holds the bank's lock and has opted the author out.
     """
-    hers = sequences_by_chat(Output.objects.filter(chat__bank=bank).of_person(author).only("chat", "sequence"))
-    gone = unlearn(bank, hers, shown, counts)
+    outputs = sequences_by_chat(Output.objects.filter(chat__bank=bank).of_person(author).only("chat", "sequence"))
+    facts = remove_outputs(bank, outputs, words, counts)
+    remove_from_blocks(bank, counts, facts=facts, outputs=outputs, now=now)
+
+
+def remove_from_blocks(
+    bank: Bank,
+    counts: Counter[str],
+    *,
+    facts: Collection[int],
+    outputs: OutputsByChat,
+    chats: Collection[str] = (),
+    now: datetime,
+) -> None:
+    """Remove deleted facts and chats from the stored block, and what rests on ``outputs`` from every other table.
+
+    Work that is under way writes nothing. The caller holds the bank's lock.
+    """
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-    StoredBlock.objects.invalidate(bank, facts=gone, now=now)
-    drop(bank, hers, counts)
-
-
-def drop(bank: Bank, touched: Touched, counts: Counter[str]) -> None:
-    """Take what rests on these outputs out of every other table, once the newest block is withdrawn."""
+    invalidate(bank, chats=chats, facts=facts, now=now)
     for table in TABLES:
         if table.drop:
-            [name] = table.counts
-            counts[name] += table.drop(bank, touched)
+            dropped = table.drop(bank, outputs)
+            for name in table.counts:
+                counts[name] += dropped
 
 
-def unlearn_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
-    """Take all that was made of a chat out of memory; its turns wait as if none had ever been read. What went.
+def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
+    """Remove everything that was derived from a chat; its turns are pending again. Return the deleted facts' ids.
 
-    The caller holds ``bank`` and ``chat``.
+    The caller holds the locks of ``bank`` and ``chat``.
     """
     leaves = chat.entries.all()
-    above, gone = _ids(leaves.above()), set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
-    counts["facts"] += len(gone)
+    digests, deleted = leaves.above(), set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
+    counts["facts"] += len(deleted)
     counts["summaries"] += leaves.count()
     leaves.delete()
     chat.summarised_through = 0
-    _settle(bank, chat, counts)
-    return gone | strip_digests(above, counts)
+    _reset_chat(bank, chat, counts)
+    return deleted | _prune_digests(digests, counts)
 
 
-def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
-    """What recall has of a chat goes, and is made anew; what waits in it is counted again."""
+def _reset_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
+    """Delete a chat's documents, to be indexed again, and count again what is pending."""
     documents = SearchDocument.objects.filter(chat=chat)
     counts["documents"] += documents.count()
     documents.delete()
@@ -148,81 +160,77 @@ def _settle(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
     chat.save()
 
 
-def _strip_leaf(bank: Bank, leaf: Entry, touched: set[int], shown: Shown, counts: Counter[str]) -> set[int]:
-    """Those of its facts that cannot stand on what is left, to be deleted; a leaf of which nothing is left goes."""
-    left = list(leaf.covered())
-    told = {output.pk: output for output in OptOut.objects.tellable(bank, left)}
+def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, counts: Counter[str]) -> set[int]:
+    """The ids of a leaf's facts that the remaining turns do not support, to be deleted. An empty leaf is deleted."""
+    remaining = list(leaf.covered())
+    usable = {output.pk: output for output in OptOut.objects.usable(bank, remaining)}
     facts = list(leaf.facts.prefetch_related("output_links"))
-    going = [fact for fact in facts if not _stands(fact, leaf, told, touched, shown)]
-    counts["facts"] += len(going)
-    if not left:
+    unsupported = [fact for fact in facts if not _is_supported(fact, leaf, usable, removed, words)]
+    counts["facts"] += len(unsupported)
+    if not remaining:
         counts["summaries"] += 1
         leaf.delete()
-        return {fact.pk for fact in going}
-    leaf.facts.exclude(original="").update(original="", original_speaker="")  # what a model wrote there, once
-    leaf.stale = leaf.stale or any(not told.keys().isdisjoint(fact.citations) for fact in going)
-    leaf.tokens -= sum(fact.tokens for fact in going)
-    leaf.output_count, leaf.updates = len(left), leaf.updates + 1
-    times = [output.created_at for output in left]
+        return {fact.pk for fact in unsupported}
+    leaf.facts.exclude(original="").update(original="", original_speaker="")  # a model wrote it beside removed turns
+    leaf.stale = leaf.stale or any(not usable.keys().isdisjoint(fact.citations) for fact in unsupported)
+    leaf.tokens -= sum(fact.tokens for fact in unsupported)
+    leaf.output_count, leaf.updates = len(remaining), leaf.updates + 1
+    times = [output.created_at for output in remaining]
     leaf.first_at, leaf.last_at = min(times), max(times)
-    if leaf.parent_id is None:  # else it stays where it was rolled up
+    if leaf.parent_id is None:  # otherwise it stays in the period of its digest
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.save()
-    return {fact.pk for fact in going}
+    return {fact.pk for fact in unsupported}
 
 
-def _stands(fact: Fact, leaf: Entry, told: Mapping[int, Output], touched: set[int], shown: Shown) -> bool:
-    if not told.keys() >= set(fact.citations):
+def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed: set[int], words: TurnWords) -> bool:
+    """Whether the cited turns are all left and contain every word of the fact."""
+    if not usable.keys() >= set(fact.citations):
         return False
-    cited = [told[output] for output in fact.citations]
-    if not all(output.has_words for output in cited):  # so nobody can look; extraction quotes
+    cited = [usable[output] for output in fact.citations]
+    if not all(output.has_words for output in cited):  # expired text cannot be compared, but extracted facts quote it
         return (fact.detail or leaf.method.startswith(EXTRACTIVE)) and not fact.text.startswith("(")
-    if fact.edited_by and touched.isdisjoint(fact.citations):  # a person's own words
+    if fact.edited_by and removed.isdisjoint(fact.citations):  # a person's own words
         return True
-    said = frozenset[str]().union(*map(shown.words, cited))
-    return said.issuperset(terms(fact.text))
+    return frozenset[str]().union(*map(words.words, cited)).issuperset(terms(fact.text))
 
 
-def strip_digests(ids: Collection[int], counts: Counter[str]) -> set[int]:
-    """Take out of digests what rests on leaf facts that are gone, and what was written beside them; what went."""
-    went: set[int] = set()
-    digests = Entry.objects.filter(pk__in=ids)
+def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
+    """Delete lines of digests that rest on deleted facts or were written beside them; return the ids of these lines."""
+    deleted: set[int] = set()
     for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
-        going = [line for line in digest.facts.prefetch_related("source_links", "sources") if not _rests(line)]
-        counts["digest_lines"] += len(going)
-        went.update(line.pk for line in going)
+        lines = digest.facts.prefetch_related("source_links", "sources")
+        unsupported = [line for line in lines if not _is_line_supported(line)]
+        counts["digest_lines"] += len(unsupported)
+        deleted.update(line.pk for line in unsupported)
         if not digest.children.exists():
             counts["digests"] += 1
             digest.delete()
             continue
-        Fact.objects.filter(pk__in=[line.pk for line in going]).delete()
+        Fact.objects.filter(pk__in=[line.pk for line in unsupported]).delete()
         digest.facts.exclude(original="").update(original="", original_speaker="")
-        lost = any(line.sources.all() for line in going)
-        digest.stale, digest.updates = digest.stale or lost, digest.updates + 1
+        has_gap = any(line.sources.all() for line in unsupported)
+        digest.stale, digest.updates = digest.stale or has_gap, digest.updates + 1
         digest.prune()
-    return went
+    return deleted
 
 
-def mend_above(leaf: Entry) -> None:
-    """What was rolled up from a leaf that was made anew is, too, at the next look at its bank."""
-    above = Entry.objects.filter(pk__in=_ids(Entry.objects.filter(pk=leaf.pk).above()))
-    strip_digests(_ids(above), Counter())
-    above.update(stale=True)
-    leaf.facts.update(tier=above.get(parent=None).tier)
+def mark_digests_stale(leaf: Entry) -> None:
+    """Have the digests above a rebuilt leaf rebuilt, too."""
+    digests = Entry.objects.filter(pk=leaf.pk).above()
+    _prune_digests(digests, Counter())
+    digests.update(stale=True)
+    leaf.facts.update(tier=digests.get(parent=None).tier)
 
 
-def _rests(line: Fact) -> bool:
-    """Whether a digest's line says what the leaf facts that it cites say, and no word more."""
-    left = line.sources.all()
-    if len(left) < len(line.source_links.all()):
+def _is_line_supported(line: Fact) -> bool:
+    """Whether all leaf facts that a digest's line cites are left and contain every word of it."""
+    remaining = line.sources.all()
+    if len(remaining) < len(line.source_links.all()):
         return False
-    said = {word for fact in left for word in _words_of(fact)}
-    return bool(line.edited_by) or said.issuperset(terms(line.text))
+    known = {word for fact in remaining for word in _words_of(fact)}
+    return bool(line.edited_by) or known.issuperset(terms(line.text))
 
 
 def _words_of(fact: Fact) -> Iterable[str]:
     return terms(f"{fact.text} {fact.speaker} {dates.format_date(fact.said_on)}")
-
-
-def _ids(entries: Iterable[Entry]) -> set[int]:
-    return {entry.pk for entry in entries}

@@ -1,4 +1,4 @@
-"""The receipt of an erasure: how much went and what is made anew, never what was erased."""
+"""The receipt of an erasure: how much was deleted and what will be rebuilt, never the erased text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.utils.translation import ngettext_lazy
 
 from memorybank.data_inventory import TABLES
 
-#: What is made anew, in words.
+#: What will be rebuilt, in words.
 REBUILT_COUNTS: Mapping[str, Promise] = {
     "summaries_to_mend": ngettext_lazy("summary of a chat", "summaries of chats"),
     "digests_to_mend": ngettext_lazy("digest", "digests"),
@@ -19,12 +19,12 @@ REBUILT_COUNTS: Mapping[str, Promise] = {
 
 
 def erased_counts() -> dict[str, Promise]:
-    """What goes, in words, in the order of the tables."""
+    """What is deleted, in words, in the order of the tables."""
     return {name: words for table in TABLES for name, words in table.counts.items()}
 
 
 def count_names() -> list[str]:
-    """All that a receipt counts: what goes, then what is made anew."""
+    """All names that a receipt counts: what is deleted, then what will be rebuilt."""
     return [*erased_counts(), *REBUILT_COUNTS]
 
 

@@ -1,39 +1,38 @@
-"""What has grown too old goes: the words of turns by their age, and what memory holds by its own, derived text too.
+"""Retention: delete the text of turns that are too old, and memory that is too old, with all derived text.
 
-The row of a turn stays, without a word, because facts cite it and coverage counts it.
+The row of a turn stays, without text, because facts cite it and coverage counts it.
 """
 
 from collections import Counter
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, OuterRef
 
 from memorybank.audit import log
 from memorybank.data_inventory import TABLES, Age
+from memorybank.erasure.cascade import remove_from_blocks
 from memorybank.indexing import block_writer
 from memorybank.models import (
     Bank,
-    BlockLineVersion,
     Checkpoint,
     Compaction,
     Entry,
     Event,
     Fact,
     Output,
-    StoredBlock,
 )
 
-#: How often a bank is looked at that does not keep everything.
-EVERY = timedelta(days=1)
+#: How often a bank with a maximum age is checked.
+CHECK_INTERVAL = timedelta(days=1)
 ACTOR = "retention"
 
 
 def expire(bank_id: int, *, now: datetime) -> Counter[str]:
-    """Delete what is too old in a bank; how much that was. Nothing if another worker has just looked."""
+    """Delete what is too old in a bank, and count it. Does nothing if another worker has just checked."""
     counts = Counter[str]()
     with transaction.atomic():
-        if not Bank.objects.filter(pk=bank_id).expiring(now).update(expire_at=now + EVERY):
+        if not Bank.objects.filter(pk=bank_id).expiring(now).update(expire_at=now + CHECK_INTERVAL):
             return counts
         bank = Bank.objects.select_for_update().get(pk=bank_id)
         gone: set[int] = set()
@@ -42,9 +41,7 @@ def expire(bank_id: int, *, now: datetime) -> Counter[str]:
         if bank.keep_memory_days:
             gone = _expire_memory(bank, now - timedelta(days=bank.keep_memory_days), counts)
         if counts.total():
-            Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
-            StoredBlock.objects.invalidate(bank, facts=gone, now=now)
-            BlockLineVersion.objects.drop(bank)
+            remove_from_blocks(bank, Counter(), facts=gone, outputs={}, now=now)
             log(bank, ACTOR, Event.Action.ERASE, now, **{name: count for name, count in counts.items() if count})
     if counts.total():
         block_writer.refresh(bank_id, now=now)
@@ -52,13 +49,13 @@ def expire(bank_id: int, *, now: datetime) -> Counter[str]:
 
 
 def _expire_turns(bank: Bank, limit: datetime, counts: Counter[str]) -> None:
-    """The words of turns, their documents and vectors, and titles, which quote them."""
+    """Delete the text of turns, their documents and vectors, and titles, which quote them."""
     _expire_checkpoints(bank, limit, counts)
     _expire_rows(bank, Age.TURNS, limit, counts)
 
 
 def _expire_rows(bank: Bank, age: Age, limit: datetime, counts: Counter[str]) -> None:
-    """Delete or empty what is too old by its own time, in every table."""
+    """Delete or blank rows that are too old by their own time, in every table."""
     day = limit.astimezone(bank.tz).replace(hour=0, minute=0, second=0, microsecond=0)
     for table in TABLES:
         for expiry in table.expiries:
@@ -71,21 +68,21 @@ def _expire_rows(bank: Bank, age: Age, limit: datetime, counts: Counter[str]) ->
 
 
 def _expire_checkpoints(bank: Bank, limit: datetime, counts: Counter[str], since: datetime | None = None) -> None:
-    """Those made of a turn that is too old now; one from before ``since`` was in none. The chat is shortened again."""
+    """Delete checkpoints made of turns that are too old. Turns from before ``since`` were in no checkpoint."""
     own = Output.objects.filter(
         chat=OuterRef("chat"), sequence__lte=OuterRef("through"), created_at__lt=limit
     ).with_words()
-    told = own.filter(created_at__gte=since) if since else own
-    old = Checkpoint.objects.filter(Exists(told), chat__bank=bank)
+    covered = own.filter(created_at__gte=since) if since else own
+    old = Checkpoint.objects.filter(Exists(covered), chat__bank=bank)
     counts["checkpoints"] += old.count()
     old.delete()
     Compaction.objects.filter(chat__bank=bank, leased_until__lt=limit).update(focus="", awaited=False)
 
 
 def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int]:
-    """Facts of the days before, whoever settled them, and the lines that rest on them; no old turn is read from now on.
+    """Delete facts that are too old, and the lines that rest on them; return their ids. Older turns are not read again.
 
-    The leaves stay, empty: they say which turns have been read.
+    The leaves stay, empty, because they record which turns have been read.
     """
     Bank.objects.filter(pk=bank.pk).update(remembers_since=max(bank.remembers_since or limit, limit))
     _expire_rows(bank, Age.MEMORY, limit, counts)

@@ -1,4 +1,4 @@
-"""What an erasure means: the turns that go, whole or by halves, and the names that they are not to come back by."""
+"""Resolve an erasure request to whole and partial turns, and to the tombstones that block their import."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -9,112 +9,115 @@ from django.utils.translation import gettext as _
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import FUNCTION_WORDS, words
 from memorybank.models import Bank, Chat, Erasure, FactOutput, FactSource, Output, public_id
-from memorybank.models.erasure import Subject
-from memorybank.models.output import OutputQuerySet, sequences_by_chat
+from memorybank.models.chat import OutputQuerySet, sequences_by_chat
+from memorybank.models.privacy import Subject
 
 Kind = Erasure.Kind
-#: How a chat, a person, a turn or lines are named: a key, an account, the ids of a row or of facts.
-Named = str | int | Collection[int]
+#: A chat by its key, an author by name, turns by id, lines by the ids of their facts.
+Target = str | int | Collection[int]
 
 
 @dataclass(slots=True)
-class Doomed:
-    """What was named, as it is found: whole outputs, and outputs of which somebody else said the other half.
+class ErasureScope:
+    """The turns to erase: whole outputs, and outputs of which somebody else said the other half.
 
-    ``along`` are the turns of a line, or further ones: each has a name of its own, by which it is refused.
+    ``subject`` names the target in the receipt. ``further_subjects`` name more turns that must not be imported again.
     """
 
     kind: Kind
     subject: Subject
     outputs: QuerySet[Output]
     halves: list[Output] = field(default_factory=list)
-    along: list[Subject] = field(default_factory=list)
+    further_subjects: list[Subject] = field(default_factory=list)
 
-    def touched(self) -> dict[int, dict[int, int]]:
-        """Their ids and sequences, by chat."""
+    def outputs_by_chat(self) -> dict[int, dict[int, int]]:
+        """The ids and sequences of all outputs, by chat."""
         return sequences_by_chat([*self.outputs.only("chat", "sequence"), *self.halves])
 
-    def quoting(self) -> list[int]:
-        """The chats whose titles may quote what goes: of turns, those with a word that no turn says which stays."""
-        quoting = []
-        for chat in Chat.objects.filter(pk__in=self.touched()).exclude(title=""):
-            named = set(words(chat.title))
-            telling = named - FUNCTION_WORDS
-            at_stake = telling - _unsaid(telling, self.outputs.filter(chat=chat))
-            left = chat.outputs.exclude(pk__in=self.outputs.values("pk"))
-            if self.kind != Kind.OUTPUT or not named or _unsaid(at_stake, left):
-                quoting.append(chat.pk)
-        return quoting
+    def chats_with_quoting_titles(self) -> list[int]:
+        """The chats whose titles may quote erased turns.
+
+        When single turns are erased, these are titles with a word that an erased turn contains and no remaining turn.
+        """
+        chats = []
+        for chat in Chat.objects.filter(pk__in=self.outputs_by_chat()).exclude(title=""):
+            title = set(words(chat.title))
+            content_words = title - FUNCTION_WORDS
+            quoted = content_words - _missing_words(content_words, self.outputs.filter(chat=chat))
+            remaining = chat.outputs.exclude(pk__in=self.outputs.values("pk"))
+            if self.kind != Kind.OUTPUT or not title or _missing_words(quoted, remaining):
+                chats.append(chat.pk)
+        return chats
 
 
-def _unsaid(said: set[str], turns: QuerySet[Output]) -> set[str]:
-    """Those of the words, which may be cut short, that none of the turns has."""
+def _missing_words(wanted: set[str], turns: QuerySet[Output]) -> set[str]:
+    """Those of the words, which may be truncated, that none of the turns contains."""
     for texts in turns.values_list("question", "answer").iterator(chunk_size=200):
-        heard = " ".join(word for text in texts for word in words(text))
-        said = {word for word in said if word not in heard}
-        if not said:
+        text = " ".join(word for text in texts for word in words(text))
+        wanted = {word for word in wanted if word not in text}
+        if not wanted:
             break
-    return said
+    return wanted
 
 
-def meant(bank: Bank, kind: Kind, named: Named) -> Doomed:
-    """What goes by this name. Raises :class:`InvalidInput` if there is no such thing."""
+def resolve_scope(bank: Bank, kind: Kind, target: Target) -> ErasureScope:
+    """The turns that a target names. Raises :class:`InvalidInput` if there is no such target."""
     outputs = Output.objects.filter(chat__bank=bank)
     if kind == Kind.EVERYTHING:
-        return Doomed(kind, (kind,), outputs)
+        return ErasureScope(kind, (kind,), outputs)
     if kind == Kind.AUTHOR:
-        return _of_author(outputs, str(named))
+        return _of_author(outputs, str(target))
     if kind == Kind.CHAT:
-        chat = bank.chats.filter(key=named).first()
+        chat = bank.chats.filter(key=target).first()
         if chat is None:
-            raise InvalidInput(_("chat: there is none with the key “%(key)s”.") % {"key": str(named)[:200]})
-        return Doomed(kind, (kind, chat.key), outputs.filter(chat=chat))
+            raise InvalidInput(_("chat: there is none with the key “%(key)s”.") % {"key": str(target)[:200]})
+        return ErasureScope(kind, (kind, chat.key), outputs.filter(chat=chat))
     if kind == Kind.OUTPUT:
-        return _of_turns(outputs, [named] if isinstance(named, str | int) else sorted(named))
-    assert not isinstance(named, str | int)
-    return _of_line(bank, outputs, set(named))
+        return _of_turns(outputs, [target] if isinstance(target, str | int) else sorted(target))
+    assert not isinstance(target, str | int)
+    return _of_line(bank, outputs, set(target))
 
 
-def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> Doomed:
-    """These turns, all of them: the first names what went, the others go along."""
-    found = outputs.filter(pk__in=numbers)
-    subjects = {output.pk: _subject(output) for output in found.select_related("chat").only("key", "chat__key")}
+def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureScope:
+    """These turns. The first is the subject of the receipt."""
+    turns = outputs.filter(pk__in=numbers)
+    subjects = {output.pk: _subject(output) for output in turns.select_related("chat").only("key", "chat__key")}
     for number in numbers or [0]:
         if number not in subjects:
             raise InvalidInput(
                 _("output: there is none with the number %(number)s.") % {"number": public_id(int(number))}
             )
-    first, *along = (subjects[pk] for pk in sorted(subjects))
-    return Doomed(Kind.OUTPUT, first, found, along=along)
+    first, *further = (subjects[pk] for pk in sorted(subjects))
+    return ErasureScope(Kind.OUTPUT, first, turns, further_subjects=further)
 
 
 def _subject(output: Output) -> Subject:
     return (Kind.OUTPUT, output.chat.key, output.key or f"#{output.pk}")
 
 
-def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> Doomed:
-    """All turns that these facts rest on, those of digests by the leaf facts that they cite."""
+def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureScope:
+    """All turns that these facts rest on; lines of digests rest on turns through the leaf facts that they cite."""
     leaf_facts = facts.union(FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True))
     cited = FactOutput.objects.filter(fact__in=leaf_facts, fact__bank=bank)
     turns = outputs.filter(pk__in=cited.values("output"))
-    along = [_subject(output) for output in turns.select_related("chat").only("key", "chat__key")]
-    if not along:
+    subjects = [_subject(output) for output in turns.select_related("chat").only("key", "chat__key")]
+    if not subjects:
         raise InvalidInput(_("line: there is none that rests on a turn."))
-    return Doomed(Kind.LINE, (Kind.LINE, *map(str, sorted(facts))), turns, along=along)
+    return ErasureScope(Kind.LINE, (Kind.LINE, *map(str, sorted(facts))), turns, further_subjects=subjects)
 
 
-def _of_author(outputs: OutputQuerySet, author: str) -> Doomed:
-    """All she wrote, and what she is quoted with; of talk between people, only her half of a turn."""
-    found = outputs.of_person(author)
-    if not author or not found.exists():
+def _of_author(outputs: OutputQuerySet, author: str) -> ErasureScope:
+    """Everything an author wrote or is quoted with; of a conversation between people, only the author's half."""
+    turns = outputs.of_person(author)
+    if not author or not turns.exists():
         raise InvalidInput(_("author: nothing of “%(name)s” is recorded.") % {"name": author[:200]})
-    halves = [each for each in found.exclude(said_by="", answered_by="") if _others_said(each, author)]
-    whole = found.exclude(pk__in=[each.pk for each in halves])
-    return Doomed(Kind.AUTHOR, (Kind.AUTHOR, author), whole, halves)
+    halves = [turn for turn in turns.exclude(said_by="", answered_by="") if _keep_other_half(turn, author)]
+    whole = turns.exclude(pk__in=[turn.pk for turn in halves])
+    return ErasureScope(Kind.AUTHOR, (Kind.AUTHOR, author), whole, halves)
 
 
-def _others_said(output: Output, author: str) -> bool:
-    """Whether a half of it is somebody else's; if so, hers is taken out of the row, which is not saved yet."""
+def _keep_other_half(output: Output, author: str) -> bool:
+    """Clear the author's half of a turn, unsaved; whether the other half is somebody else's."""
     if author not in (output.author, output.said_by):
         output.answer = output.answered_by = ""
     elif output.answered_by not in ("", author):

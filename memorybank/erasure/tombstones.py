@@ -1,24 +1,24 @@
-"""What may come in: nothing that was erased, whoever sends it again."""
+"""Tombstones: outputs that were erased are refused when somebody sends them again."""
 
 from collections.abc import Sequence
 
 from memorybank.models import Bank, Erasure
-from memorybank.models.erasure import Subject
+from memorybank.models.privacy import Subject
 from memorybank.new_output import NewOutput
 
 
 def not_erased(bank: Bank, many: Sequence[NewOutput]) -> list[NewOutput]:
-    """Those that say nothing which was erased: a second import, or one that was running, brings nothing back."""
-    of_each = [_subjects(new) for new in many] if bank.epoch else []
-    until = Erasure.objects.until(bank, {subject for subjects in of_each for subject in subjects})
+    """Those that no erasure covers, so that neither a second import nor a running one brings anything back."""
+    subjects = [_subjects(new) for new in many] if bank.epoch else []
+    until = Erasure.objects.until(bank, {subject for names in subjects for subject in names})
     if not until:
         return list(many)
-    pairs = zip(many, of_each, strict=True)
-    return [new for new, said in pairs if not any(each in until and new.created_at <= until[each] for each in said)]
+    pairs = zip(many, subjects, strict=True)
+    return [new for new, names in pairs if not any(name in until and new.created_at <= until[name] for name in names)]
 
 
 def _subjects(new: NewOutput) -> list[Subject]:
-    """All that an erasure may have named it by."""
+    """Every subject under which an erasure may have covered it."""
     kind = Erasure.Kind
     people = {name for name in (new.author, new.said_by, new.answered_by) if name}
     named = [(kind.EVERYTHING,), (kind.CHAT, new.chat_key), *((kind.AUTHOR, name) for name in people)]

@@ -1,1 +1,1 @@
-"""Writing what prompts are made from: the stored block, and the index with its documents, vectors and masks."""
+"""Write what prompts are made from: the stored block, search documents and vectors; mask stored memory again."""

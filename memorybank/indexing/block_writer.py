@@ -1,4 +1,4 @@
-"""Storing a bank's block, as it is rendered now, for the prompts to come."""
+"""Store a bank's rendered block for future prompts."""
 
 from datetime import datetime
 

@@ -1,8 +1,8 @@
-"""Writing documents: a chat's turns, read, masked and indexed, once memory covers them.
+"""Write search documents: mask and index a chat's turns once memory covers them.
 
-A turn that still waits for its summary is in no index: until then its author can make the chat private.
-Works like summarising, without a model: a watermark per chat, reading outside the transaction, one short
-write that checks epoch, privacy and watermark. So no outage can lose a turn, and no erasure is undone.
+A pending turn is in no index: until its summary is written, its author can make the chat private. Indexing works like
+summarising, without a model: a watermark per chat, reading outside the transaction, and one short write that checks
+epoch, privacy and watermark. So no outage can lose a turn, and no erasure is undone.
 """
 
 import logging
@@ -23,23 +23,22 @@ from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
 
-#: Turns indexed in one write, and earlier ones read with them to tell who speaks.
-BATCH, CONTEXT = 200, 20
-#: Chats indexed in one go.
-CHATS = 200
-#: What of a bank goes into a document, or says that something was erased meanwhile.
-RESTS_ON = ("epoch", "timezone", "redact_personal")
+#: Turns indexed in one write, and earlier turns read with them to identify speakers.
+TURNS_PER_WRITE, CONTEXT_TURNS = 200, 20
+CHATS_PER_SWEEP = 200
+#: The bank fields that documents depend on; the epoch shows that something was erased meanwhile.
+BANK_FIELDS = ("epoch", "timezone", "redact_personal")
 
 
 def due(bank: Bank | None = None) -> list[int]:
-    """Ids of chats with covered turns to index, as many as one sweep takes on."""
+    """Ids of chats with covered turns to index, at most ``CHATS_PER_SWEEP``."""
     chats = Chat.objects.filter(index_due=True, private=False, bank__enabled=True)
     chats = chats.filter(bank=bank) if bank else chats
-    return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[:CHATS])
+    return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[:CHATS_PER_SWEEP])
 
 
 def reindex(bank: Bank) -> int:
-    """Index now what waits in a bank, rather than at the next sweep; how many turns that were."""
+    """Index all waiting turns of a bank now; return how many."""
     done = 0
     while batch := sum(index_chat(chat_id) for chat_id in due(bank)):
         done += batch
@@ -47,12 +46,12 @@ def reindex(bank: Bank) -> int:
 
 
 def prepare(chat: Chat, turns: Sequence[Turn]) -> list[Document] | None:
-    """The documents of ``turns``, with which a chat begins, for :func:`write` in the commit of their summary.
+    """The documents of a chat's first turns, for :func:`write` in the transaction that commits their summary.
 
-    None if they are too many for one write, or have turns before them, or cannot be read: then they are for
-    :func:`follow`. Never raises.
+    None if they are too many for one write, are not the first, or cannot be read; :func:`index_summarised` indexes them
+    then. Never raises.
     """
-    if chat.summarised_through or len(turns) > BATCH:
+    if chat.summarised_through or len(turns) > TURNS_PER_WRITE:
         return None
     try:
         return documents(turns, of={turn.id for turn in turns}, encoding=conf.current().encoding)
@@ -61,44 +60,46 @@ def prepare(chat: Chat, turns: Sequence[Turn]) -> list[Document] | None:
         return None
 
 
-def follow(chat_id: int) -> None:
-    """Index what a summary has just covered. Never raises: the chat stays due, and the sweep repairs it."""
+def index_summarised(chat_id: int) -> None:
+    """Index the turns that a summary has just covered. Never raises: after an error the next sweep tries again."""
     try:
-        while index_chat(chat_id) == BATCH:
+        while index_chat(chat_id) == TURNS_PER_WRITE:
             pass
     except Exception as error:
         logger.error("chat %s: indexing: %s", chat_id, log_message(error))
 
 
 def index_chat(chat_id: int) -> int:
-    """Index a batch of a chat's covered turns. How many were looked at; 0 also if the world moved meanwhile."""
+    """Index a batch of a chat's covered turns; return its size, or 0 if the bank or chat changed meanwhile."""
     chat = Chat.objects.select_related("bank").filter(pk=chat_id, private=False, bank__enabled=True).first()
     if chat is None:
         return 0
-    covered = list(_covered(chat, chat.indexed_through).order_by("sequence")[:BATCH])
+    covered = list(_covered(chat, chat.indexed_through).order_by("sequence")[:TURNS_PER_WRITE])
     masker = MaskedValue.objects.masker(chat.bank)
     made = _read(chat, [output for output in covered if output.status == Output.Status.OK], masker)
-    through = covered[-1].sequence if len(covered) == BATCH else max(chat.indexed_through, chat.summarised_through)
+    through = (
+        covered[-1].sequence if len(covered) == TURNS_PER_WRITE else max(chat.indexed_through, chat.summarised_through)
+    )
     return len(covered) if _write(chat, made, through, masker) else 0
 
 
 def _covered(chat: Chat, after: int) -> QuerySet[Output]:
-    """Turns after ``after`` up to the watermark of ``chat``."""
+    """The turns of a chat after the sequence ``after``, up to the watermark."""
     return chat.outputs.filter(sequence__gt=after, sequence__lte=chat.summarised_through)
 
 
 def _read(chat: Chat, outputs: list[Output], masker: Masker) -> list[Document]:
-    """The documents of ``outputs``, read with the turns before them."""
+    """The documents of these outputs, read with the turns before them."""
     if not outputs:
         return []
-    earlier = chat.outputs.remembered().filter(sequence__lt=outputs[0].sequence).order_by("-sequence")[:CONTEXT]
-    told = OptOut.objects.tellable(chat.bank, [*reversed(earlier), *outputs])
-    read = transcript.read(told, tz=chat.bank.tz, masker=masker)
+    earlier = chat.outputs.remembered().filter(sequence__lt=outputs[0].sequence).order_by("-sequence")[:CONTEXT_TURNS]
+    usable = OptOut.objects.usable(chat.bank, [*reversed(earlier), *outputs])
+    read = transcript.read(usable, tz=chat.bank.tz, masker=masker)
     return documents(read, of={output.pk for output in outputs}, encoding=conf.current().encoding)
 
 
 def _write(chat: Chat, made: list[Document], through: int, masker: Masker) -> bool:
-    """One short write; False, and nothing written, if anything it rests on has moved."""
+    """Write in one short transaction; False, and nothing written, if the bank or chat changed meanwhile."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
         if bank is None or MaskedValue.objects.masker(bank).known != masker.known:
@@ -110,19 +111,19 @@ def _write(chat: Chat, made: list[Document], through: int, masker: Masker) -> bo
 
 
 def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
-    """Index ``made`` of the turns of ``chat`` as it was read, up to ``through``. The caller holds ``bank``.
+    """Store documents of a chat and set its index watermark. The caller holds the bank's lock.
 
-    False, and nothing written, if anything it rests on has moved.
+    False, and nothing written, if the bank or chat has changed since ``chat`` was read.
     """
-    if any(getattr(bank, setting) != getattr(chat.bank, setting) for setting in RESTS_ON) or not bank.enabled:
+    if any(getattr(bank, name) != getattr(chat.bank, name) for name in BANK_FIELDS) or not bank.enabled:
         return False
-    unmoved = Chat.objects.filter(pk=chat.pk, private=False, indexed_through=chat.indexed_through)
-    if not unmoved.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
+    unchanged = Chat.objects.filter(pk=chat.pk, private=False, indexed_through=chat.indexed_through)
+    if not unchanged.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
         return False
-    alive = dict(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", "sequence"))
+    sequences = dict(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", "sequence"))
     # A turn that is indexed again keeps its vector.
     SearchDocument.objects.bulk_create(
-        _rows(chat, made, alive),
+        _rows(chat, made, sequences),
         update_conflicts=True,
         unique_fields=["output"],
         update_fields=["words", "length", "lines"],
@@ -130,20 +131,20 @@ def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
     return True
 
 
-def _rows(chat: Chat, made: Iterable[Document], alive: Mapping[int, int]) -> list[SearchDocument]:
-    """The rows of those documents whose turns are still there, by their ids with their sequences."""
+def _rows(chat: Chat, made: Iterable[Document], sequences: Mapping[int, int]) -> list[SearchDocument]:
+    """The rows of the documents whose turns still exist; ``sequences`` has these turns by id."""
     return [
         SearchDocument(
             output_id=document.id,
             bank_id=chat.bank_id,
             chat_id=chat.pk,
-            sequence=alive[document.id],
+            sequence=sequences[document.id],
             words=index_text(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers)),
             length=len(document.content),
-            lines=[[said.speaker, said.text, said.worth] for said in document.lines],
+            lines=[[line.speaker, line.text, line.worth] for line in document.lines],
             said_at=document.said_at,
             previous=document.previous,
         )
         for document in made
-        if document.id in alive
+        if document.id in sequences
     ]

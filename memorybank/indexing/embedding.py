@@ -1,7 +1,6 @@
-"""Vectors of turns, made by the worker after the turns are stored.
+"""Embed turns: the worker computes their vectors after they are indexed, so an outage never delays recording.
 
-Optional twice: without ``MEMORYBANK["EMBEDDINGS"]`` or without numpy nothing here does anything. A model's outage
-never reaches recording.
+Does nothing without ``MEMORYBANK["EMBEDDINGS"]`` or without numpy.
 """
 
 import logging
@@ -21,8 +20,7 @@ from memorybank.reading.recall.visibility import as_paragraphs
 
 logger = logging.getLogger(__name__)
 
-#: Turns embedded by one sweep, and by one call.
-SWEEP, BATCH = 512, 64
+TURNS_PER_SWEEP, TURNS_PER_CALL = 512, 64
 
 
 def is_due(bank: Bank | None = None) -> bool:
@@ -32,20 +30,20 @@ def is_due(bank: Bank | None = None) -> bool:
 
 
 def embed_due(*, now: datetime, bank: Bank | None = None) -> int:
-    """Embed waiting turns, at most SWEEP; how many. Raises what the model raises, having kept what it gave."""
+    """Embed waiting turns, at most ``TURNS_PER_SWEEP``; return how many. Vectors from before an error are kept."""
     model = embedder()
     if model is None or not _waiting(model, bank).exists():
         return 0
     endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
     if endpoint is None:
         return 0
-    waiting = list(_waiting(model, bank)[:SWEEP])
+    waiting = list(_waiting(model, bank)[:TURNS_PER_SWEEP])
     done = 0
     try:
         for bank_id, documents in groupby(waiting, key=lambda document: document.bank_id):
             rows = list(documents)
-            for start in range(0, len(rows), BATCH):
-                done += _embed(model, bank_id, rows[start : start + BATCH], now)
+            for start in range(0, len(rows), TURNS_PER_CALL):
+                done += _embed(model, bank_id, rows[start : start + TURNS_PER_CALL], now)
     except LLMUnavailable as error:
         endpoint.failed(str(error), now, error.retry_after)
         raise
@@ -62,7 +60,7 @@ def _waiting(model: OpenAICompatibleEmbedder, bank: Bank | None) -> SearchDocume
 
 
 def _embed(model: OpenAICompatibleEmbedder, bank_id: int, documents: Sequence[SearchDocument], now: datetime) -> int:
-    """One call; if the model refuses it, one for each turn, and a turn refused alone goes without a vector."""
+    """One call; if the model rejects it, one call for each turn. A turn that is rejected alone gets no vector."""
     try:
         vectors = embed_texts(
             model, bank_id, [as_paragraphs(document.lines)[:MAX_EMBEDDED_CHARACTERS] for document in documents], now
@@ -70,29 +68,29 @@ def _embed(model: OpenAICompatibleEmbedder, bank_id: int, documents: Sequence[Se
     except LLMRejected:
         if len(documents) > 1:
             return sum(_embed(model, bank_id, [document], now) for document in documents)
-        logger.warning("output %s: the embedding model refuses it", documents[0].pk)
+        logger.warning("output %s: rejected by the embedding model", documents[0].pk)
         return _store(model, documents, None)
     return _store(model, documents, vectors)
 
 
 def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument], made: Embeddings | None) -> int:
-    """Keep the vectors of turns that are still there and still say the same."""
+    """Store the vectors of the documents that still exist unchanged."""
     name = model_name(model)
     with transaction.atomic():
         rows = SearchDocument.objects.select_for_update().filter(pk__in=[document.pk for document in documents])
         current = dict(rows.values_list("pk", "words"))
-        fresh = [at for at, document in enumerate(documents) if current.get(document.pk) == document.words]
-        keep = [documents[at].pk for at in fresh]
-        Embedding.objects.filter(document__in=keep).delete()
+        unchanged = [index for index, document in enumerate(documents) if current.get(document.pk) == document.words]
+        ids = [documents[index].pk for index in unchanged]
+        Embedding.objects.filter(document__in=ids).delete()
         if made:
             Embedding.objects.bulk_create(
                 Embedding(
-                    document_id=documents[at].pk,
-                    bank_id=documents[at].bank_id,
+                    document_id=documents[index].pk,
+                    bank_id=documents[index].bank_id,
                     model=name,
                     dims=made.dims,
-                    vector=made.vectors[at],
+                    vector=made.vectors[index],
                 )
-                for at in fresh
+                for index in unchanged
             )
-        return SearchDocument.objects.filter(pk__in=keep).update(embedded_with=name)
+        return SearchDocument.objects.filter(pk__in=ids).update(embedded_with=name)

@@ -1,8 +1,9 @@
 """Languages: character classes, and the word lists and patterns of each language pack, loaded once."""
 
 from memorybank.language.characters import is_cjk, plain
-from memorybank.language.pack import Pack, PartialPack
 from memorybank.language.pack_loader import (
+    Pack,
+    PartialPack,
     collect,
     collect_for_masking,
     detect_language,

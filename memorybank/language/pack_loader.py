@@ -1,14 +1,59 @@
-"""Load the language packs from their TOML files, once and on first use."""
+"""The language packs: the sections of each, loaded from their TOML files once and on first use."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from memorybank.language.pack import Pack, PartialPack
-from memorybank.language.sections import Words, WordsByMeaning
+from memorybank.language.safety_sections import InjectionPatterns, InjectionTopics, PersonalDataWords, SecretWords
+from memorybank.language.sections import (
+    ChangePatterns,
+    Clauses,
+    Conversation,
+    DateWords,
+    ForgetPhrases,
+    KindPatterns,
+    NumberWords,
+    StatePatterns,
+    Vocabulary,
+    Words,
+    WordsByMeaning,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """One language. ``code`` is ISO 639-1; ``spaced`` says whether the language puts spaces between words."""
+
+    code: str
+    spaced: bool
+    words: Vocabulary
+    talk: Conversation
+    clauses: Clauses
+    dates: DateWords
+    numbers: NumberWords
+    kinds: KindPatterns
+    changes: ChangePatterns
+    states: StatePatterns
+    secrets: SecretWords
+    personal: PersonalDataWords
+    instructions: InjectionPatterns
+    directions: InjectionTopics
+    wishes: ForgetPhrases
+
+
+@dataclass(frozen=True, slots=True)
+class PartialPack:
+    """A language without a full pack: only what masking and injection screening need."""
+
+    code: str
+    spaced: bool = True
+    secrets: SecretWords = field(default_factory=SecretWords)
+    personal: PersonalDataWords = field(default_factory=PersonalDataWords)
+    directions: InjectionTopics = field(default_factory=InjectionTopics)
+
 
 AnyPack = TypeVar("AnyPack", bound=Pack | PartialPack)
 

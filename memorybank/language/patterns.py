@@ -3,8 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from memorybank.language.pack import Pack
-from memorybank.language.pack_loader import collect
+from memorybank.language.pack_loader import Pack, collect
 from memorybank.language.sections import Words
 
 MATCH_NOTHING = "(?!)"  # an empty alternation must match nothing

@@ -1,7 +1,8 @@
 """Language models by alias, built from the MEMORYBANK setting like Django's CACHES."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -10,11 +11,12 @@ from django.utils.module_loading import import_string
 from memorybank import conf
 from memorybank.llm.base import LLM, MESSAGE_TOKENS, Completion, Message
 
-__all__ = ["LLM", "MESSAGE_TOKENS", "Completion", "Message", "embedder", "get", "reset"]
+__all__ = ["LLM", "MESSAGE_TOKENS", "Completion", "Message", "embedder", "get", "reset", "using"]
 
 FALLBACK_ALIASES = {"summary": "chat"}
 
 _instances: dict[tuple[tuple[str, str], ...], Any] = {}
+_replaced: dict[str, LLM | None] = {}
 _lock = Lock()
 
 
@@ -24,9 +26,21 @@ def get(alias: str) -> LLM | None:
     One instance per configuration, so that connections are reused and aliases with equal options share them. Changed
     settings give a new instance.
     """
+    if alias in _replaced:
+        return _replaced[alias]
     llms = conf.current().llms
     options = llms.get(alias) or llms.get(FALLBACK_ALIASES.get(alias, alias))
     return _instance(options) if options else None
+
+
+@contextmanager
+def using(alias: str, model: LLM | None) -> Iterator[None]:
+    """Within, ``model`` is the model of ``alias`` in this process, whatever is configured; None: there is none."""
+    _replaced[alias] = model
+    try:
+        yield
+    finally:
+        del _replaced[alias]
 
 
 def embedder() -> Any:

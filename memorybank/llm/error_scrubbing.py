@@ -12,16 +12,18 @@ _WORD = re.compile(r"(?!\d{1,3}\b)\w+")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _PREFIX = re.compile(r"HTTP \d{3}: |")
 _LEFT_OUT = re.compile(r"…(?:[^\w…]*…)+")
+MAX_ERROR_CHARACTERS = 500
 #: A part of a sent word is scrubbed if it is at least this long: providers truncate what they quote.
 MIN_ECHO_CHARACTERS = 4
 #: Function words and the vocabulary of errors are kept, even if they were sent.
 _KEPT_WORDS = FUNCTION_WORDS.union(
     """
-    answer answered api authentication bad connect connection context error exceeded exceeds failed
-    forbidden found gateway header host http https incorrect input internal invalid json key length limit limits loaded
-    max maximum message messages model models network overloaded parameter permission prompt provided quota rate reached
-    refused rejected request requests required response retry server service status temporarily timeout token tokens
-    unauthorized unavailable unknown unreadable unsupported url value wrong
+    answer answered api authentication bad completion connect connection context error exceeded exceeds failed
+    field forbidden found gateway header host http https incorrect input internal invalid json key length
+    limit limits loaded long longer max maximum message messages missing model models network overloaded
+    parameter permission prompt provided quota rate reached reduce refused rejected request requests required
+    response retry server service status temporarily timeout token tokens unauthorized unavailable unknown
+    unreadable unsupported upstream url value window wrong
     """.split()
 )
 

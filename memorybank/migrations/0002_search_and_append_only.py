@@ -1,4 +1,4 @@
-"""What only SQL can say: the full-text index, and on PostgreSQL that nothing on an audit trail is changed.
+"""What only SQL can say: the full-text index, and on PostgreSQL that nothing on an audit log is changed.
 
 Written by hand and kept when 0001 is made again. SQLite drops triggers with their table, so a later migration that
 makes SearchDocument again there must create them again; a test sees to it.
@@ -26,7 +26,7 @@ SQLITE_BACK = [
     "DROP TRIGGER memorybank_search_update",
     "DROP TABLE memorybank_search",
 ]
-# Triggers for deletions are given the table of those whose trails they are, and the column that names one. They look
+# Triggers for deletions are given the table of the owners of the audit logs, and the column that names one. They look
 # when the transaction ends: then the bank is gone, too, or nothing goes.
 POSTGRESQL = [
     """ALTER TABLE memorybank_searchdocument
@@ -37,11 +37,11 @@ DECLARE
     stays boolean;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        RAISE restrict_violation USING MESSAGE = 'What is on an audit trail is not changed.';
+        RAISE restrict_violation USING MESSAGE = 'Events of an audit log cannot be changed.';
     END IF;
     EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I WHERE id = ($1).%I)', TG_ARGV[0], TG_ARGV[1]) INTO stays USING OLD;
     IF stays THEN
-        RAISE restrict_violation USING MESSAGE = 'What is on an audit trail is not deleted.';
+        RAISE restrict_violation USING MESSAGE = 'Events of an audit log cannot be deleted.';
     END IF;
     RETURN NULL;
 END $$""",

@@ -7,15 +7,16 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from memorybank import conf, llm, prompts
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.transcript import SourceItem, fence
-from memorybank.core.validation import ParsedLine, accept
+from memorybank.core.validation import NOT_A_LINE, AcceptedLines, ParsedLine, accept, comparison_key
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable, UnusableAnswer
+from memorybank.language.terms import word_count
 from memorybank.llm.base import LLM, Message
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls import gate as gates
@@ -28,18 +29,21 @@ T = TypeVar("T")
 
 #: The prompt file that ends every prompt: it repeats the caps and the line format after the data.
 REMINDER_PROMPT = "reminder"
+#: An answer may have so many times the words that were asked for; the rest, which matters least, is cut off.
+MAX_EXCESS = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:
-    """A prompt file and its variables. ``lines`` and ``words`` are its caps; ``cited``: whether lines must cite.
+    """A prompt file and its variables. ``words`` and ``lines`` are its caps, 0 lines being any number; ``cited``:
+    whether lines must cite.
 
     ``max_answer_tokens`` limits the answer where the context window is short; 0 means no limit.
     """
 
     name: str
-    lines: int
     words: int
+    lines: int = 0
     context: Mapping[str, object] = field(default_factory=dict)
     cited: bool = True
     max_answer_tokens: int = 0
@@ -60,13 +64,17 @@ class PromptSpec:
 
     def max_tokens(self) -> int:
         """Maximum answer tokens: generous, because a truncated line is a lost line."""
-        generous = self.words * 4 + self.lines * 16 + 1024
+        generous = self.words * 6 + self.lines * 16 + 1024
         return min(generous, self.max_answer_tokens or generous)
 
 
 @dataclass(slots=True)
 class ModelSession:
-    """The model calls of one piece of work on one bank. ``versions``: the prompts that were answered."""
+    """The model calls of one piece of work on one bank.
+
+    ``versions``: the prompts that were answered; ``dropped``: lines that could not be proved, with the reasons;
+    ``left_out``: labels that the model said it left out.
+    """
 
     bank: Bank
     model: LLM
@@ -74,13 +82,34 @@ class ModelSession:
     gate: ModelGate | None = None
     calls: list[LLMCall] = field(default_factory=list)
     versions: dict[str, None] = field(default_factory=dict)
+    dropped: list[tuple[str, str]] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
 
     def ask(self, purpose: Purpose, prompt: PromptSpec, shown: Sequence[SourceItem]) -> list[ParsedLine]:
         """Lines validated against ``shown``; [] only if the model said that nothing is worth keeping.
 
-        Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
+        Lines that state what they do not cite are asked for once more, with the reasons; what fails again is counted
+        in ``dropped``. Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
         """
-        return self.read(purpose, prompt, {"data": shown}, lambda answer: _validated(answer, prompt, shown))
+
+        def proved(text: str) -> list[AcceptedLines]:
+            return [_accepted(text, shown)]
+
+        [answer] = self.read(purpose, prompt, {"data": shown}, proved)
+        lines, dropped = answer.lines, _wrong_lines(answer)
+        if dropped:
+            again = replace(prompt, context={**prompt.context, "again": True})
+            reasons = [f"{row} ({why})" for row, why in dropped]
+            try:
+                [second] = self.read(purpose, again, {"data": shown, "dropped": reasons}, proved)
+                known = {comparison_key(line.text) for line in lines}
+                lines += tuple(line for line in second.lines if comparison_key(line.text) not in known)
+                dropped = _wrong_lines(second)
+            except UnusableAnswer:
+                pass
+        self.dropped += dropped
+        self.left_out |= answer.left_out
+        return _within(lines, prompt.words)
 
     def read(
         self, purpose: Purpose, prompt: PromptSpec, shown: Mapping[str, Sequence[Any]], proved: Callable[[str], list[T]]
@@ -141,7 +170,7 @@ class BackingOff(LLMUnavailable):
     """No call was made, because an earlier one failed and the endpoint backs off."""
 
 
-def _validated(answer: str, prompt: PromptSpec, shown: Sequence[SourceItem]) -> list[ParsedLine]:
+def _accepted(answer: str, shown: Sequence[SourceItem]) -> AcceptedLines:
     sources: dict[str, str] = {}
     for item in shown:  # the parts of a split turn share a label
         sources[item.label] = f"{sources[item.label]}{item.text}" if item.label in sources else item.text
@@ -149,7 +178,24 @@ def _validated(answer: str, prompt: PromptSpec, shown: Sequence[SourceItem]) -> 
     if not accepted.lines and not accepted.nothing:
         why = accepted.rejected[0][1] if accepted.rejected else "no line has the form “- KIND: text [1,3]”"
         raise UnusableAnswer(f"No usable line in the answer: {why}")
-    return list(accepted.lines[: prompt.lines])
+    return accepted
+
+
+def _wrong_lines(answer: AcceptedLines) -> list[tuple[str, str]]:
+    """The rejected rows that a model can put right: not prose around the list."""
+    return [(row, why) for row, why in answer.rejected if why != NOT_A_LINE]
+
+
+def _within(lines: Sequence[ParsedLine], words: int) -> list[ParsedLine]:
+    """The first lines, the most important ones, until they have a quarter more words than were asked for."""
+    left = words * MAX_EXCESS
+    kept: list[ParsedLine] = []
+    for line in lines:
+        left -= word_count(line.text)
+        if left < 0 and kept:
+            break
+        kept.append(line)
+    return kept
 
 
 @at_present
@@ -168,7 +214,7 @@ def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[ModelSession
     try:
         yield opened
     finally:
-        LLMCall.objects.enter(opened.calls, bank)
+        LLMCall.objects.record(opened.calls, bank)
 
 
 @contextmanager

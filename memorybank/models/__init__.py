@@ -2,21 +2,17 @@
 
 from memorybank.core.granularity import Granularity
 
-from .audit import Event, Head, Sealed, Trail
+from .audit import AuditLog, Event, HashChain, HashChainedEvent
 from .bank import Bank
-from .block import StoredBlock
-from .block_history import BlockLineVersion
-from .chat import Chat
+from .block import BlockLineVersion, StoredBlock
+from .chat import Chat, Output
 from .checkpoint import Checkpoint, Compaction
 from .citation import FactOutput, FactSource, KeptFact
-from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, Entry
-from .erasure import Erasure, ErasureRequest, OptOut
-from .fact import Fact, FactQuerySet, Standing
-from .health import BankDay, PromptCount, Sweep
-from .job import Job
+from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, UNSAID, Entry
+from .fact import Fact, FactQuerySet, FactState
 from .ledger import LLMCall, LLMEndpoint, ledgered
-from .masked import MaskedValue
-from .output import Output
+from .operations import BankDay, Job, PromptCount, Sweep
+from .privacy import Erasure, ErasureRequest, MaskedValue, OptOut
 from .public_id import PublicId, PublicIdKey, public_id
 from .search import Embedding, SearchDocument
 
@@ -25,6 +21,8 @@ __all__ = [
     "CAPPED",
     "CARRIED",
     "EXTRACTIVE",
+    "UNSAID",
+    "AuditLog",
     "Bank",
     "BankDay",
     "BlockLineVersion",
@@ -40,8 +38,10 @@ __all__ = [
     "FactOutput",
     "FactQuerySet",
     "FactSource",
+    "FactState",
     "Granularity",
-    "Head",
+    "HashChain",
+    "HashChainedEvent",
     "Job",
     "KeptFact",
     "LLMCall",
@@ -52,12 +52,9 @@ __all__ = [
     "PromptCount",
     "PublicId",
     "PublicIdKey",
-    "Sealed",
     "SearchDocument",
-    "Standing",
     "StoredBlock",
     "Sweep",
-    "Trail",
     "ledgered",
     "public_id",
 ]

@@ -1,4 +1,4 @@
-"""Audit trails: rows that are only ever added, each sealed over the one before it, so that a change is found."""
+"""Audit logs: append-only events, each hashed together with the one before, so that a later change is detected."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ from .bank import Bank
 from .public_id import public_id
 
 
-class SealedQuerySet(models.QuerySet["Any"]):
-    """The rows of a trail: to be read and added to. What they are the trail of may go, and they with it."""
+class HashChainedQuerySet(models.QuerySet["Any"]):
+    """Events of audit logs. They are deleted only with the bank or tenant that they belong to, by foreign key."""
 
     def update(self, *_: Any, **__: Any) -> NoReturn:
-        """Never."""
-        raise AppendOnly("What is on an audit trail is not changed.")
+        raise AppendOnly("Events of an audit log cannot be changed.")
 
     def delete(self) -> NoReturn:
-        """Never."""
-        raise AppendOnly("What is on an audit trail is not deleted.")
+        raise AppendOnly("Events of an audit log cannot be deleted.")
 
     delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Event.objects.delete()
     bulk_update = bulk_create = update
 
-    def flaws(self, head: Head | None) -> Iterator[tuple[str, str]]:
-        """Of one owner's rows, those that are missing or were changed: where, and what. Reads all of them."""
+    def verify(self, log: HashChain | None) -> Iterator[tuple[str, str]]:
+        """Find missing and changed events of one owner: where, and what is wrong. Reads all of them."""
         number, seal = 0, ""
         for row in self.order_by("number").iterator():
             if row.number != number + 1:
@@ -40,49 +38,47 @@ class SealedQuerySet(models.QuerySet["Any"]):
             elif row.seal != row.sealed_over(seal):
                 yield f"number {row.number}", "was changed, or the one before it"
             number, seal = row.number, row.seal
-        end = (head.length, head.seal) if head else (0, "")
+        end = (log.length, log.seal) if log else (0, "")
         if (number, seal) != end:
             yield "its end", f"{end[0]} events were written, and it ends at number {number}"
 
 
-class Sealed(models.Model):
-    """A row of a trail: who did what, when. Its concrete models name what it is the trail of in ``owner``."""
+class HashChainedEvent(models.Model):
+    """An event of an audit log: who did what, when. ``owner`` names the foreign key to what the log is about."""
 
     owner: ClassVar[str]
 
-    number = models.PositiveBigIntegerField(editable=False, help_text="Its place on the trail, from 1.")
-    seal = models.CharField(max_length=64, editable=False, help_text="SHA-256 of what it says and of the seal before.")
+    number = models.PositiveBigIntegerField(editable=False, help_text="Its position in the audit log, from 1.")
+    seal = models.CharField(max_length=64, editable=False, help_text="SHA-256 of the event and of the seal before.")
     actor = models.CharField(max_length=200)
     detail = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
     at = models.DateTimeField()
 
-    action: Any  # a choice of its own for each trail
-    objects: ClassVar[SealedQuerySet] = SealedQuerySet.as_manager()  # type: ignore[assignment]
+    action: Any  # each log has its own choices
+    objects: ClassVar[HashChainedQuerySet] = HashChainedQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         abstract = True
         ordering = ["-pk"]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Once."""
         if not self._state.adding:
-            raise AppendOnly("What is on an audit trail is not changed.")
+            raise AppendOnly("Events of an audit log cannot be changed.")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Never."""
-        raise AppendOnly("What is on an audit trail is not deleted.")
+        raise AppendOnly("Events of an audit log cannot be deleted.")
 
     def sealed_over(self, before: str) -> str:
-        """Its seal, if that of the row before it is ``before`` ("": it is the first)."""
+        """Its seal after an event with the seal ``before``; "" for the first event."""
         at = self.at.astimezone(UTC).isoformat()
-        told = [before, getattr(self, f"{self.owner}_id"), self.number, self.actor, self.action, self.detail, at]
-        plain = json.dumps(told, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(plain.encode()).hexdigest()
+        hashed = [before, getattr(self, f"{self.owner}_id"), self.number, self.actor, self.action, self.detail, at]
+        text = json.dumps(hashed, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Head(models.Model):
-    """Where a trail ends. Whoever adds to it holds this row, last of all rows."""
+class HashChain(models.Model):
+    """The end of an audit log. Appending locks this row, after all other rows that the transaction locks."""
 
     length = models.PositiveBigIntegerField(default=0)
     seal = models.CharField(max_length=64, blank=True)
@@ -90,30 +86,36 @@ class Head(models.Model):
     class Meta:
         abstract = True
 
+    @property
+    def end(self) -> dict[str, Any]:
+        """How many events it has and the last seal: kept elsewhere, it shows whether the whole log was rewritten."""
+        return {"events": self.length, "seal": self.seal}
+
     @classmethod
-    def append(cls, row: Sealed) -> None:
-        """Add ``row`` to the trail of its owner: three short queries, one after the other for one owner."""
-        row.actor, row.detail = row.actor[:200], json.loads(json.dumps(row.detail, cls=DjangoJSONEncoder))
+    def append(cls, event: HashChainedEvent) -> None:
+        """Append ``event`` to the log of its owner, one event at a time. Three short queries."""
+        event.actor, event.detail = event.actor[:200], json.loads(json.dumps(event.detail, cls=DjangoJSONEncoder))
         with transaction.atomic():
-            held, _ = cls._default_manager.select_for_update().get_or_create(**{row.owner: getattr(row, row.owner)})
-            row.number = held.length + 1
-            row.seal = row.sealed_over(held.seal)
-            row.save(force_insert=True)
-            held.length, held.seal = row.number, row.seal
-            held.save(update_fields=["length", "seal"])
+            owner = {event.owner: getattr(event, event.owner)}
+            log, _ = cls._default_manager.select_for_update().get_or_create(**owner)
+            event.number = log.length + 1
+            event.seal = event.sealed_over(log.seal)
+            event.save(force_insert=True)
+            log.length, log.seal = event.number, event.seal
+            log.save(update_fields=["length", "seal"])
 
 
-class Trail(Head):
-    """Where the trail of a bank ends."""
+class AuditLog(HashChain):
+    """The end of a bank's audit log."""
 
-    bank = models.OneToOneField(Bank, models.CASCADE, primary_key=True, related_name="trail")
+    bank = models.OneToOneField(Bank, models.CASCADE, primary_key=True, related_name="audit_log")
 
     def __str__(self) -> str:
-        return f"trail of bank {self.bank_id}"
+        return f"audit log of bank {self.bank_id}"
 
 
-class Event(Sealed):
-    """Who did what to which bank. Append-only, and never a word of chat text."""
+class Event(HashChainedEvent):
+    """An event of a bank's audit log. It never contains chat text."""
 
     class Action(models.TextChoices):
         ENABLE = "enable"
@@ -145,9 +147,9 @@ class Event(Sealed):
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="events")
     action = models.CharField(max_length=20, choices=Action)
 
-    class Meta(Sealed.Meta):
+    class Meta(HashChainedEvent.Meta):
         constraints = [
-            # Two who write at once do not write at one place; its index reads a trail in its order.
+            # Two concurrent events do not get one position; its index reads a log in order.
             models.UniqueConstraint(name="event_place_unique", fields=["bank", "number"]),
         ]
 

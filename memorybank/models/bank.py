@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import ClassVar
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -22,52 +22,52 @@ MIN_TOKENS, MAX_TOKENS = 200, 32_000
 MAX_RECALL_TOKENS = 8_000
 MAX_IDLE_MINUTES = 7 * 24 * 60
 MAX_DAYS = 36_500
+#: Earlier than any other due time.
+LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BankQuerySet(LeasedQuerySet["Bank"]):
-    """Sets of banks."""
-
     def compressible(self, now: datetime) -> BankQuerySet:
         """Banks whose ladder may have something to roll up at ``now``, longest waiting first."""
         return self.filter(enabled=True, compress_at__lte=now).leasable(now).order_by("compress_at", "pk")
 
     def expiring(self, now: datetime) -> BankQuerySet:
-        """Banks, on or off, in which something may have grown too old."""
+        """Banks, on or off, whose retention has to be checked."""
         return self.filter(expire_at__lte=now).order_by("expire_at", "pk")
 
-    def rested(self, now: datetime) -> BankQuerySet:
-        """Banks that were not settled a moment before ``now``; a time ahead of ``now`` is no rest to keep."""
+    def not_recent(self, now: datetime) -> BankQuerySet:
+        """Banks that were not consolidated in the last seconds; times after ``now`` do not count."""
         return self.exclude(settled_at__gt=now - timedelta(seconds=conf.current().refresh_seconds), settled_at__lte=now)
 
     def line_up(self) -> None:
-        """Put those of these banks that are not in line for the workers at its end."""
+        """Append the banks that are not yet in the work queue."""
         self.filter(turn=None).update(turn=_end_of_line())
 
     def serve(self) -> int | None:
-        """The bank whose turn it is, which then goes to the end of the line; None if nobody stands in it."""
+        """The first bank in the work queue, which is moved to its end; None if the queue is empty."""
         line = self.filter(turn__isnull=False).order_by("turn", "pk").values_list("pk", "turn")
         while first := line[:2]:
             pk, turn = first[0]
-            alone = len(first) == 1  # and so at the end as well: nothing to write
+            alone = len(first) == 1  # it is at the end already
             if alone or self.filter(pk=pk, turn=turn).update(turn=_end_of_line()):
                 return pk
         return None
 
     def leave(self, pk: int) -> None:
-        """Take a bank that has nothing due out of the line; what falls due later lines it up again."""
+        """Remove a bank that has nothing due from the work queue, until something falls due."""
         self.filter(pk=pk).update(turn=None)
 
     def lock(self, pk: int) -> None:
-        """Lock a bank's row until the transaction ends: first of all, by whoever changes several of its chats."""
+        """Lock a bank's row until the transaction ends. Whoever changes several of its chats takes this lock first."""
         self.select_for_update().filter(pk=pk).exists()
 
-    def touch(self, pk: int) -> None:
-        """Say that the memory of a bank changed, so that its stored block is no longer current."""
-        self.filter(pk=pk).update(version=F("version") + 1)
+    def touch(self, pk: int, **changed: Any) -> None:
+        """Note that a bank's memory changed, so that its stored block is no longer current."""
+        self.filter(pk=pk).update(version=F("version") + 1, **changed)
 
 
 def _end_of_line() -> Combinable:
-    """One more than the last turn, as the database has it at the moment of writing."""
+    """One more than the last position, computed by the database in the update itself."""
     last = Bank.objects.filter(turn__isnull=False).order_by("-turn").values("turn")[:1]
     return Coalesce(models.Subquery(last), Value(0)) + 1
 
@@ -102,7 +102,7 @@ class Bank(Leased):
     focus = models.TextField(
         blank=True,
         max_length=1000,
-        help_text="What matters most in this project; the summariser is told so.",
+        help_text="What matters most in this project; the summariser receives it as an instruction.",
     )
     redact_personal = models.BooleanField(
         "mask personal data",
@@ -124,35 +124,37 @@ class Bank(Leased):
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS)],
-        help_text="After so many days the words of a turn are deleted; empty: never.",
+        help_text="The text of a turn is deleted after this many days; empty: never.",
     )
     keep_memory_days = models.PositiveIntegerField(
         "days to keep memory",
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS)],
-        help_text="After so many days what memory holds of a day is deleted, whatever was made of it; empty: never.",
+        help_text="Memory of a day is deleted after this many days, with everything derived from it; empty: never.",
     )
     disclosure_accepted_by = models.CharField(max_length=200, blank=True, editable=False)
     disclosure_accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     last_sequence = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="The last place in the order of its turns that was given away."
+        default=0, editable=False, help_text="The sequence of the newest turn."
     )
     off_after = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="While it is off: the sequence of the last turn while it was on."
     )
-    epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Bumped by every erasure.")
-    version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Bumped by every change.")
-    capped_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Since when it is at its cap.")
-    remembers_since = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="Of what was said before, memory takes no word."
+    epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Incremented by every erasure.")
+    version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Incremented by every change.")
+    capped_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Since when the monthly cap is reached."
     )
-    expire_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When something may be too old.")
+    remembers_since = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Turns from before this time are excluded from memory."
+    )
+    expire_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When retention is checked next.")
     compress_at = models.DateTimeField(null=True, blank=True, editable=False)
-    settled_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Workers give it a rest.")
+    settled_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When it was last consolidated.")
     turn = models.PositiveBigIntegerField(
-        null=True, blank=True, editable=False, help_text="Its place in line for the workers; empty: not in it."
+        null=True, blank=True, editable=False, help_text="Its position in the work queue; empty: not queued."
     )
     attempts = models.PositiveIntegerField(default=0, editable=False)
     last_error = models.CharField(max_length=500, blank=True, editable=False)
@@ -161,27 +163,27 @@ class Bank(Leased):
 
     class Meta:
         constraints = [
-            # Nobody's chats become everybody's memory before somebody has read what that means.
+            # Memory is shared with all members only after somebody has accepted the disclosure.
             models.CheckConstraint(
                 name="bank_enabled_after_disclosure",
                 condition=Q(enabled=False) | Q(disclosure_accepted_at__isnull=False),
             ),
-            # A budget outside the limits could not be rendered or proved.
+            # A budget outside the limits cannot be rendered.
             models.CheckConstraint(
                 name="bank_budget_within_limits",
                 condition=Q(max_tokens__gte=MIN_TOKENS, max_tokens__lte=MAX_TOKENS),
             ),
-            # As above, for what is recalled.
+            # The same for recalled notes.
             models.CheckConstraint(name="bank_recall_within_limits", condition=Q(recall_tokens__lte=MAX_RECALL_TOKENS)),
         ]
         indexes = [
-            # Read by BankQuerySet.compressible on every sweep; a settled bank is not in it.
+            # Read by BankQuerySet.compressible on every sweep; a consolidated bank is not in it.
             models.Index(name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)),
             # Read by BankQuerySet.expiring on every sweep; banks that keep everything are not in it.
             models.Index(name="bank_expiring", fields=["expire_at"], condition=Q(expire_at__isnull=False)),
             # Read by BankQuerySet.serve before every chat; banks with nothing due are not in it.
             models.Index(name="bank_in_line", fields=["turn"], condition=Q(turn__isnull=False)),
-            # Read by spending.resume on every sweep; banks below their cap are not in it.
+            # Read by budget_cap on every sweep; banks below their cap are not in it.
             models.Index(name="bank_capped", fields=["capped_at"], condition=Q(capped_at__isnull=False)),
         ]
 
@@ -190,11 +192,11 @@ class Bank(Leased):
 
     @property
     def tz(self) -> ZoneInfo:
-        """The zone its days begin in."""
+        """The time zone of its days."""
         return ZoneInfo(self.timezone)
 
     def draw(self, count: int) -> range:
-        """The next ``count`` places in the order of its turns; none is given twice. The caller holds this row."""
+        """The next ``count`` sequences of its turns; none is used twice. The caller holds this row's lock."""
         first = self.last_sequence + 1
         self.last_sequence += count
         if count:

@@ -1,71 +1,160 @@
-"""Rendered blocks as they are stored: lines with their sources, so that a chat gets them without its own."""
+"""The stored block, and the history of its lines: each with the times from which and until which it stood there."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
 
 from django.db import models, transaction
-from django.db.models import F
+from django.db.models import Min, Q
 
 from memorybank import conf
-from memorybank.core.packing.memory_line import PackedBlock
+from memorybank.core.memory_line import MemoryLine, PackedBlock
 from memorybank.language import tokens
 
 from .bank import Bank
-from .block_history import BlockLineVersion
 
-#: Before any time that a sweep may be told: no chat is older.
-LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
+#: The fields that may change while a line stays in the block.
+SOURCES = ["facts", "chats"]
+
+
+class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
+    def note(self, bank: Bank, block: PackedBlock, now: datetime) -> None:
+        """Record that the block has these lines from ``now`` on. The caller holds the bank's lock."""
+        standing = {line.key: line for line in self.filter(bank=bank, until=None)}
+        new, changed = [], []
+        for line in block.lines:
+            row = BlockLineVersion.of(bank, line, now)
+            if known := standing.pop(row.key, None):
+                if (known.facts, known.chats) != (row.facts, row.chats):
+                    known.facts, known.chats = row.facts, row.chats
+                    changed.append(known)
+            else:
+                new.append(row)
+        self.bulk_create(new)
+        self.bulk_update(changed, SOURCES, batch_size=100)
+        if standing:
+            self.filter(pk__in=[line.pk for line in standing.values()]).update(until=now)
+            self.filter(bank=bank, until__lt=now - timedelta(days=conf.current().history_days)).delete()
+
+    def drop(self, bank: Bank, *, chats: Collection[str] = (), standing: bool = False) -> int:
+        """Delete former lines that rest on these chats, of which something was erased; return how many.
+
+        Every former line of a digest is deleted, too, because its writer may have read the erased turns. Lines that are
+        still in the block were checked word by word; with ``standing`` they were not, and are deleted if they rest on
+        these chats. The caller holds the bank's lock.
+        """
+        of_chats = Q(pk__in=self._of(bank, chats))
+        left = Q(until__isnull=False) & (of_chats | Q(digest=True))
+        return self.filter(left | of_chats if standing else left, bank=bank).delete()[0]
+
+    def _of(self, bank: Bank, chats: Collection[str]) -> list[int]:
+        named = set(chats)
+        rows = self.filter(bank=bank).values_list("pk", "chats")
+        return [pk for pk, keys in rows if not named.isdisjoint(keys)]
+
+    def kept_since(self, bank: Bank, now: datetime) -> datetime | None:
+        """Since when the history is complete, except for erased lines; None if there is none yet."""
+        first: datetime | None = self.filter(bank=bank).aggregate(first=Min("since"))["first"]
+        return first and max(first, now - timedelta(days=conf.current().history_days))
+
+    def at(self, bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
+        """The lines of the block at a moment, in its order."""
+        ended = Q(until__isnull=False, until__lte=moment)
+        return self.filter(bank=bank, since__lte=moment).exclude(ended).in_order()
+
+    def in_order(self) -> BlockLineVersionQuerySet:
+        """In the order of a block: pinned lines first, then the oldest period."""
+        return self.order_by("-pinned", "-tier", "period_start", "said_at", "pk")
+
+
+class BlockLineVersion(models.Model):
+    """A line of the block from ``since`` until ``until``; empty: it is still there."""
+
+    # No index of its own: the one below begins with the bank.
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="line_versions", db_index=False)
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    text = models.TextField()
+    speaker = models.CharField(max_length=200)
+    label = models.CharField(max_length=100, help_text="The date at the beginning of its paragraph.")
+    period_start = models.DateField()
+    tier = models.PositiveSmallIntegerField()
+    pinned = models.BooleanField()
+    digest = models.BooleanField(help_text="A digest's line: its writer had also read turns that it does not cite.")
+    said_at = models.DateTimeField()
+    facts = models.JSONField(help_text="Ids of the facts that it stood for or restated.")
+    chats = models.JSONField(help_text="Keys of the chats that it quoted.")
+
+    objects: ClassVar[BlockLineVersionQuerySet] = BlockLineVersionQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        indexes = [
+            # Read whenever a block is stored (its current lines), and for the block at a moment.
+            models.Index(name="line_version_until", fields=["bank", "until"]),
+            # Read for the lines that a change added.
+            models.Index(name="line_version_since", fields=["bank", "since"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"line {self.pk} of a block"
+
+    @classmethod
+    def of(cls, bank: Bank, line: MemoryLine, now: datetime) -> BlockLineVersion:
+        """A new line of a block, unsaved."""
+        fields: dict[str, Any] = {name: getattr(line, name) for name in LINE_FIELDS}
+        fields |= {"facts": [*line.facts, *sorted(line.restates)], "chats": list(line.chats)}
+        return cls(bank=bank, since=now, digest=bool(line.restates), **fields)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for a line that is unchanged in the next block. The time is not compared: each new turn changes it."""
+        return tuple(getattr(self, name) for name in LINE_FIELDS if name not in (*SOURCES, "said_at"))
+
+
+#: The columns with the name of a line's field.
+LINE_FIELDS = tuple(
+    column.name for column in BlockLineVersion._meta.concrete_fields if column.name in MemoryLine._fields
+)
 
 
 class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
-    """Sets of stored blocks. The newest of a bank is the current one."""
-
     def current(self, bank_id: int) -> StoredBlock | None:
-        """The block that a chat gets which keeps none."""
+        """The newest block, for chats that keep no older one."""
         return self.filter(bank=bank_id).order_by("-version").first()
 
     def current_version(self, bank_id: int) -> int:
-        """Which that is, without reading it; 0: there is none."""
+        """The version of the newest block; 0: there is none."""
         newest = self.filter(bank=bank_id).order_by("-version").values_list("version", flat=True)
         return newest.first() or 0
 
     def store(self, bank: Bank, block: PackedBlock, now: datetime) -> bool:
-        """Store the block made of ``bank`` as it was read, unless an erasure, a newer one or its end got there first.
+        """Store the block rendered from ``bank``, unless the bank was erased from or deleted, or has a newer block.
 
-        Older ones stay while a chat keeps them in which somebody has just written.
+        Older blocks stay while an active chat keeps them.
         """
         with transaction.atomic():
             held = Bank.objects.select_for_update().filter(pk=bank.pk, epoch=bank.epoch).exists()
             if not held or self.current_version(bank.pk) >= bank.version:
                 return False
-            stored = self._add(bank.pk, bank.version, block, now)
+            stored = self.add(bank.pk, bank.version, block, now)
             BlockLineVersion.objects.note(bank, block, now)
             warm = now - timedelta(minutes=conf.current().block_keep_minutes)
             kept = self.filter(bank=bank, kept_by__last_output_at__gte=warm).values("pk")
             self.filter(bank=bank).exclude(pk=stored.pk).exclude(pk__in=kept).delete()
         return True
 
-    def invalidate(
-        self, bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = (), now: datetime | None
-    ) -> None:
-        """Take the words of some chats, or some facts, out of what is stored, at once: lines are dropped.
+    def drop(self, bank: Bank, chats: Collection[str]) -> None:
+        """Remove the lines of these chats from the stored blocks, whose text is then laid out whenever it is read."""
+        for stored in self.filter(bank=bank):
+            block = stored.packed
+            if (rest := block.dropping(set(chats))) is not block:
+                stored.text, stored.tokens, stored.lines = rest.text, rest.tokens, rest.as_json()
+                stored.save()
 
-        Nobody keeps an older block. The next sweep renders anew, if nobody does before. The caller holds the bank, and
-        says by ``now`` when the lines left it (None: they say the same in other words).
-        """
-        newest = self.current(bank.pk)
-        self.filter(bank=bank).delete()
-        if newest:
-            rest = newest.without(bank.max_tokens, chats=chats, facts=facts)
-            self._add(bank.pk, bank.version + 1, rest, newest.made_at)
-            if now:
-                BlockLineVersion.objects.note(bank, rest, now)
-        Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)
-
-    def _add(self, bank_id: int, version: int, block: PackedBlock, made_at: datetime | None) -> StoredBlock:
+    def add(self, bank_id: int, version: int, block: PackedBlock, made_at: datetime | None) -> StoredBlock:
+        """Store ``block`` as this version."""
         return self.create(
             bank_id=bank_id,
             version=version,
@@ -81,12 +170,14 @@ class StoredBlock(models.Model):
     """One version of a bank's block."""
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="blocks", db_index=False)
-    version = models.PositiveBigIntegerField(help_text="The version of the bank it was made of.")
-    made_at = models.DateTimeField(null=True, help_text="When it was rendered; lines that left it later left at once.")
+    version = models.PositiveBigIntegerField(help_text="The version of the bank that was rendered.")
+    made_at = models.DateTimeField(
+        null=True, help_text="When it was rendered. Lines that were erased later are removed from it at once."
+    )
     text = models.TextField(blank=True)
     tokens = models.PositiveIntegerField()
     encoding = models.CharField(max_length=20)
-    lines = models.JSONField(help_text="Its lines and those in reserve, each by its fields; see packing.MemoryLine.")
+    lines = models.JSONField(help_text="Its lines and those in reserve, each by its fields; see MemoryLine.")
 
     objects: ClassVar[StoredBlockQuerySet] = StoredBlockQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -105,16 +196,10 @@ class StoredBlock(models.Model):
         newest = StoredBlock.objects.filter(bank=models.OuterRef(bank)).order_by("-version")
         return models.Subquery(newest.values("tokens")[:1])
 
-    def shown_to(self, chat_key: str, budget: int) -> PackedBlock:
-        """As a chat gets it: without its own words, and within ``budget`` tokens, by dropping lines."""
-        return self.without(budget, chats=[chat_key] if chat_key else [])
-
-    def without(self, budget: int, *, chats: Collection[str], facts: Collection[int] = ()) -> PackedBlock:
-        """Without the words of some chats and without some facts, counted in the encoding that is set now."""
-        from memorybank.core.packing.exclusion import exclude  # a command that shows no block begins without it
-
+    @property
+    def packed(self) -> PackedBlock:
+        """The block with its lines, counted in the current encoding."""
         encoding = conf.current().encoding
-        # else the setting was changed a moment ago
+        # otherwise the setting has just been changed
         size = self.tokens if encoding == self.encoding else tokens.count(self.text, encoding)
-        block = PackedBlock.from_json(self.text, size, self.lines)
-        return exclude(block, budget, encoding=encoding, chats=chats, facts=facts)
+        return PackedBlock.from_json(self.text, size, self.lines)

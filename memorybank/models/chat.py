@@ -1,4 +1,4 @@
-"""Chats: what waits in each to be summarised and indexed, and since when."""
+"""Chats and their outputs, the turns as they were recorded: the source of truth that memory is made from."""
 
 from __future__ import annotations
 
@@ -9,52 +9,48 @@ from typing import Any, ClassVar
 
 from django.db import connection, models, transaction
 from django.db.models import F, Q
-from django.utils import timezone
 
 from memorybank import conf
 
-from .bank import Bank
-from .block import StoredBlock
-from .block_history import BlockLineVersion
+from .bank import LONG_DUE, Bank
 from .leases import Leased, LeasedQuerySet
+from .public_id import public_id
 
 
 class ChatQuerySet(LeasedQuerySet["Chat"]):
-    """Sets of chats."""
-
     def due(self, now: datetime) -> ChatQuerySet:
         """Chats whose turns should be summarised at ``now``."""
         return self.filter(due_at__lte=now, private=False, bank__enabled=True).leasable(now)
 
     def untried(self) -> ChatQuerySet:
-        """Chats that did not fail when last tried, the longest due first."""
+        """Chats whose last attempt did not fail, the longest due first."""
         return self.filter(attempts=0).order_by("due_at", "pk")
 
     def tried(self) -> ChatQuerySet:
-        """Chats that failed when last tried, those that failed least first."""
+        """Chats whose last attempt failed, those with the fewest failures first."""
         return self.filter(attempts__gt=0).order_by("attempts", "due_at", "pk")
 
     def waiting(self) -> ChatQuerySet:
-        """Chats with turns to be summarised, or summaries to be made anew."""
+        """Chats with turns to summarise, or summaries to rebuild."""
         return self.filter(Q(pending_outputs__gt=0) | Q(stale=True))
 
     def parked(self) -> ChatQuerySet:
-        """Chats given up on until somebody asks for a retry."""
+        """Chats that are not tried again until a person asks for it."""
         return self.filter(parked_at__isnull=False)
 
     def retry(self, now: datetime) -> int:
-        """Give parked chats another chance, at once; how many."""
+        """Make parked chats due now; return how many."""
         return self.update(parked_at=None, attempts=0, due_at=now)
 
     def failing(self) -> ChatQuerySet:
-        """Chats that failed when last tried and wait for their next try."""
+        """Chats whose last attempt failed and that wait for the next one."""
         return self.waiting().filter(attempts__gt=0, parked_at=None, private=False, bank__enabled=True)
 
     def revive(self, since: datetime, *, afresh: bool = True) -> int:
-        """Give a fresh start, or else one more attempt, to chats that failed only while the model answered nobody well.
+        """Reset the attempts of chats that failed only since an outage began, or else subtract one; return how many.
 
-        ``failed_since`` stays (but for a tick: several things may happen at one ``now``), so a chat
-        whose own content fails is pardoned once, not for ever. Bank by bank, each in its own transaction.
+        ``failed_since`` stays, one microsecond earlier (several things may happen at one ``now``), so a chat whose own
+        content fails is reset once and not for ever. One transaction for each bank.
         """
         failed = self.waiting().filter(failed_since__gte=since, private=False)
         banks = failed.order_by("bank_id").values_list("bank_id", flat=True).distinct()
@@ -71,7 +67,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         )
 
     def schedule(self, bank: Bank) -> int:
-        """Set when each waiting chat of ``bank`` is due, after its settings changed."""
+        """Set the due time of each waiting chat of ``bank``, after its settings changed."""
         waiting = self.waiting().filter(bank=bank, parked_at=None)
         if not bank.enabled:
             return waiting.update(due_at=None)
@@ -79,41 +75,35 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         return waiting.filter(private=False).update(due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes))
 
     def reindex(self, bank: Bank) -> int:
-        """Have the covered turns of ``bank`` indexed that are not, now that it is on; nothing while it is off."""
+        """Mark chats with covered turns that are not indexed as due for indexing; none while the bank is off."""
         if not bank.enabled:
             return self.filter(bank=bank, index_due=True).update(index_due=False)
         unindexed = self.filter(bank=bank, private=False, summarised_through__gt=F("indexed_through"))
         return unindexed.update(index_due=True)
 
     def store(self, chats: Iterable[Chat], names: Sequence[str]) -> None:
-        """Write these fields of many chats, each its own values. ``bulk_update`` does so fifty times more slowly."""
+        """Write these fields of many chats. ``bulk_update`` is fifty times slower."""
         every = {field.name: field for field in self.model._meta.concrete_fields}
         fields = [every[name] for name in (*names, "id")]
         rows = [[field.get_db_prep_save(getattr(chat, field.name), connection) for field in fields] for chat in chats]
         assignments = ", ".join(f'"{every[name].column}" = %s' for name in names)
-        with connection.cursor() as cursor:  # names are ours, values are parameters
+        with connection.cursor() as cursor:  # the names are constants, the values are parameters
             cursor.executemany(f'UPDATE "{self.model._meta.db_table}" SET {assignments} WHERE "id" = %s', rows)
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete them, and with them every line that rests on their words, also in stored blocks.
-
-        Whoever has read their words writes none.
-        """
-        from .entry import Entry  # entries know their chats
-
+        """Delete chats with every line that quotes them, also in stored blocks. Work under way stores nothing."""
         with transaction.atomic():
-            gone: dict[int, list[str]] = defaultdict(list)
+            keys: dict[int, list[str]] = defaultdict(list)
             for bank_id, key in self.values_list("bank_id", "key"):
-                gone[bank_id].append(key)
-            banks = list(Bank.objects.select_for_update().filter(pk__in=gone).order_by("pk"))
-            leaves = Entry.objects.filter(chat__in=self.values("pk"))
-            digests = list(leaves.above().values_list("pk", flat=True))
+                keys[bank_id].append(key)
+            banks = list(Bank.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+            digests = {bank.pk: bank.entries.filter(chat__in=self.values("pk")).above() for bank in banks}
             deleted = super().delete()
-            Entry.objects.filter(pk__in=digests).prune()
-            Bank.objects.filter(pk__in=gone).update(epoch=F("epoch") + 1)
             for bank in banks:
-                StoredBlock.objects.invalidate(bank, chats=gone[bank.pk], now=timezone.now())
-                BlockLineVersion.objects.drop(bank, chats=gone[bank.pk])
+                digests[bank.pk].prune()
+                bank.blocks.drop(bank, keys[bank.pk])
+                bank.line_versions.drop(bank, chats=keys[bank.pk], standing=True)
+                Bank.objects.touch(bank.pk, epoch=F("epoch") + 1, compress_at=LONG_DUE)
         return deleted
 
     delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Chat.objects.delete()
@@ -128,47 +118,47 @@ class Chat(Leased):
     private = models.BooleanField(default=False, help_text="Neither summarised nor shown as memory.")
     last_output_at = models.DateTimeField(null=True, blank=True)
     pending_outputs = models.PositiveIntegerField(default=0, help_text="Turns waiting to be summarised.")
-    stale = models.BooleanField(default=False, editable=False, help_text="A summary of it is to be made anew.")
+    stale = models.BooleanField(default=False, editable=False, help_text="A summary has to be rebuilt.")
     summarised_through = models.PositiveBigIntegerField(
         default=0, help_text="The watermark: the sequence of the last output that memory covers."
     )
     indexed_through = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="The sequence of the last output that recall has looked at."
+        default=0, editable=False, help_text="The sequence of the last output that was indexed."
     )
     index_due = models.BooleanField(default=False, editable=False, help_text="Turns wait to be indexed.")
     due_at = models.DateTimeField(null=True, blank=True, help_text="When the sweep should look at it; empty: never.")
     attempts = models.PositiveIntegerField(default=0)
-    failed_since = models.DateTimeField(null=True, blank=True, help_text="First failure since it last worked.")
+    failed_since = models.DateTimeField(null=True, blank=True, help_text="First failure since the last success.")
     parked_at = models.DateTimeField(null=True, blank=True)
     last_error = models.CharField(max_length=500, blank=True)
 
     kept_block = models.ForeignKey(
-        StoredBlock,
+        "StoredBlock",
         models.SET_NULL,
         null=True,
         blank=True,
         editable=False,
         related_name="kept_by",
-        help_text="The block it was last given: while people write in it, it keeps that.",
+        help_text="The block of its last prompt, which it keeps while people write in it.",
     )
 
     objects: ClassVar[ChatQuerySet] = ChatQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         constraints = [
-            # Recording must find the chat it means, whoever else records at the same moment.
+            # Concurrent recording must find one chat for each key.
             models.UniqueConstraint(name="chat_key_unique_in_bank", fields=["bank", "key"]),
-            # An empty key would pour unrelated turns into one chat.
+            # An empty key would put unrelated turns into one chat.
             models.CheckConstraint(name="chat_key_not_empty", condition=~Q(key="")),
         ]
         indexes = [
-            # Read by ChatQuerySet.due on every sweep; settled, private and parked chats are not in it.
+            # Read by ChatQuerySet.due on every sweep; chats with nothing due are not in it.
             models.Index(name="chat_due", fields=["due_at"], condition=Q(due_at__isnull=False)),
-            # Read by queueing before every summary: whichever of a bank's chats is the longest due.
+            # Read by the work queue before every summary: a bank's longest due chat.
             models.Index(
                 name="chat_untried_in_bank", fields=["bank", "due_at"], condition=Q(due_at__isnull=False, attempts=0)
             ),
-            # Read by ChatQuerySet.parked in every report; nearly no chat is in it.
+            # Read by ChatQuerySet.parked in every report; few chats are in it.
             models.Index(name="chat_parked", fields=["bank"], condition=Q(parked_at__isnull=False)),
             # Read by indexing on every sweep; chats whose turns are all indexed are not in it.
             models.Index(name="chat_index_due", fields=["id"], condition=Q(index_due=True)),
@@ -178,14 +168,139 @@ class Chat(Leased):
         return self.title or self.key
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Delete it as a set of one, and with it every stored block of its bank."""
+        """See :meth:`ChatQuerySet.delete`."""
         return Chat.objects.filter(pk=self.pk).delete()
 
     def next_due(self, bank: Bank) -> datetime | None:
-        """When its waiting turns should be summarised: at once if many, else when it falls idle."""
+        """When its pending turns should be summarised: at once if there are many, otherwise when it is idle."""
         waits = self.pending_outputs or self.stale
         if not (waits and bank.enabled and self.last_output_at) or self.private or self.parked_at:
             return None
         if self.pending_outputs >= conf.current().due_after_turns:
             return self.last_output_at
         return self.last_output_at + timedelta(minutes=bank.idle_minutes)
+
+
+#: Keys looked up in one query, which asks the index for each chat with each key.
+KEYS_PER_QUERY = 50
+
+
+class OutputQuerySet(models.QuerySet["Output"]):
+    def remembered(self) -> OutputQuerySet:
+        """Outputs that were answered: pending, failed and blocked ones are not memory."""
+        return self.filter(status=Output.Status.OK)
+
+    def before_memory(self, bank: Bank) -> OutputQuerySet:
+        """Outputs from while the memory of ``bank`` was off, which it does not include."""
+        known = Q(left_out=True)
+        if not bank.enabled:
+            known |= Q(sequence__gt=F("chat__summarised_through")) & Q(sequence__gt=bank.off_after)
+        return self.remembered().filter(known, chat__bank=bank)
+
+    def unanswered(self) -> OutputQuerySet:
+        """Outputs that are not ok, and may be asked again."""
+        return self.exclude(status=Output.Status.OK)
+
+    def of_person(self, name: str) -> OutputQuerySet:
+        """Outputs that a person wrote or is quoted in."""
+        return self.filter(Q(author=name) | Q(said_by=name) | Q(answered_by=name))
+
+    def with_words(self) -> OutputQuerySet:
+        """Outputs that still have text."""
+        return self.exclude(question="", answer="", messages=[])
+
+    def with_keys(self, keys: Iterable[str]) -> OutputQuerySet:
+        """Outputs with one of these keys. The empty key is no key, and not indexed."""
+        return self.filter(key__in=keys).exclude(key="")
+
+    def known(self, keys: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Output]:
+        """The recorded outputs by chat id and key: those asked for and perhaps others. Only their status is loaded."""
+        wanted = sorted(keys)
+        known: dict[tuple[int, str], Output] = {}
+        for start in range(0, len(wanted), KEYS_PER_QUERY):
+            chats, names = zip(*wanted[start : start + KEYS_PER_QUERY], strict=True)
+            outputs = self.filter(chat__in=set(chats)).with_keys(set(names)).order_by()
+            known |= {(output.chat_id, output.key): output for output in outputs.only("chat", "key", "status")}
+        return known
+
+
+class Output(models.Model):
+    """One question with its answer. Once it is ok it is never changed, only erased.
+
+    ``sequence`` is its position among its bank's turns. It is assigned when the output is recorded, and again when it
+    becomes ok, both under the bank's lock. So a turn that becomes ok follows all turns that were ok before; the
+    watermark relies on this order. The id never changes.
+    """
+
+    class Status(models.TextChoices):
+        OK = "ok", "OK"
+        ERROR = "error"
+        BLOCKED = "blocked"
+        CANCELLED = "cancelled"
+        STOPPED = "stopped"
+        PENDING = "pending"
+
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="outputs")
+    sequence = models.PositiveBigIntegerField(
+        editable=False, help_text="Its position among its bank's turns; assigned again when it becomes ok."
+    )
+    key = models.CharField(max_length=200, blank=True, help_text="The outer app's id, for idempotence.")
+    author = models.CharField(max_length=200)
+    said_by = models.CharField(
+        max_length=200, blank=True, help_text="The speaker that the author quotes, in a transcript."
+    )
+    answered_by = models.CharField(
+        max_length=200, blank=True, help_text="The speaker who answered instead of the model, in a transcript."
+    )
+    question = models.TextField(blank=True)
+    answer = models.TextField(blank=True)
+    messages = models.JSONField(default=list, blank=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.OK)
+    error = models.CharField(
+        max_length=500, blank=True, help_text="Why there is no answer: the provider's error message."
+    )
+    withheld = models.BooleanField(default=False, help_text="Its author asked to forget it; memory does not use it.")
+    left_out = models.BooleanField(
+        default=False, help_text="It is from before memory was switched on, and was not included."
+    )
+    set_aside = models.BooleanField(
+        default=False, help_text="Its chat was continued from an earlier turn; the next summary passes over it."
+    )
+    replaces = models.JSONField(
+        default=list, blank=True, help_text="Ids of outputs of its chat that it replaces when it is answered."
+    )
+    created_at = models.DateTimeField(help_text="When it was first asked.")
+    asked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it was last asked; empty once it is ok. Identifies an attempt."
+    )
+
+    objects: ClassVar[models.Manager[Output]] = models.Manager.from_queryset(OutputQuerySet)()
+
+    class Meta:
+        ordering = ["sequence"]
+        constraints = [
+            # A repeated import or request records one output.
+            models.UniqueConstraint(name="output_key_unique_in_chat", fields=["chat", "key"], condition=~Q(key="")),
+            # Of two turns with one sequence the watermark would skip one. Its index reads a chat in order.
+            models.UniqueConstraint(name="output_sequence_unique_in_chat", fields=["chat", "sequence"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"output {public_id(self.pk)}"
+
+    @property
+    def has_words(self) -> bool:
+        """Whether it has text. The row of an expired turn stays without text, because facts cite it."""
+        return bool(self.question or self.answer or self.messages)
+
+    def is_awaited(self, now: datetime, patience: timedelta) -> bool:
+        """Whether an answer may still arrive; after ``patience`` a pending output counts as abandoned."""
+        return self.status == self.Status.PENDING and self.asked_at is not None and now < self.asked_at + patience
+
+
+def sequences_by_chat(outputs: Iterable[Output]) -> dict[int, dict[int, int]]:
+    """Chat id → output id → sequence."""
+    by_chat: dict[int, dict[int, int]] = defaultdict(dict)
+    for output in outputs:
+        by_chat[output.chat_id][output.pk] = output.sequence
+    return dict(by_chat)

@@ -1,4 +1,4 @@
-"""Checkpoints: what stands in a prompt for the earlier turns of a chat; and how far somebody is with making one."""
+"""Checkpoints, which replace the earlier turns of a chat in its prompt; and the progress of writing one."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from .chat import Chat
+from .chat import Chat, Output
 from .entry import EXTRACTIVE
 from .leases import Leased, LeasedQuerySet
 from .ledger import backoff
-from .output import Output
 
 
 class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
-    """Sets of checkpoints."""
-
     def newest(self, chat_id: int, before: int | None = None) -> Checkpoint | None:
-        """The one that stands in a chat's prompt; with ``before`` (a sequence) as it would for that turn."""
+        """The checkpoint in a chat's prompt; with ``before`` (a sequence) the one in the prompt of that turn."""
         made = self.filter(chat=chat_id) if before is None else self.filter(chat=chat_id, through__lt=before)
         return made.order_by("-through", "-pk").first()
 
-    def forget(self, touched: Mapping[int, Mapping[int, int]]) -> int:
-        """Delete those that cover one of these outputs, given by chat as id and sequence; how many.
+    def drop(self, outputs: Mapping[int, Mapping[int, int]]) -> int:
+        """Delete the checkpoints that cover one of these outputs (chat → id → sequence); return how many.
 
-        The turns themselves are told again.
-        A checkpoint is made of all that was before it, so there is no telling what of it rests on which turn.
+        A checkpoint is made of all turns before it, so nobody can tell which part rests on which turn.
         """
-        first = {chat: min(outputs.values()) for chat, outputs in touched.items() if outputs}
+        first = {chat: min(sequences.values()) for chat, sequences in outputs.items() if sequences}
         Compaction.objects.filter(chat__in=first).update(focus="", awaited=False)
         rows = self.filter(chat__in=first).values_list("pk", "chat", "through")
         return self.filter(pk__in=[pk for pk, chat, through in rows if through >= first[chat]]).delete()[0]
 
 
 class Checkpoint(models.Model):
-    """What stands in a chat's prompt for its turns up to ``through``. The turns stay where they are.
+    """Replaces a chat's turns up to ``through`` in its prompt. The turns stay stored.
 
-    ``text`` is what a model is sent, to the letter; ``notes`` are [section, text] for the next one to go on from.
+    ``text`` is sent to the model verbatim; ``notes`` are [section, text], from which the next checkpoint starts.
     """
 
-    # Its index is the one below, which begins with it.
+    # No index of its own: the one below begins with the chat.
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="checkpoints", db_index=False)
-    through = models.PositiveBigIntegerField(help_text="The sequence of the last output that it stands for.")
+    through = models.PositiveBigIntegerField(help_text="The sequence of the last output that it replaces.")
     notes = models.JSONField(default=list)
     text = models.TextField()
-    tokens_before = models.PositiveIntegerField(help_text="What the chat was in a prompt, without system and memory.")
-    tokens_after = models.PositiveIntegerField(help_text="What it was then, with the turns that were kept.")
+    tokens_before = models.PositiveIntegerField(
+        help_text="Tokens of the chat in a prompt before, without system prompt and memory."
+    )
+    tokens_after = models.PositiveIntegerField(
+        help_text="Tokens of the chat in a prompt afterwards, with the turns that were kept."
+    )
     method = models.CharField(max_length=200)
     made_at = models.DateTimeField()
 
@@ -57,7 +57,7 @@ class Checkpoint(models.Model):
 
     class Meta:
         constraints = [
-            # A checkpoint that is longer than what it stands for would be made again for every message.
+            # A checkpoint that is longer than what it replaces would be written again for every message.
             models.CheckConstraint(name="checkpoint_gains", condition=Q(tokens_after__lt=models.F("tokens_before"))),
         ]
         indexes = [
@@ -70,50 +70,48 @@ class Checkpoint(models.Model):
 
     @property
     def last_output(self) -> int:
-        """The id of the last output that it stands for. Erasing that one deletes the checkpoint."""
+        """The id of the last output that it replaces. Erasing that output deletes the checkpoint."""
         return Output.objects.values_list("pk", flat=True).get(chat=self.chat_id, sequence=self.through)
 
     @property
     def is_extracted(self) -> bool:
-        """Whether no model wrote it."""
+        """Whether it was extracted without a model."""
         return self.method == EXTRACTIVE
 
 
 class CompactionQuerySet(LeasedQuerySet["Compaction"]):
-    """Sets of compactions."""
-
     def begin(
         self, chat: Chat, now: datetime, lease: timedelta, *, focus: str = "", awaited: bool = False
     ) -> Compaction | None:
-        """The compaction of ``chat``, held by the caller until ``lease`` has passed; None while somebody else is at it.
+        """Take the lease of a chat's compaction; None while another process has it.
 
-        Saying how far it is extends it: one that was killed keeps nobody waiting for long.
+        Noting progress extends the lease, so it can be short: a killed process blocks the others only briefly.
         """
         begun = {"percent": 0, "stage": Compaction.Stage.LOAD, "done": 0, "of": 0, "error": ""}
         with transaction.atomic():
             row, _ = self.get_or_create(chat=chat)
-            held = self.claim(row.pk, now)
-            if held:
-                held.focus, held.awaited = focus, awaited
-                held.note(now + lease, focus=focus, awaited=awaited, **begun)
-        return held
+            compaction = self.claim(row.pk, now)
+            if compaction:
+                compaction.focus, compaction.awaited = focus, awaited
+                compaction.note(now + lease, focus=focus, awaited=awaited, **begun)
+        return compaction
 
     def resume(self, chat: Chat, now: datetime, lease: timedelta) -> Compaction | None:
-        """What :meth:`begin` gives, of one that is awaited and whose process died; once, should it be what kills."""
+        """Like :meth:`begin`, for an awaited compaction whose process died; only once, in case it caused that."""
         left = self.filter(chat=chat, awaited=True, leased_until__lte=now).first()
         return self.begin(chat, now, lease, focus=left.focus) if left else None
 
     def running(self, chat_id: int, now: datetime) -> Compaction | None:
-        """How far somebody is with it at ``now``; None if nobody is at it."""
+        """The running compaction of a chat; None if there is none."""
         return self.filter(chat=chat_id, leased_until__gt=now).first()
 
     def may_begin(self, chat_id: int, now: datetime) -> bool:
-        """Whether it is worth trying unasked: not for a while after it has failed."""
+        """Whether to start one automatically: not for a while after one has failed."""
         return not self.filter(chat=chat_id, retry_at__gt=now).exists()
 
 
 class Compaction(Leased):
-    """Making a checkpoint of a chat: one at a time, how far it is, and why the last one came to nothing."""
+    """Writing a checkpoint of a chat, one at a time: its progress, and why the last one failed."""
 
     class Stage(models.TextChoices):
         LOAD = "load", _("reading the chat")
@@ -125,13 +123,17 @@ class Compaction(Leased):
     chat = models.OneToOneField(Chat, models.CASCADE, related_name="compaction")
     percent = models.PositiveSmallIntegerField(default=0)
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.LOAD)
-    done = models.PositiveIntegerField(default=0, help_text="Parts that are read.")
-    of = models.PositiveIntegerField(default=0, help_text="Parts that there are.")
+    done = models.PositiveIntegerField(default=0, help_text="Parts that were read.")
+    of = models.PositiveIntegerField(default=0, help_text="Parts in total.")
     failures = models.PositiveIntegerField(default=0)
-    retry_at = models.DateTimeField(null=True, blank=True, help_text="Not tried again unasked before.")
+    retry_at = models.DateTimeField(null=True, blank=True, help_text="No automatic retry before this time.")
     error = models.CharField(max_length=500, blank=True)
-    focus = models.CharField(max_length=1_000, blank=True, help_text="What matters most, while it is being made.")
-    awaited = models.BooleanField(default=False, help_text="Somebody asked for it, so it is resumed if it breaks off.")
+    focus = models.CharField(
+        max_length=1_000, blank=True, help_text="What the checkpoint should focus on; empty once it is written."
+    )
+    awaited = models.BooleanField(
+        default=False, help_text="A person asked for it, so it is resumed after an interruption."
+    )
 
     objects: ClassVar[CompactionQuerySet] = CompactionQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -143,21 +145,21 @@ class Compaction(Leased):
     def __str__(self) -> str:
         return f"compaction {self.pk}"
 
-    def note(self, until: datetime, **how_far: Any) -> None:
-        """Say how far it is, for whoever looks, and hold it ``until`` then; of no effect once the lease is lost."""
-        if self.lease_token:  # "" is that of every row which nobody holds
+    def note(self, until: datetime, **progress: Any) -> None:
+        """Save progress and extend the lease ``until`` then; does nothing once the lease is lost."""
+        if self.lease_token:  # "" is the token of every row without a lease
             mine = Compaction.objects.filter(pk=self.pk, lease_token=self.lease_token)
-            mine.update(leased_until=until, **how_far)
+            mine.update(leased_until=until, **progress)
 
     def broke_off(self, now: datetime) -> bool:
-        """Whether the process that held it has died."""
+        """Whether the process with its lease has died."""
         return self.leased_until is not None and self.leased_until <= now
 
     def give_back(self, **changes: Any) -> bool:
-        """Release it, with nothing left of what was asked; False if it was lost meanwhile."""
+        """Release the lease and clear the request; False if the lease was lost."""
         return self.release(focus="", awaited=False, **changes)
 
     def failed(self, why: str, now: datetime) -> None:
-        """Give it back with the reason; it is not tried again unasked for a while."""
+        """Release the lease with the reason; no automatic retry for a while."""
         failures = self.failures + 1
         self.give_back(error=why[:500], failures=failures, retry_at=now + backoff(failures))

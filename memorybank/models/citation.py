@@ -1,7 +1,7 @@
-"""What facts rest on: the turns that a leaf's fact cites, and the leaf facts behind a digest's line and a digest.
+"""Citations: the turns that a leaf's fact cites, and the leaf facts that a digest's line cites or a digest keeps.
 
-Nothing may outlive what it rests on. So the foreign key to what is cited neither deletes the citation nor is checked
-before the transaction commits (``DO_NOTHING``): until then, erasure finds by it what has to go, too.
+Nothing may outlive what it cites. So the foreign key to what is cited neither deletes the citation nor is checked
+before the transaction commits (``DO_NOTHING``): until then erasure finds by it what else has to be deleted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 
-from .output import Output
+from .chat import Output
 
 if TYPE_CHECKING:
     from .entry import Entry
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 
 class FactOutputQuerySet(models.QuerySet["FactOutput"]):
-    """Sets of citations of turns."""
-
     def by_fact(self, facts: Collection[int]) -> dict[int, list[int]]:
-        """The outputs that each of these facts cites, in the order in which it does; by id."""
+        """The ids of the outputs that each of these facts cites, in order."""
         outputs: dict[int, list[int]] = defaultdict(list)
         for fact, output in self.filter(fact__in=facts).values_list("fact_id", "output_id"):
             outputs[fact].append(output)
@@ -33,7 +31,7 @@ class FactOutputQuerySet(models.QuerySet["FactOutput"]):
 class FactOutput(models.Model):
     """A turn that a leaf's fact cites."""
 
-    # Its index is the constraint's, which begins with it.
+    # No index of its own: that of the constraint begins with it.
     fact = models.ForeignKey("Fact", models.CASCADE, related_name="output_links", db_index=False)
     output = models.ForeignKey(Output, models.DO_NOTHING, related_name="fact_links", db_index=False)
 
@@ -42,7 +40,7 @@ class FactOutput(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            # A fact cites a turn once; and its index finds a fact's turns.
+            # A fact cites a turn once. Its index finds a fact's turns.
             models.UniqueConstraint(name="fact_cites_output_once", fields=["fact", "output"]),
         ]
         indexes = [
@@ -55,16 +53,16 @@ class FactOutput(models.Model):
 
 
 class FactSource(models.Model):
-    """A leaf fact that a digest's line rests on."""
+    """A leaf fact that a digest's line cites."""
 
-    # Its index is the constraint's, which begins with it.
+    # No index of its own: that of the constraint begins with it.
     fact = models.ForeignKey("Fact", models.CASCADE, related_name="source_links", db_index=False)
     source = models.ForeignKey("Fact", models.DO_NOTHING, related_name="restating_links", db_index=False)
 
     class Meta:
         ordering = ["pk"]
         constraints = [
-            # A line rests on a leaf fact once; and its index finds a line's leaf facts.
+            # A line cites a leaf fact once. Its index finds a line's leaf facts.
             models.UniqueConstraint(name="fact_rests_on_source_once", fields=["fact", "source"]),
         ]
         indexes = [
@@ -77,18 +75,16 @@ class FactSource(models.Model):
 
 
 class KeptFactQuerySet(models.QuerySet["KeptFact"]):
-    """Sets of leaf facts that digests stand for."""
-
     def replace(self, entry: Entry, facts: Sequence[Fact]) -> None:
-        """Have the digest stand for these facts, in this order, and for no others."""
+        """Have the digest keep these facts, in this order, and no others."""
         self.filter(entry=entry).delete()
         self.bulk_create(KeptFact(entry=entry, fact=fact) for fact in facts)
 
 
 class KeptFact(models.Model):
-    """A leaf fact that a digest stands for as it is, without a line of its own. It goes with the fact."""
+    """A leaf fact that a digest keeps unchanged instead of restating it. Deleted with the fact."""
 
-    # Its index is the constraint's, which begins with it.
+    # No index of its own: that of the constraint begins with it.
     entry = models.ForeignKey("Entry", models.CASCADE, related_name="kept_links", db_index=False)
     # Read by the database when a fact is deleted.
     fact = models.ForeignKey("Fact", models.CASCADE, related_name="kept_links")
@@ -98,9 +94,9 @@ class KeptFact(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            # A digest that stood for a fact twice would count its tokens twice; and its index finds a digest's facts.
+            # A fact that is kept twice would be counted twice. Its index finds a digest's facts.
             models.UniqueConstraint(name="entry_keeps_fact_once", fields=["entry", "fact"]),
         ]
 
     def __str__(self) -> str:
-        return f"entry {self.entry_id} stands for fact {self.fact_id}"
+        return f"entry {self.entry_id} keeps fact {self.fact_id}"

@@ -1,7 +1,7 @@
 """Entries: the lossless tree of memory.
 
-Leaves cover contiguous, disjoint ranges of one chat's outputs. Digests absorb finer entries by
-becoming their parent; nothing is deleted by rolling up. Entries without a parent are the live frontier.
+Leaves cover contiguous, disjoint ranges of one chat's outputs. Digests absorb finer entries by becoming their parent;
+rolling up deletes nothing. Entries without a parent are the frontier.
 """
 
 from __future__ import annotations
@@ -11,51 +11,55 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
-from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
-from django.db.models.functions import Coalesce, Least
+from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, Sum, When
+from django.db.models.functions import Coalesce
 
 from memorybank.core.granularity import Granularity
 
 from .bank import Bank
-from .chat import Chat
+from .chat import Chat, Output, OutputQuerySet
 from .citation import FactSource, KeptFact
-from .output import Output, OutputQuerySet
 
 if TYPE_CHECKING:
     from .fact import Fact
 
 #: The path of ``select_related`` from an entry to every digest above it.
 ABOVE = "__".join(["parent"] * len(Granularity.digests()))
-#: Methods of entries that no model wrote: extracted sentences, and a digest that stands for facts as they are.
+#: Methods without a model: extracted sentences, and a digest that keeps facts unchanged.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
-#: What somebody wrote for memory, and not in a chat with a model.
+#: The method of a leaf of turns without words.
+UNSAID = "nothing was said"
+#: The method of facts that a person added.
 BY_HAND = "by hand"
-#: As the first, for as long as the month's cap leaves no money for a model.
+#: Extracted because the monthly cap was reached.
 CAPPED = f"{EXTRACTIVE}, as the monthly cap is reached"
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
-    """Sets of entries."""
-
     def live(self) -> EntryQuerySet:
         """The frontier: entries that no digest has absorbed."""
         return self.filter(parent=None)
 
     def frontier(self) -> list[tuple[int, str, date, datetime, int]]:
-        """Of each live entry its id, granularity, period, newest turn, and the tokens of what it tells.
+        """The id, granularity, period, newest turn and tokens of each live entry.
 
-        What a model noted and what was said of it count once.
+        What a model wrote counts without the detail beside it.
         """
-        noted, said = (Coalesce(Sum("facts__tokens", filter=Q(facts__detail=detail)), 0) for detail in (False, True))
-        sized = self.live().annotate(size=F("tokens") - Least(noted, said))
+        detail = Coalesce(Sum("facts__tokens", filter=Q(facts__detail=True)), 0)
+        size = Case(When(method__startswith=EXTRACTIVE, then=F("tokens")), default=F("tokens") - detail)
+        sized = self.live().annotate(size=size)
         return list(sized.values_list("pk", "granularity", "period_start", "last_at", "size"))
+
+    def written(self) -> EntryQuerySet:
+        """Entries whose lines a model or a person wrote, and digests that stand for others as they are."""
+        return self.exclude(method__startswith=EXTRACTIVE).exclude(method=UNSAID)
 
     def leaves(self) -> EntryQuerySet:
         """Conversation entries."""
         return self.filter(granularity=Granularity.CONVERSATION)
 
     def digests(self) -> EntryQuerySet:
-        """Entries of periods, on every rung above that of chats."""
+        """Entries of days, weeks and months."""
         return self.exclude(granularity=Granularity.CONVERSATION)
 
     def with_digests(self) -> EntryQuerySet:
@@ -63,20 +67,20 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         return self.select_related("chat", ABOVE)
 
     def in_order(self) -> EntryQuerySet:
-        """Oldest first, coarsest first, on every database the same."""
+        """Oldest first, then coarsest first; the same on every database."""
         return self.order_by("period_start", "first_at", "pk")
 
     def above(self) -> EntryQuerySet:
-        """The digests over them, on every rung."""
+        """All digests above these entries."""
         found: set[int] = set()
         rung = self
-        while ids := set(rung.exclude(parent=None).values_list("parent_id", flat=True)) - found:  # a cycle ends, too
+        while ids := set(rung.exclude(parent=None).values_list("parent_id", flat=True)) - found:  # ends even in a cycle
             found |= ids
             rung = Entry.objects.filter(pk__in=ids)
         return Entry.objects.filter(pk__in=found)
 
     def below(self) -> EntryQuerySet:
-        """These, and all that they have absorbed."""
+        """These entries and all that they have absorbed."""
         found: set[int] = set()
         rung = self
         while ids := set(rung.values_list("pk", flat=True)) - found:
@@ -85,26 +89,26 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         return Entry.objects.filter(pk__in=found)
 
     def absorb_into(self, digest: Entry) -> None:
-        """Make ``digest``, a live one, their parent: facts below go to its tier, lines of absorbed digests nowhere.
+        """Make a live digest the parent of these entries. Facts below get its tier; lines of absorbed digests get none.
 
-        But lines that a person settled: nobody else says what she wrote.
+        Lines that a person decided on get its tier, too: the digest does not restate them.
         """
-        below = self.below()  # as a subquery and not as a join, which PostgreSQL may look up row by row
+        below = self.below()  # a subquery, because PostgreSQL may look up a join row by row
         digest.bank.facts.filter(entry__in=below.leaves()).update(tier=digest.tier)
         lines = digest.bank.facts.filter(entry__in=below.digests())
         lines.update(tier=None)
         lines.settled().update(tier=digest.tier)
         self.update(parent=digest)
 
-    def to_mend(self) -> Entry | None:
-        """The finest digest that lost lines to an erasure, once every leaf that did so is made anew, or cannot be."""
+    def to_rebuild(self) -> Entry | None:
+        """The finest stale digest, once every stale leaf is rebuilt or cannot be."""
         stale = self.filter(stale=True)
         if stale.leaves().filter(chat__parked_at=None, chat__private=False).exists():
             return None
         return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier, default=None)
 
     def prune(self) -> None:
-        """Take out of these digests what rests on leaf facts that are gone; digests with nothing below go, too."""
+        """Delete lines that rest on deleted leaf facts, and digests without children."""
         for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).tier):
             if digest.children.exists():
                 digest.prune()
@@ -125,13 +129,17 @@ class Entry(models.Model):
     output_count = models.PositiveIntegerField(help_text="Turns it covers, counted once.")
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
-    tokens = models.PositiveIntegerField(default=0, help_text="Tokens of its facts and of those it stands for.")
-    method = models.CharField(max_length=200, help_text="Model and prompt version, or how without a model.")
+    tokens = models.PositiveIntegerField(default=0, help_text="Tokens of its facts, and of the facts that it keeps.")
+    method = models.CharField(max_length=200, help_text="Model and prompt version, or the method without a model.")
     provisional = models.BooleanField(default=False)
-    updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last made anew.")
-    stale = models.BooleanField(default=False, help_text="To be made anew from what is there now.")
+    updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last rebuilt.")
+    stale = models.BooleanField(default=False, help_text="It has to be rebuilt from the remaining turns.")
+    dropped_lines = models.PositiveIntegerField(
+        default=0, help_text="Lines of the model that were dropped because what they cite does not say them."
+    )
+    left_out = models.PositiveIntegerField(default=0, help_text="Notes that a digest does not tell, as its model said.")
     kept: models.ManyToManyField[Fact, KeptFact] = models.ManyToManyField(
-        "Fact", through=KeptFact, related_name="kept_in", help_text="Leaf facts that a digest stands for as they are."
+        "Fact", through=KeptFact, related_name="kept_in", help_text="Leaf facts that a digest keeps unchanged."
     )
 
     objects: ClassVar[EntryQuerySet] = EntryQuerySet.as_manager()  # type: ignore[assignment]
@@ -147,7 +155,7 @@ class Entry(models.Model):
             ),
             # Two workers cannot summarise the same turns twice.
             models.UniqueConstraint(name="leaf_unique_in_chat", fields=["chat", "first_output"]),
-            # A leaf knows its chat and its range; a digest has neither.
+            # A leaf has a chat and a range; a digest has neither.
             models.CheckConstraint(
                 name="leaf_has_range",
                 condition=Q(
@@ -161,15 +169,15 @@ class Entry(models.Model):
                     & Q(chat__isnull=True, first_output__isnull=True, last_output__isnull=True)
                 ),
             ),
-            # A cycle of one.
+            # An entry that is its own parent would be a cycle.
             models.CheckConstraint(name="entry_not_own_parent", condition=~Q(parent=F("id"))),
         ]
         indexes = [
             # Read by compression: the frontier of a bank, oldest period first.
             models.Index(name="entry_frontier", fields=["bank", "period_start"], condition=Q(parent__isnull=True)),
-            # Read by rendering, without a look at the rows: how far history had grown by each day.
+            # Read by rendering from the index alone: the size of the history at each day.
             models.Index(name="entry_growth", fields=["bank", "granularity", "period_start", "tokens"]),
-            # Read by compression: what is to be made anew; nearly nothing is.
+            # Read by compression: entries to rebuild; there are few.
             models.Index(name="entry_stale", fields=["bank"], condition=Q(stale=True)),
         ]
 
@@ -178,31 +186,31 @@ class Entry(models.Model):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is a summary of turns, and not a digest."""
+        """Whether it summarises turns, and is no digest."""
         return self.granularity == Granularity.CONVERSATION
 
     @property
     def tier(self) -> int:
-        """Where its facts stand while no digest has absorbed it."""
+        """The tier of its facts while no digest has absorbed it."""
         return Granularity(self.granularity).tier
 
     def upwards(self) -> Iterator[Entry]:
         """This entry and the digests above it; the last one is live."""
         entry: Entry | None = self
-        for _ in Granularity:  # no chain is longer
+        for _ in Granularity:  # ends even in a cycle
             if entry is None:
                 return
             yield entry
             entry = entry.parent
 
     def covered(self) -> OutputQuerySet:
-        """The turns that a leaf covers and memory may hold."""
+        """The answered turns that a leaf covers."""
         return Output.objects.remembered().filter(
             chat=self.chat_id, sequence__range=(self.first_output, self.last_output)
         )
 
     def prune(self) -> None:
-        """Delete a digest's lines that rest on a leaf fact which is gone, and count again what it covers."""
+        """Delete a digest's lines that rest on deleted leaf facts, and update its counts."""
         gone = FactSource.objects.exclude(Exists(self.bank.facts.filter(pk=OuterRef("source_id"))))
         self.facts.filter(Exists(gone.filter(fact=OuterRef("pk")))).delete()
         below = self.children.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))

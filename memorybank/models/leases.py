@@ -16,21 +16,19 @@ LeasedModel = TypeVar("LeasedModel", bound="Leased")
 
 
 class LeasedQuerySet(models.QuerySet[LeasedModel]):
-    """Verbs every leased table has."""
-
     def leasable(self, now: datetime) -> Self:
-        """Rows nobody is working on at ``now``."""
+        """Rows without a valid lease at ``now``."""
         return self.filter(Q(leased_until=None) | Q(leased_until__lte=now))
 
     def claim(self, pk: int, now: datetime) -> LeasedModel | None:
-        """Take the lease of one row; None if somebody has it or the row is gone."""
+        """Take the lease of one row; None if another process has it, or the row was deleted."""
         token = uuid4().hex
         taken = self.filter(pk=pk).leasable(now).update(leased_until=now + conf.current().lease, lease_token=token)
         return self.filter(pk=pk, lease_token=token).first() if taken else None
 
 
 class Leased(models.Model):
-    """A row that one worker at a time may hold."""
+    """A row whose lease one worker at a time may have."""
 
     leased_until = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.CharField(max_length=32, blank=True, editable=False)
@@ -39,9 +37,9 @@ class Leased(models.Model):
         abstract = True
 
     def release(self, **changes: Any) -> bool:
-        """Give the lease back with ``changes``, once; False (and nothing written) if it was lost meanwhile."""
+        """Release the lease and write ``changes``; False, and nothing written, if the lease was lost."""
         token, self.lease_token = self.lease_token, ""
         if not token:
             return False
-        held = type(self)._default_manager.filter(pk=self.pk, lease_token=token)
-        return bool(held.update(leased_until=None, lease_token="", **changes))
+        own = type(self)._default_manager.filter(pk=self.pk, lease_token=token)
+        return bool(own.update(leased_until=None, lease_token="", **changes))

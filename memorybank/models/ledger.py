@@ -1,4 +1,4 @@
-"""What the models cost and how they fare: one row a call, one row an endpoint."""
+"""The ledger of model calls, and the circuit breaker of each model endpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from time import monotonic
 from typing import ClassVar, Protocol
 
 from django.db import models, transaction
-from django.db.models import Q
 
 from memorybank import conf
 from memorybank.exceptions import LLMError
@@ -28,10 +27,8 @@ def backoff(failures: int, draw: Callable[[], float] = random.random) -> timedel
 
 
 class LLMEndpointQuerySet(models.QuerySet["LLMEndpoint"]):
-    """Sets of endpoints."""
-
     def admit(self, fingerprint: str, now: datetime) -> LLMEndpoint | None:
-        """The endpoint if a call may be made now. While it backs off: None, but for one probe at a time."""
+        """The endpoint if a call may be made now; None while it backs off, except for one probe at a time."""
         endpoint, _ = self.get_or_create(fingerprint=fingerprint)
         if endpoint.retry_at is None:
             return endpoint
@@ -40,14 +37,14 @@ class LLMEndpointQuerySet(models.QuerySet["LLMEndpoint"]):
 
 
 class LLMEndpoint(models.Model):
-    """A circuit breaker shared by all workers. Changed settings are a new endpoint, tried at once."""
+    """A circuit breaker shared by all workers. Changed settings make a new endpoint, which is tried at once."""
 
     fingerprint = models.CharField(max_length=64, unique=True)
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True, blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)
     last_error = models.CharField(max_length=500, blank=True)
-    up_since = models.DateTimeField(null=True, blank=True, help_text="Since when it has answered; empty: it does not.")
+    up_since = models.DateTimeField(null=True, blank=True, help_text="Since when it answers; empty: it does not.")
 
     objects: ClassVar[LLMEndpointQuerySet] = LLMEndpointQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -55,8 +52,8 @@ class LLMEndpoint(models.Model):
         return self.fingerprint[:8]
 
     def failed(self, error: str, now: datetime, retry_after: float | None = None) -> None:
-        """Back off as a whole; the provider's own wish wins if it is longer."""
-        self.refresh_from_db()  # others may have failed while this call was on its way
+        """Back off, at least as long as the provider asks."""
+        self.refresh_from_db()  # other calls may have failed meanwhile
         self.failures += 1
         pause = max(backoff(self.failures), timedelta(seconds=min(retry_after or 0, 86_400)))
         self.retry_at, self.last_error = now + pause, error[:500]
@@ -64,11 +61,11 @@ class LLMEndpoint(models.Model):
         self.save()
 
     def answered_unusably(self, now: datetime) -> None:
-        """Note a useless answer. Nobody else waits for it, but chats that fail from now on may be pardoned."""
+        """Note an unusable answer: other calls go on, but chats that fail from now on may be reset later."""
         LLMEndpoint.objects.filter(pk=self.pk, failing_since=None).update(failing_since=now)
 
     def recovered(self, now: datetime) -> tuple[datetime | None, bool]:
-        """Note a good answer; since when it had been failing (None: it was well), and whether it was an outage."""
+        """Note a usable answer; return since when the endpoint failed, if it did, and whether it was an outage."""
         since, outage = self.failing_since, self.failures > 0
         if since or self.retry_at or not self.up_since:
             self.failures, self.retry_at, self.failing_since, self.last_error = 0, None, None, ""
@@ -78,7 +75,7 @@ class LLMEndpoint(models.Model):
 
 
 class Cost(Protocol):
-    """What an answer of a model cost. Completions of an ``llm`` backend satisfy it."""
+    """The tokens of a model's answer, such as a completion of an ``llm`` backend."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -90,22 +87,23 @@ class Cost(Protocol):
 
 
 class LLMCallQuerySet(models.QuerySet["LLMCall"]):
-    """Sets of calls."""
-
     def of_memory(self, banks: Iterable[Bank], since: datetime) -> Decimal:
-        """What memory of these banks has cost since then; answers to people, and shortening chats, are not memory's."""
+        """The cost of memory in these banks since then, without chat answers and compactions."""
         calls = self.filter(bank__in=banks, at__gte=since).exclude(purpose__in=OF_CHATS)
         return calls.aggregate(cost=models.Sum("cost"))["cost"] or Decimal()
 
-    def enter(self, calls: list[LLMCall], bank: Bank) -> None:
-        """Write them down, unless the bank has been deleted meanwhile."""
+    def record(self, calls: list[LLMCall], bank: Bank) -> None:
+        """Save the calls, unless the bank was deleted."""
         with transaction.atomic():
             if calls and Bank.objects.select_for_update().filter(pk=bank.pk).exists():
                 self.bulk_create(calls)
 
 
 class LLMCall(models.Model):
-    """The cost ledger. Never a word of a prompt or an answer."""
+    """A model call in the ledger. It never contains text of a prompt or an answer.
+
+    Errors are cleaned before they are stored, and emptied when anything of the bank is erased.
+    """
 
     class Purpose(models.TextChoices):
         SUMMARY = "summary"
@@ -138,13 +136,10 @@ class LLMCall(models.Model):
 
     class Meta:
         verbose_name = "LLM call"
-        constraints = [
-            models.CheckConstraint(name="llm_call_error_explained", condition=Q(outcome="ok") | ~Q(error="")),
-        ]
         indexes = [
-            # Read by the admin and the reports: what a bank spent lately.
+            # Read by the admin and the reports: recent costs of a bank.
             models.Index(name="llm_call_by_bank", fields=["bank", "at"]),
-            # Read by vitals and the board: what all banks spent today, or in some days.
+            # Read by the health metrics and the dashboard: recent costs of all banks.
             models.Index(name="llm_call_by_time", fields=["at"]),
         ]
 
@@ -152,18 +147,18 @@ class LLMCall(models.Model):
         return f"{self.purpose} call {public_id(self.pk)}"
 
     def charge(self, answer: Cost) -> None:
-        """Note what an answer took."""
+        """Set the tokens of the answer."""
         self.prompt_tokens, self.completion_tokens = answer.prompt_tokens, answer.completion_tokens
 
     def price(self) -> None:
-        """Note what it cost, at the prices of now: a later change leaves what is in the ledger as it was."""
+        """Set the cost at the current prices. Later changes of prices do not change the ledger."""
         own = {self.Purpose.EMBEDDING: "embedding", **dict.fromkeys(OF_CHATS, "chat")}
         prompt, completion = conf.current().prices.get(own.get(self.Purpose(self.purpose), "summary"), (0, 0))
         millionths = self.prompt_tokens * Decimal(str(prompt)) + self.completion_tokens * Decimal(str(completion))
         self.cost = (millionths / 1_000_000).quantize(Decimal("0.000001"))
 
 
-#: What the model of chats is asked, at its prices; the rest is memory's.
+#: Calls at the prices of the chat model; all others are memory's.
 OF_CHATS = (LLMCall.Purpose.CHAT, LLMCall.Purpose.COMPACT)
 
 
@@ -171,10 +166,10 @@ OF_CHATS = (LLMCall.Purpose.CHAT, LLMCall.Purpose.COMPACT)
 def ledgered(
     bank_id: int, purpose: LLMCall.Purpose, model: str, at: datetime, *, keep: Callable[[LLMCall], object]
 ) -> Iterator[LLMCall]:
-    """The ledger's row for the call that is made within: how long it took and how it ended.
+    """Measure the call within the context and note how it ended. The caller ``charge``s the row.
 
-    The caller ``charge``s it. ``keep`` gets the row, unsaved, after an answer and after an :class:`LLMError`, which is
-    raised again; whatever else is raised is no call.
+    ``keep`` gets the row, unsaved, after an answer or an :class:`LLMError`, which is raised again. Any other exception
+    is not a call.
     """
     call, started = LLMCall(bank_id=bank_id, purpose=purpose, model=model[:200], at=at), monotonic()
     try:

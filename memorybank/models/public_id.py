@@ -1,6 +1,6 @@
-"""Public ids: what stands for a row's id in addresses, in the API and in what commands print.
+"""Public ids: they replace row ids in addresses, in the API and in the output of commands.
 
-Ids count the rows of all tenants together, so nobody is shown them.
+Row ids count the rows of all tenants together, so they are not shown.
 """
 
 from base64 import b32decode, b32encode
@@ -19,7 +19,7 @@ ROUNDS = 4
 
 
 class PublicIdKey(models.Model):
-    """The key that public ids are made with, in one row. Another key gives every page and every row another address."""
+    """The key of public ids, in one row. A new key would change every address."""
 
     secret = models.CharField(max_length=64, default=token_hex)
 
@@ -28,7 +28,7 @@ class PublicIdKey(models.Model):
 
 
 class PublicId:
-    """A path converter: a Feistel cipher, so each id has one public id, and no table has a column for it."""
+    """A path converter with a Feistel cipher: each id has one public id, and no table needs a column for it."""
 
     regex = r"[a-z2-7]{13}"
 
@@ -56,10 +56,10 @@ def public_id(pk: int | None) -> str:
 
 
 def make_key(*, using: str, apps: Apps = registry, **kwargs: Any) -> None:
-    """After the tables were made or emptied (``post_migrate``): draw the key, unless there is one."""
+    """Create the key unless there is one, after tables were created or emptied (``post_migrate``)."""
     try:
         key = apps.get_model("memorybank", "PublicIdKey")
-    except LookupError:  # migrated to a time before
+    except LookupError:  # migrated back to before the key
         return
     key._default_manager.using(using).get_or_create(pk=1)
     _secret.cache_clear()
@@ -68,7 +68,7 @@ def make_key(*, using: str, apps: Apps = registry, **kwargs: Any) -> None:
 
 @cache
 def _secret() -> str:
-    """Read once for each process; from another thread where Django reads nothing, in an event loop."""
+    """Read once for each process; in an event loop, where Django refuses to read, from another thread."""
     try:
         return _read()
     except SynchronousOnlyOperation:

@@ -1,7 +1,7 @@
-"""What recall searches: one document for each remembered turn, and its vector if there is an embedding model.
+"""The search index: a document for each covered turn, and its vector if there is an embedding model.
 
-Both are derived. Deleting an output deletes its document by foreign key, and the database takes the
-document out of its full-text index (see the migration and ``memorybank.reading.recall``).
+Both are derived. Deleting an output deletes its document by foreign key, and the database removes the document from
+the full-text index (see the migration and ``memorybank.reading.recall``).
 """
 
 from __future__ import annotations
@@ -12,44 +12,41 @@ from django.db import models
 from django.db.models import F, Q
 
 from .bank import Bank
-from .chat import Chat
-from .output import Output
+from .chat import Chat, Output
 
 
 class SearchDocumentQuerySet(models.QuerySet["SearchDocument"]):
-    """Sets of documents."""
-
     def unembedded(self, model: str) -> SearchDocumentQuerySet:
-        """Documents without a vector of ``model``, of banks that are on and not at their cap. Free if none wait."""
-        # Two ranges, because no index answers "not equal".
+        """Documents without a vector of ``model``, of banks that are on and below their cap."""
+        # Two ranges, because no index serves "not equal".
         other = Q(embedded_with__lt=model) | Q(embedded_with__gt=model)
         return self.filter(other, bank__enabled=True, bank__capped_at=None).order_by("bank_id", "pk")
 
     def of(self, bank: Bank) -> SearchDocumentQuerySet:
-        """Those of ``bank`` among rows that are already named by id.
+        """The documents of ``bank`` in a set that is already restricted to some ids.
 
-        Written as a sum, so that SQLite, which keeps no statistics, looks up the ids and not the whole bank.
+        A sum hides the column from SQLite, which has no statistics and would read the whole bank instead of the ids.
         """
         return self.alias(of_bank=F("bank_id") + 0).filter(of_bank=bank.pk)
 
 
 class SearchDocument(models.Model):
-    """A turn as recall reads it: masked, rewritten, and the words it is found by."""
+    """A turn as recall reads it: masked sentences, and the words of the full-text index."""
 
     output = models.OneToOneField(Output, models.CASCADE, primary_key=True, related_name="document")
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="documents")
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="documents", db_index=False)
-    sequence = models.PositiveBigIntegerField(help_text="That of its output.")
-    words = models.TextField(help_text="What the full-text index holds.")
+    sequence = models.PositiveBigIntegerField(help_text="The sequence of its output.")
+    words = models.TextField(help_text="The text in the full-text index.")
     length = models.PositiveIntegerField(help_text="Content words of the turn.")
-    lines = models.JSONField(help_text="[speaker, sentence, worth] in the order they were said.")
+    lines = models.JSONField(help_text="[speaker, sentence, weight] in the order of the turn.")
     said_at = models.DateTimeField()
     previous = models.PositiveBigIntegerField(
         null=True,
         blank=True,
-        help_text="The output before it in its chat; if that is erased, it has no neighbour there.",
+        help_text="The id of the previous output of its chat, which may be erased.",
     )
-    embedded_with = models.CharField(max_length=200, blank=True, help_text="The embedding model that has read it.")
+    embedded_with = models.CharField(max_length=200, blank=True, help_text="The embedding model of its vector.")
 
     objects: ClassVar[SearchDocumentQuerySet] = SearchDocumentQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -68,7 +65,7 @@ class SearchDocument(models.Model):
 
 
 class Embedding(models.Model):
-    """A turn's vector: unit length, 32-bit floats. Its model and size say what it may be compared with."""
+    """A turn's vector of 32-bit floats and unit length. Only vectors of equal model and size are comparable."""
 
     document = models.OneToOneField(SearchDocument, models.CASCADE, primary_key=True, related_name="embedding")
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="embeddings", db_index=False)

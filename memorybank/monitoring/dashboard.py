@@ -26,7 +26,6 @@ class DailyCost:
 
     @property
     def cost(self) -> Decimal:
-        """All purposes together."""
         return sum(self.costs.values(), Decimal())
 
 
@@ -52,13 +51,13 @@ class Dashboard:
     due_since: datetime | None
     failing: int
     parked: int
-    held_back: int
+    quarantined: int
     capped: int
     without_memory: int
     model: ModelStatus | None
     last_sweep: datetime | None
     days: tuple[DailyCost, ...]
-    curves: tuple[TimeSeries, ...]
+    time_series: tuple[TimeSeries, ...]
     tokens: Mapping[int, int]
 
 
@@ -73,13 +72,13 @@ def load_dashboard(banks: QuerySet[Bank], *, now: datetime = PRESENT) -> Dashboa
         **chats.due(now).aggregate(due=Count("pk"), due_since=Min("due_at")),
         failing=chats.failing().count(),
         parked=chats.parked().count(),
-        held_back=quarantined.count(),
+        quarantined=quarantined.count(),
         capped=Bank.objects.filter(pk__in=ids, capped_at__isnull=False).count(),
         without_memory=_without_memory(PromptCount.objects.filter(bank__in=ids), now),
         model=_model(now),
         last_sweep=last_sweep(),
         days=tuple(_days(LLMCall.objects.filter(bank__in=ids), now)),
-        curves=load_time_series(ids, now),
+        time_series=load_time_series(ids, now),
         tokens=tokens_by_bank(banks, now),
     )
 

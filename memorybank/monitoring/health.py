@@ -14,8 +14,6 @@ from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, PromptCount, Swe
 
 @dataclass(frozen=True, slots=True)
 class CallTotals:
-    """Totals of the calls of one purpose with one outcome."""
-
     purpose: str
     outcome: str
     calls: int

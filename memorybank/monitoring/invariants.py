@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from memorybank import conf
 from memorybank.language import tokens
 from memorybank.models import (
+    AuditLog,
     Bank,
     Chat,
     Entry,
@@ -19,10 +20,10 @@ from memorybank.models import (
     Granularity,
     KeptFact,
     StoredBlock,
-    Trail,
     public_id,
 )
 from memorybank.reading import rendering
+from memorybank.reading.stored_block import without
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def _budget(bank: Bank) -> Iterator[Violation]:
     stored = StoredBlock.objects.current(bank.pk)
     blocks = {"fresh": rendering.render(bank).text}
     if stored:
-        blocks["stored"] = stored.shown_to("", bank.max_tokens).text
+        blocks["stored"] = without(stored, bank.max_tokens).text
     for name, text in blocks.items():
         size = tokens.count(text, conf.current().encoding)
         if size > bank.max_tokens:
@@ -158,6 +159,6 @@ def _budget(bank: Bank) -> Iterator[Violation]:
 
 def _trail(bank: Bank) -> Iterator[Violation]:
     """Every event that was written still exists, unchanged."""
-    head = Trail.objects.filter(bank=bank).first()
-    for where, what in bank.events.flaws(head):
+    head = AuditLog.objects.filter(bank=bank).first()
+    for where, what in bank.events.verify(head):
         yield Violation("trail", where, what)

@@ -11,15 +11,15 @@ from memorybank import conf, llm
 from memorybank.language import tokens
 from memorybank.models import Bank, Chat, LLMCall, Output
 
-#: Turns whose tokens are counted; those of all others are reckoned from their letters.
-SAMPLE = 50
-#: Tokens of the rules that each call is given, and of a word that it writes.
-RULES, WORD = 600, 4 / 3
+#: Turns whose tokens are counted; those of all others are estimated from their characters.
+SAMPLE_TURNS = 50
+#: Tokens of the instructions in each call, and of a word that a model writes.
+INSTRUCTION_TOKENS, TOKENS_A_WORD = 600, 4 / 3
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """A bank in numbers. ``entries`` counts by granularity."""
+    """Counts over one bank. ``entries`` counts by granularity."""
 
     chats: int
     outputs: int
@@ -34,17 +34,16 @@ class Statistics:
 
 
 def statistics(bank: Bank) -> Statistics:
-    """Counts over one bank and no other."""
     chats = Chat.objects.filter(bank=bank)
     facts = bank.facts.all()
     calls = bank.llm_calls.aggregate(n=Count("pk"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))
-    rungs = bank.entries.order_by().values_list("granularity").annotate(n=Count("pk"))
+    entries = bank.entries.order_by().values_list("granularity").annotate(n=Count("pk"))
     return Statistics(
         chats=chats.count(),
         outputs=Output.objects.filter(chat__bank=bank).count(),
         pending=chats.aggregate(n=Sum("pending_outputs"))["n"] or 0,
         parked=chats.parked().count(),
-        entries=dict(rungs),
+        entries=dict(entries),
         facts=facts.count(),
         quarantined=facts.exclude(quarantine="").count(),
         llm_calls=calls["n"],
@@ -54,7 +53,7 @@ def statistics(bank: Bank) -> Statistics:
 
 
 class Recorded(NamedTuple):
-    """What memory would be made from: chats that somebody wrote in, private ones beside them, and answered turns."""
+    """What memory can be made from: chats with a turn, private ones apart, and answered turns."""
 
     chats: int = 0
     private: int = 0
@@ -62,7 +61,7 @@ class Recorded(NamedTuple):
 
 
 def recorded(bank: Bank) -> Recorded:
-    """Counted in two queries. Turns of private chats are not."""
+    """Two queries. Turns of private chats are not counted."""
     written = bank.chats.filter(last_output_at__isnull=False)
     chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
     return Recorded(turns=Output.objects.remembered().filter(chat__bank=bank, chat__private=False).count(), **chats)
@@ -70,9 +69,9 @@ def recorded(bank: Bank) -> Recorded:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What was said while memory was off, and about what it takes to make memory of it, without later digests.
+    """The turns from before memory was on, and an estimate of what summarising them takes, without later digests.
 
-    ``cost`` is in the currency of the prices; None: there is no model to be asked.
+    ``cost`` is in the currency of the prices; None: no model is configured.
     """
 
     chats: int
@@ -84,34 +83,34 @@ class History:
 
 
 def history(bank: Bank) -> History:
-    """What switching memory on takes in if it includes history, without private chats and who is left out.
+    """What switching memory on with history would include: no private chats, nobody excluded.
 
-    A handful of queries; counts tokens of the newest turns alone.
+    A handful of queries; counts the tokens of the newest turns only.
     """
-    people_out = bank.opt_outs.filter(until=None).values("author")
+    excluded = bank.opt_outs.filter(until=None).values("author")
     before = Output.objects.before_memory(bank).filter(chat__private=False, withheld=False)
-    before = before.exclude(author__in=people_out)
+    before = before.exclude(author__in=excluded)
     if bank.remembers_since:
         before = before.filter(created_at__gte=bank.remembers_since)
     counts = before.aggregate(
         chats=Count("chat", distinct=True), people=Count("author", distinct=True), turns=Count("pk")
     )
-    size = _tokens(before)
-    now = conf.current()
-    calls = counts["chats"] + size // now.chunk_tokens
+    size, settings = _tokens(before), conf.current()
+    calls = counts["chats"] + size // settings.chunk_tokens
     if not llm.get("summary"):
         return History(**counts, tokens=size, calls=0, cost=None)
     call = LLMCall(purpose=LLMCall.Purpose.SUMMARY)
-    call.prompt_tokens, call.completion_tokens = size + calls * RULES, round(calls * now.words_per_call * WORD)
+    call.prompt_tokens = size + calls * INSTRUCTION_TOKENS
+    call.completion_tokens = round(size * settings.words_per_token * TOKENS_A_WORD)
     call.price()
     return History(**counts, tokens=size, calls=calls, cost=call.cost)
 
 
 def _tokens(outputs: QuerySet[Output]) -> int:
-    """About how many tokens these are: letters of all, by the tokens a letter of the newest ones."""
+    """An estimate: the characters of all turns, times the tokens for each character of the newest ones."""
     length = Length("question") + Length("answer") + Length(Cast("messages", TextField()))
-    letters = outputs.aggregate(n=Sum(length))["n"] or 0
+    characters = outputs.aggregate(n=Sum(length))["n"] or 0
     sample = outputs.annotate(text=Cast("messages", TextField())).order_by("-pk")
-    texts = ["".join(row) for row in sample.values_list("question", "answer", "text")[:SAMPLE]]
+    texts = ["".join(row) for row in sample.values_list("question", "answer", "text")[:SAMPLE_TURNS]]
     counted = sum(tokens.count(text, conf.current().encoding) for text in texts)
-    return round(letters * counted / (sum(map(len, texts)) or 1))
+    return round(characters * counted / (sum(map(len, texts)) or 1))

@@ -26,7 +26,6 @@ class TimeSeries:
 
     @property
     def last(self) -> float | None:
-        """The newest measured value."""
         return next((value for value in reversed(self.values) if value is not None), None)
 
 
@@ -48,7 +47,6 @@ def load_time_series(banks: QuerySet[Any], now: datetime) -> tuple[TimeSeries, .
 
 
 def first_day(now: datetime) -> date:
-    """The oldest day (UTC) shown."""
     return now.astimezone(UTC).date() - timedelta(days=DAYS_SHOWN - 1)
 
 
@@ -62,9 +60,9 @@ def _series(
 def _latency(calls: QuerySet[Any], share: float) -> dict[date, float]:
     """For each day, the seconds within which this share of its successful calls ended. The database picks the row."""
     answered = calls.filter(purpose__in=SUMMARY_PURPOSES, outcome=LLMCall.Outcome.OK)
-    each_day: dict[str, Any] = {"partition_by": [F("day")]}
+    by_day: dict[str, Any] = {"partition_by": [F("day")]}
     ranked = answered.annotate(
-        place=Window(RowNumber(), order_by="duration_ms", **each_day), all_of_day=Window(Count("pk"), **each_day)
+        place=Window(RowNumber(), order_by="duration_ms", **by_day), all_of_day=Window(Count("pk"), **by_day)
     )
     picked = ranked.filter(place=Ceil(F("all_of_day") * share)).values_list("day", "duration_ms")
     return {day: milliseconds / 1000 for day, milliseconds in picked}

@@ -16,20 +16,23 @@ from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import Combinable
 
 from memorybank import conf
-from memorybank.core.packing.memory_line import MemoryLine, Source
+from memorybank.core.memory_line import MemoryLine, Source
 from memorybank.core.packing.objective import checkpoint, reached
 from memorybank.core.packing.pool import Pool
+from memorybank.core.turns import NOTED_FROM
 from memorybank.language import dates
-from memorybank.models import Bank, Entry, Fact, FactOutput, FactSource, Granularity
+from memorybank.models import EXTRACTIVE, Bank, Entry, Fact, FactOutput, FactSource, Granularity, KeptFact
 from memorybank.models.fact import FactQuerySet
 
 #: As many facts are read as the budget has tokens, but at least this many: several times what packing compares.
 MIN_FACTS_READ = 2_000
 #: Each tier's part of the facts still to be read: half for the coarsest, where history grows, the rest evenly.
 TIER_PARTS = {
-    granularity.tier: granularity.tier + 1 if granularity.tier < len(Granularity.digests()) else 2
+    granularity.tier: granularity.tier + 1 if granularity is not Granularity.MONTH else 2
     for granularity in Granularity.coarsest_first()
 }
+#: So many written lines are read at most: a frontier that is rolled up has far fewer.
+MAX_WRITTEN_LINES = 4_000
 #: Databases limit the parameters of a query.
 IDS_PER_QUERY = 10_000
 #: Columns of a fact that its line has under the same name; the line's tier is that of the live entry above.
@@ -55,6 +58,8 @@ class Candidates:
     """A bank's visible facts as packing sees them, with what is needed to explain a line."""
 
     candidates: list[MemoryLine] = field(default_factory=list)
+    #: What live entries say in a model's or a person's words, in the order of the block.
+    written: list[MemoryLine] = field(default_factory=list)
     #: The outputs that each leaf fact cites.
     outputs: Mapping[int, Collection[int]] = field(default_factory=dict)
     #: The chat key of each leaf fact.
@@ -68,7 +73,7 @@ class Candidates:
     @cached_property
     def pool(self) -> Pool:
         """The candidates, prepared for packing once."""
-        return Pool(self.candidates, conf.current().encoding, self.stable_before)
+        return Pool(self.candidates, conf.current().encoding, self.stable_before, self.written)
 
     def explain(self, fact: int) -> Source:
         """The origin of a fact: the chats and outputs of the leaf facts that it is or rests on."""
@@ -81,7 +86,10 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
     """Facts that may be shown and may fit ``budget`` tokens (default: the bank's): pinned ones, and the best."""
     budget = bank.max_tokens if budget is None else budget
     shown = bank.facts.shareable()
-    rows, complete = _best_rows(shown, max(MIN_FACTS_READ, budget))
+    best, complete = _best_rows(shown, max(MIN_FACTS_READ, budget))
+    live = _written_rows(bank, shown)
+    rows = list({row[1]: row for row in (*best, *live)}.values())
+    written = {row[1] for row in live}
     above = _digests_above(bank, {parent for *_, parent, _, _ in rows if parent})
     candidates = Candidates(stable_before=None if complete else _stable_before(bank, budget))
     cited = _ids_by_fact(
@@ -99,7 +107,25 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
         else:
             digested.append((place._replace(chat=f"digest {entry}"), day, cited[pk], values))
     _add_digests(candidates, bank, digested)
+    lines = list(map(_as_written, candidates.candidates)) if written else candidates.candidates
+    candidates.candidates = [line for line in lines if line.facts[0] not in written]
+    in_order = sorted(lines, key=lambda line: (line.era, line.order)) if written else []
+    candidates.written = [line for line in in_order if line.facts[0] in written]
     return candidates
+
+
+def _as_written(line: MemoryLine) -> MemoryLine:
+    """A line in a model's words: it says itself whose they are."""
+    return line._replace(speaker="") if line.speaker.startswith(NOTED_FROM) else line
+
+
+def _written_rows(bank: Bank, shown: FactQuerySet) -> list[tuple[Any, ...]]:
+    """The lines of live entries that a model or a person wrote: the newest that may matter to any budget."""
+    live = bank.entries.live().written()
+    own = Q(entry__in=live.values("pk"), detail=False)
+    kept = Q(pk__in=KeptFact.objects.filter(entry__in=live.values("pk")).values("fact"), detail=False)
+    lines = shown.filter(own | kept, pinned=False, tier__isnull=False).exclude(entry__method__startswith=EXTRACTIVE)
+    return list(lines.order_by("-tier", "-said_on", "-pk").values_list(*_columns())[:MAX_WRITTEN_LINES])
 
 
 def _ids_by_fact(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) -> dict[int, list[int]]:
@@ -112,10 +138,7 @@ def _ids_by_fact(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) ->
 
 def _best_rows(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
     """Pinned facts and ``most`` others, and whether those are all; a tier's unused share passes to the next tiers."""
-    # Few facts state a change, so few are looked up.
-    replaces = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
-    own: list[Any] = [*_raw("entry_id", "pk", "said_on", *LINE_COLUMNS), replaces]
-    columns = [*own, "entry__last_at", *_raw(*ENTRY_COLUMNS)]
+    columns = _columns()
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
     for tier, part in TIER_PARTS.items():
@@ -124,6 +147,13 @@ def _best_rows(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], b
         complete, most = complete and len(best) < share, most - len(best)
         rows += best
     return rows, complete
+
+
+def _columns() -> list[Any]:
+    # Few facts state a change, so few are looked up.
+    replaces = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
+    own: list[Any] = [*_raw("entry_id", "pk", "said_on", *LINE_COLUMNS), replaces]
+    return [*own, "entry__last_at", *_raw(*ENTRY_COLUMNS)]
 
 
 def _raw(*columns: str) -> list[Combinable]:
@@ -141,7 +171,8 @@ def _add_digests(
     candidates.chat_keys.update(_by_id(origins, cited - candidates.chat_keys.keys()))
     for place, day, leaves, values in lines:
         if all(leaf in candidates.chat_keys for leaf in leaves):
-            candidates.candidates.append(_digest_line(place, day, values, frozenset(leaves)))
+            turns = frozenset(output for leaf in leaves for output in candidates.outputs[leaf])
+            candidates.candidates.append(_digest_line(place, day, values, frozenset(leaves), turns))
             candidates.restated[values["facts"][0]] = tuple(leaves)
 
 
@@ -229,13 +260,17 @@ def _leaf_line(place: EntryPosition, day: date, values: dict[str, Any], turns: f
     )
 
 
-def _digest_line(place: EntryPosition, day: date, values: dict[str, Any], leaves: frozenset[int]) -> MemoryLine:
+def _digest_line(
+    place: EntryPosition, day: date, values: dict[str, Any], leaves: frozenset[int], turns: frozenset[int]
+) -> MemoryLine:
     return MemoryLine(
         **values,
-        said_at=datetime.combine(day, time.max, tzinfo=place.last_at.tzinfo),
+        # One time for all, so that they stay in the order in which they were written.
+        said_at=place.last_at if not values["detail"] else datetime.combine(day, time.max, tzinfo=place.last_at.tzinfo),
         tier=place.tier,
         period_start=place.period_start,
         label=place.label,
         chat=place.chat,
         restates=leaves,
+        turns=turns,
     )

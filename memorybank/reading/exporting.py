@@ -16,7 +16,7 @@ ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "prov
 
 @at_present
 def export(bank: Bank, *, actor: str, now: datetime = PRESENT) -> Iterator[dict[str, Any]]:
-    """Everything a bank holds, row by row; that ``actor`` exported it goes on the audit trail at once."""
+    """Everything a bank holds, row by row; that ``actor`` exported it is recorded in the audit log at once."""
     log(bank, actor, Event.Action.EXPORT, now)
     return _rows(bank)
 

@@ -11,10 +11,11 @@ from django.db.models import FilteredRelation, Q
 
 from memorybank import conf
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.packing.memory_line import PackedBlock, Text
+from memorybank.core.memory_line import PackedBlock, Text
 from memorybank.models import Bank, StoredBlock
 from memorybank.reading import rendering
 from memorybank.reading.rendering import EMPTY_TEXT
+from memorybank.reading.stored_block import without
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def prompt_memory(bank: Bank, *, chat_key: str = "", question: str = "", now: da
     """
     state = _prompt_state(bank.pk, chat_key)
     stored = _block_for_chat(bank.pk, state, now) if state.enabled else None
-    shown = stored.shown_to(chat_key, state.max_tokens) if stored else PackedBlock()
+    shown = without(stored, state.max_tokens, own=chat_key) if stored else PackedBlock()
     recalled = EMPTY_TEXT
     if state.enabled:
         recalled = rendering.render_notes(bank, question, shown, state.recall_tokens, exclude_chat=chat_key, now=now)

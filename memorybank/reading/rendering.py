@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 
 from memorybank import conf, prompts
 from memorybank.clock import PRESENT, at_present
+from memorybank.core.memory_line import MemoryLine, PackedBlock, Source, Text
 from memorybank.core.packing.block import pack
 from memorybank.core.packing.exclusion import exclude
-from memorybank.core.packing.memory_line import MemoryLine, PackedBlock, Source, Text
 from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
@@ -57,7 +57,7 @@ def render(
     encoding = conf.current().encoding
     if not bank.enabled:
         return Block(budget=limit, encoding=encoding)
-    shown = exclude(render_block(bank, limit), limit, encoding=encoding, chats=[exclude_chat] if exclude_chat else [])
+    shown = exclude(render_block(bank, limit), limit, encoding=encoding, own=exclude_chat)
     max_note_tokens = bank.recall_tokens if recall_budget is None else recall_budget
     recalled = render_notes(bank, question, shown, max_note_tokens, exclude_chat=exclude_chat, now=now)
     return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled)
@@ -77,17 +77,16 @@ def render_block(bank: Bank, budget: int) -> PackedBlock:
 def render_notes(
     bank: Bank, question: str, block: Text, max_tokens: int, *, exclude_chat: str = "", now: datetime | None = None
 ) -> Text:
-    """Notes that answer a message in ``max_tokens`` tokens without repeating the block; empty if nothing does.
+    """Notes that answer a message in at most ``max_tokens`` tokens without repeating the block; empty if nothing does.
 
     From turns that memory covers, never from the asking chat.
     """
     if max_tokens <= 0 or not question.strip():
         return EMPTY_TEXT
     known, speakers = [line.text for line in block.lines], [line.speaker for line in block.lines]
-    passages = recall.find_passages(
-        bank, question, max_tokens=max_tokens, known=known, exclude_chat=exclude_chat, now=now
-    )
-    packed = pack_notes(passages, max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=conf.current().encoding)
+    found = recall.find_passages(bank, question, max_tokens=max_tokens, known=known, exclude_chat=exclude_chat, now=now)
+    encoding = conf.current().encoding
+    packed = pack_notes(found.passages, found.max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=encoding)
     return Text(packed.text, packed.tokens, tuple(map(_recalled_line, packed.passages)))
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from memorybank.language import packs, partial_packs
 from memorybank.language.lookalikes import fold
 from memorybank.language.masks import MASK
-from memorybank.language.pack import Pack, PartialPack
+from memorybank.language.pack_loader import Pack, PartialPack
 from memorybank.language.safety_sections import InjectionTopics
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.injection_score import heaviest, is_injection

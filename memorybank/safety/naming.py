@@ -15,6 +15,8 @@ from memorybank.safety.redaction import redact
 
 NEUTRAL_NAME = "a member"
 MAX_NAME_CHARACTERS = 40
+#: Between a person and the program that speaks for them.
+VIA = ", via "
 #: In a name of three words or more, a word without a capital is a particle, and at most this long.
 MAX_PARTICLE_CHARACTERS = 4
 
@@ -24,7 +26,13 @@ MARKS_OUTSIDE_NAMES = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
 
 
 def display_name(account: str) -> str:
-    """The name shown before an account's lines: its name, the local part of its address, or a neutral name."""
+    """The name shown before an account's lines: its name, the local part of its address, or a neutral name.
+
+    Of a program that records somebody's words, “priya, via desk”, it is both names.
+    """
+    person, via, program = account.partition(VIA)
+    if via and person and program:
+        return f"{display_name(person)}{VIA}{display_name(program)}"
     address = EMAIL_ADDRESS.fullmatch(account)
     name = address[1] if address else account
     if not reads_like_a_name(name):

@@ -17,6 +17,11 @@ def create_bank() -> Bank:
     return Bank.objects.create()
 
 
+def lock_bank(bank: Bank) -> None:
+    """Lock a bank's row until the caller's transaction ends, so that nothing is recorded there meanwhile."""
+    Bank.objects.lock(bank.pk)
+
+
 def delete_banks(ids: Collection[int]) -> tuple[int, dict[str, int]]:
     """Delete banks with everything they hold and the rows of other apps that refer to them; Django's counts."""
     return Bank.objects.filter(pk__in=ids).delete()

@@ -7,7 +7,7 @@ from django.db.models import Min, Q
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, BlockLineVersion
-from memorybank.models.block_history import BlockLineVersionQuerySet
+from memorybank.models.block import BlockLineVersionQuerySet
 
 
 def block_lines_at(bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:

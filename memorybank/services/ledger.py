@@ -34,4 +34,4 @@ def record_call(
     call.error = (error or failed)[:500] if failed else ""
     call.duration_ms = max(0, round((ended_at - asked_at).total_seconds() * 1000))
     call.price()
-    LLMCall.objects.enter([call], bank)
+    LLMCall.objects.record([call], bank)

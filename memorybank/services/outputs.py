@@ -1,7 +1,7 @@
 """Turns as rows: of a bank, of a chat, and of a chat from one turn on."""
 
 from memorybank.models import Bank, Chat, Output
-from memorybank.models.output import OutputQuerySet
+from memorybank.models.chat import OutputQuerySet
 
 
 def outputs_of(bank: Bank) -> OutputQuerySet:

@@ -14,8 +14,8 @@ from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.indexing import block_writer
-from memorybank.models import Bank, BlockLineVersion, Chat, Event, OptOut, Output, SearchDocument, StoredBlock
-from memorybank.models.output import OutputQuerySet
+from memorybank.models import Bank, Chat, Event, OptOut, Output, SearchDocument
+from memorybank.models.chat import OutputQuerySet
 from memorybank.new_output import storable
 
 MAX_FOCUS_CHARACTERS = 1000
@@ -125,10 +125,9 @@ def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: da
         chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
         if chat.private != private:
             chat.private = private
-            erased_facts = cascade.unlearn_chat(row, chat, Counter())
-            Bank.objects.filter(pk=row.pk).update(epoch=F("epoch") + 1)
-            StoredBlock.objects.invalidate(row, chats=[chat.key] if private else [], facts=erased_facts, now=now)
-            BlockLineVersion.objects.drop(row, chats=[chat.key])
+            counts = Counter[str]()
+            facts, chats = cascade.remove_chat(row, chat, counts), [chat.key] if private else []
+            cascade.remove_from_blocks(row, counts, facts=facts, outputs={chat.pk: {}}, chats=chats, now=now)
         log(row, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
 
 
@@ -142,12 +141,12 @@ def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datet
         raise InvalidInput("author: must not be empty.")
     from memorybank.erasure import cascade
 
-    counts, shown = Counter[str](), cascade.Shown.of(bank)
+    counts, words = Counter[str](), cascade.TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         OptOut.objects.update_or_create(bank=row, author=author, defaults={"until": None if out else now})
         if out:
-            cascade.leave_out(row, author, shown, counts, now)
+            cascade.exclude_author(row, author, words, counts, now)
         log(row, actor, Event.Action.OPT_OUT if out else Event.Action.OPT_IN, now, facts=counts["facts"])
     block_writer.refresh(bank.pk, now=now)
 

@@ -17,9 +17,10 @@ from memorybank.core import extraction
 from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
+from memorybank.indexing.invalidation import invalidate
 from memorybank.language import tokens
 from memorybank.language.terms import terms
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactSource, MaskedValue, StoredBlock
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactSource, MaskedValue
 from memorybank.new_output import NewOutput, storable
 from memorybank.reading.recall.visibility import is_same_statement
 from memorybank.safety import quarantine
@@ -44,7 +45,7 @@ def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = P
         _update_facts(own, hidden=True, hidden_with=None)
         sources = [pk for line in own for pk in _hide_sources(line)]
         if own:
-            StoredBlock.objects.invalidate(row, facts=[*(fact.pk for fact in own), *sources], now=now)
+            invalidate(row, facts=[*(fact.pk for fact in own), *sources], now=now)
             log(row, actor, Event.Action.HIDE, now, facts=[fact.pk for fact in own])
     return len(own)
 
@@ -58,7 +59,7 @@ def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
         _show_sources(row, own)
         _update_tiers(row, own)
         if own:
-            StoredBlock.objects.invalidate(row, now=now)
+            invalidate(row, now=now)
             log(row, actor, Event.Action.SHOW, now, facts=[fact.pk for fact in own])
     return len(own)
 
@@ -70,14 +71,14 @@ def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
         quarantined = [fact for fact in facts if fact.quarantine]
         _update_facts(quarantined, quarantine="", released_by=actor[:200], kept_back_by="")
         if quarantined:
-            StoredBlock.objects.invalidate(row, now=now)
+            invalidate(row, now=now)
         for fact in quarantined:
             log(row, actor, Event.Action.RELEASE, now, fact=fact.pk, reason=fact.quarantine)
     return len(quarantined)
 
 
 @at_present
-def keep_back(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
+def keep_quarantined(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Confirm the quarantine of facts, so that nobody need review them again; return how many were unreviewed."""
     with _locked_facts(bank, fact_ids) as (row, facts):
         confirmed = [fact for fact in facts if fact.quarantine and not fact.kept_back_by]
@@ -100,21 +101,32 @@ def unpin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = 
 
 
 @at_present
-def edit(bank: Bank, *, fact_ids: Collection[int], text: str, actor: str, now: datetime = PRESENT) -> int:
+def edit(
+    bank: Bank,
+    *,
+    fact_ids: Collection[int],
+    text: str,
+    actor: str,
+    screened: bool = False,
+    now: datetime = PRESENT,
+) -> int:
     """Give facts that say the same another ``text``, as the words of ``actor``; return how many said something else.
 
     The original text is kept, with its citations; writing it again undoes the edit. When a digest's line is edited, its
-    sources that say what was corrected are superseded. Raises :class:`InvalidInput`.
+    sources that say what was corrected are superseded. With ``screened`` the new text is quarantined like what a model
+    writes. Raises :class:`InvalidInput`.
     """
     with _locked_facts(bank, fact_ids) as (row, facts):
         text = _mask(row, _clean_text(text))
         changed = [fact for fact in facts if fact.text != text]
         for fact in changed:
+            if screened and (reason := quarantine.reason(text)):
+                fact.quarantine, fact.released_by, fact.kept_back_by = reason[:200], "", ""
             _apply_edit(fact, text, actor, now)
             _supersede_sources(fact)
         _update_tiers(row, changed)
         if changed:
-            StoredBlock.objects.invalidate(row, facts=[fact.pk for fact in changed], now=now)
+            invalidate(row, facts=[fact.pk for fact in changed], now=now)
             log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
     if changed:
         block_writer.refresh(bank.pk, now=now)
@@ -129,19 +141,23 @@ def add(
     kind: str = Fact.Kind.FACT,
     pinned: bool = True,
     actor: str,
+    screened: bool = False,
     now: datetime = PRESENT,
 ) -> Fact:
     """Add a fact by hand: it is a turn of ``actor`` in its own chat, so it is cited, found and erased like any other.
 
-    Raises :class:`InvalidInput`, also if memory is off.
+    With ``screened`` it is quarantined like what a model writes; otherwise ``actor`` answers for it. Raises
+    :class:`InvalidInput`, also if memory is off.
     """
     new = NewOutput(uuid4().hex, actor, _clean_text(text), now, title=CHAT_TITLE)
     try:
         with transaction.atomic():
             output, _chat = recording.record(bank, new, now=now)
             fact = summarising.write_by_hand(output.chat, kind=kind, now=now)
-            # Whoever may release a quarantined line may also write one.
-            fact.released_by = actor[:200] if quarantine.reason(fact.text) else ""
+            reason = quarantine.reason(fact.text)
+            fact.quarantine = reason[:200] if screened else ""
+            # A person who may release a quarantined line may also write one.
+            fact.released_by = actor[:200] if reason and not screened else ""
             fact.edited_by, fact.edited_at, fact.pinned = actor[:200], now, pinned
             fact.save()
             log(bank, actor, Event.Action.ADD, now, facts=[fact.pk])
@@ -191,7 +207,7 @@ def _mask(bank: Bank, text: str) -> str:
 def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
     """Give the fact another text in the editor's name, or its original text and speaker back."""
     is_undo, name = text == fact.original, display_name(actor)
-    before, speaker = fact.said_first, fact.original_speaker if fact.original else fact.speaker
+    before, speaker = fact.original_text, fact.original_speaker if fact.original else fact.speaker
     fact.speaker = speaker if is_undo or speaker == name else f"{name}, correcting {speaker}" if speaker else name
     fact.original, fact.original_speaker = ("", "") if is_undo else (before, speaker)
     by_nobody = is_undo and fact.entry.method != BY_HAND

@@ -1,10 +1,12 @@
 """Store the facts of an entry without duplicates and without what a person overruled; keep its children's facts."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db.models import Q
 
 from memorybank import conf
+from memorybank.core import state_changes
 from memorybank.core.turns import DraftFact
 from memorybank.language import tokens
 from memorybank.language.terms import terms
@@ -41,13 +43,30 @@ def _is_overruled(draft: DraftFact, by: Sequence[Fact]) -> bool:
     words = frozenset(terms(draft.text))
     return any(
         not set(draft.citations).isdisjoint(fact.citations)
-        and is_same_statement(words, frozenset(terms(fact.said_first)))
+        and is_same_statement(words, frozenset(terms(fact.original_text)))
         for fact in by
     )
 
 
+def new_fact(entry: Entry, *, citations: Sequence[int], **values: Any) -> Fact:
+    """A new fact of a live entry, in the tier of that entry; to be saved by :meth:`FactQuerySet.create_cited`.
+
+    ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest).
+    """
+    fact = Fact(
+        bank_id=entry.bank_id,
+        entry=entry,
+        tier=entry.tier,
+        ongoing=state_changes.is_ongoing(values["text"]),
+        changing=state_changes.tells_of_change(values["text"]),
+        **values,
+    )
+    fact.citations = list(citations)
+    return fact
+
+
 def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
-    return Fact.of(
+    return new_fact(
         entry,
         position=position,
         kind=draft.kind,
@@ -63,15 +82,17 @@ def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
 
 
 def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
-    """The facts of the leaves among ``children``, and those that their digests cite or keep, oldest first.
+    """What a digest of ``children`` is made from, oldest first: all notes of the leaves below that a model wrote.
 
-    For a leaf that a model wrote, extracted detail is left to rendering.
+    Of extracted leaves, the facts of those among ``children`` and what their digests cite or keep. Detail beside a
+    model's notes is left to rendering.
     """
-    leaves = [child.pk for child in children if child.is_leaf]
-    cited = set(FactSource.objects.filter(fact__entry__in=children).values_list("source_id", flat=True))
-    cited.update(KeptFact.objects.filter(entry__in=children).values_list("fact_id", flat=True))
-    leaf_facts = bank.facts.shareable()
-    ordered = leaf_facts.order_by("said_on", "entry__last_at", "entry_id", "position")
-    facts = list(ordered.filter(Q(entry__in=leaves) | Q(pk__in=cited)))
-    written = {fact.entry_id for fact in facts if not fact.detail}
-    return [f for f in facts if f.pk in cited or not f.detail or f.entry_id not in written]
+    ids = [child.pk for child in children]
+    written = bank.entries.filter(pk__in=ids).below().leaves().written()
+    cited = set(FactSource.objects.filter(fact__entry__in=ids).values_list("source_id", flat=True))
+    cited.update(KeptFact.objects.filter(entry__in=ids).values_list("fact_id", flat=True))
+    notes = Q(entry__in=written.values("pk"), detail=False)
+    ordered = bank.facts.shareable().order_by("said_on", "entry__last_at", "entry_id", "position")
+    facts = list(ordered.filter(notes | Q(entry__in=ids, entry__chat__isnull=False) | Q(pk__in=cited)))
+    noted = {fact.entry_id for fact in facts if not fact.detail}
+    return [f for f in facts if f.pk in cited or not f.detail or f.entry_id not in noted]

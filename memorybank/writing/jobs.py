@@ -17,7 +17,7 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import InvalidInput
 from memorybank.model_calls import budget_cap
 from memorybank.models import Bank, Chat, Event, Job
-from memorybank.models.job import JobQuerySet
+from memorybank.models.operations import JobQuerySet
 
 Kind = Job.Kind
 

@@ -18,6 +18,8 @@ from memorybank.models import Bank
 
 logger = logging.getLogger(__name__)
 
+#: About how long a line is, for the limits that the prompt states.
+WORDS_PER_LINE = 20
 #: Stripped from words; without the question mark and without signs of numbers or names (C++, -5, ≥).
 _PUNCTUATION = ".,;:!…\"'“”„‘’«»()[]*`。、，；：！「」『』"
 
@@ -90,7 +92,7 @@ def _merge_group(
     now = conf.current()
     originals = {item.label: lines[int(item.label) - 1] for item in shown}
     share = max(1, now.lines_per_leaf * len(originals) // len(lines))
-    prompt = PromptSpec("merge", share, max(1, now.words_per_call * share // now.lines_per_call), {"focus": bank.focus})
+    prompt = PromptSpec("merge", share * WORDS_PER_LINE, share, {"focus": bank.focus})
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="merge")
     try:
         merged = pool.submit(session.ask, Purpose.MERGE, prompt, shown).result(timeout=now.merge_seconds)

@@ -16,14 +16,16 @@ from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import STEERS_ASSISTANT, DraftFact, Turn
 from memorybank.core.validation import ParsedLine
 from memorybank.language import dates
-from memorybank.language.sentences import names_in, tidy
-from memorybank.language.terms import terms
+from memorybank.language.sentences import names_in
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, run_parallel
-from memorybank.models import EXTRACTIVE, Bank, Fact
+from memorybank.models import EXTRACTIVE, UNSAID, Bank, Fact
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.redaction import redact
 from memorybank.writing import note_merging
+
+#: Words that even the shortest talk may be noted in.
+MIN_WORDS = 30
 
 
 class Strategy(Enum):
@@ -36,12 +38,17 @@ class Strategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TakenNotes:
-    """The facts noted from some turns. ``replaced`` are ids of known facts that new ones replace."""
+    """The facts noted from some turns.
+
+    ``replaced`` are ids of known facts that new ones replace, ``dropped_lines`` a model's lines that could not be
+    proved.
+    """
 
     drafts: list[DraftFact] = field(default_factory=list)
-    method: str = "nothing was said"
+    method: str = UNSAID
     replaced: frozenset[int] = frozenset()
     provisional: bool = False
+    dropped_lines: int = 0
 
 
 def choose_strategy(size: int) -> Strategy:
@@ -52,17 +59,30 @@ def choose_strategy(size: int) -> Strategy:
     return Strategy.PREEMPTIVE if size <= now.input_tokens else Strategy.REQUIRED
 
 
-def take_notes(session: ModelSession | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact]) -> TakenNotes:
-    """Take notes of ``turns``, extending the ``known`` facts of the same chat."""
-    planned = transcript.undated_items(turns, encoding=conf.current().encoding) if session else []
+def take_notes(
+    session: ModelSession | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact], *, detail: bool = True
+) -> TakenNotes:
+    """Take notes of ``turns``, extending the ``known`` facts of the same chat.
+
+    ``detail``: whether sentences are extracted beside a model's notes; without a model they are the notes.
+    """
+    if session is None:
+        return replace(TakenNotes(method=EXTRACTIVE), drafts=_finished([], _extract_detail(turns), turns))
+    planned = transcript.undated_items(turns, encoding=conf.current().encoding)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="detail") as pool:  # while the model thinks
-        detail, changes = pool.submit(_extract_detail, turns), pool.submit(value_changes.changes, turns)
-        shown = pool.submit(_shown_texts, turns if session else [])
-        notes = _ask_for_notes(session, bank, turns, planned, known) if session else TakenNotes(method=EXTRACTIVE)
-    joined = _join_with_detail(notes.drafts, detail.result(), turns, shown.result())
-    drafts = value_changes.mark_changes(_quarantine_steering_turns(joined), changes.result())
-    fine = {draft.text for draft in detail.result() if not draft.quarantine}  # screened already
-    return replace(notes, drafts=[draft if draft.text in fine else _screen(draft) for draft in drafts])
+        extracted = pool.submit(_extract_detail, turns if detail else [])
+        notes = _ask_for_notes(session, bank, turns, planned, known)
+    sentences = _extract_detail(turns) if notes.provisional and not detail else extracted.result()
+    drafts = _finished(notes.drafts, sentences, turns)
+    return replace(notes, drafts=drafts, dropped_lines=len(session.dropped))
+
+
+def _finished(written: Sequence[DraftFact], detail: Sequence[DraftFact], turns: Sequence[Turn]) -> list[DraftFact]:
+    """Notes, then detail, each marked and screened: what changed a value, and what steers the assistant."""
+    drafts = [*written, *sorted(detail, key=lambda draft: min(draft.citations))]
+    marked = value_changes.mark_changes(_quarantine_steering_turns(drafts), value_changes.changes(turns))
+    fine = {draft.text for draft in detail if not draft.quarantine}  # screened already
+    return [draft if draft.text in fine else _screen(draft) for draft in marked]
 
 
 def fact_as_written(turn: Turn, kind: str) -> DraftFact:
@@ -81,48 +101,6 @@ def _quarantine_steering_turns(drafts: Sequence[DraftFact]) -> list[DraftFact]:
         replace(draft, quarantine=STEERS_ASSISTANT) if steers else draft
         for draft, steers in zip(drafts, is_steering, strict=True)
     ]
-
-
-def _shown_texts(turns: Sequence[Turn]) -> dict[int, list[str]]:
-    """What a model was shown of each turn, by the turn's id, each utterance on one line."""
-    return {
-        turn.id: [" ".join(dates.resolve(u.text, turn.at.date()).split()) for u in turn.utterances] for turn in turns
-    }
-
-
-def _join_with_detail(
-    written: Sequence[DraftFact],
-    extracted: Sequence[DraftFact],
-    turns: Sequence[Turn],
-    shown: Mapping[int, Sequence[str]],
-) -> list[DraftFact]:
-    """The model's facts and the extracted ones, in the order of their turns.
-
-    Where a model only quotes, the extracted sentence replaces its line: it is complete, its dates are absolute, and
-    greetings are removed.
-    """
-    names = names_in({u.speaker for turn in turns for u in turn.utterances})
-    kept, detail = [], list(extracted)
-    for draft in written:
-        if not _is_quotation(draft, shown):
-            kept.append(draft)
-            continue
-        words = set(terms(tidy(draft.text, names)))
-        candidates = [
-            index for index, other in enumerate(detail) if set(other.citations) <= set(draft.citations) and other.detail
-        ]
-        best = max(candidates, key=lambda index: len(words & set(terms(detail[index].text))), default=None)
-        if best is not None and 2 * len(words & set(terms(detail[best].text))) > len(words):
-            detail[best] = replace(detail[best], kind=draft.kind, citations=draft.citations, detail=False)
-        elif words:
-            kept.append(draft)
-    return sorted(kept + detail, key=lambda draft: min(draft.citations))
-
-
-def _is_quotation(draft: DraftFact, shown: Mapping[int, Sequence[str]]) -> bool:
-    """Whether the draft is a substring of what the model was shown of the cited turns."""
-    quoted = draft.text.rstrip(".… ")
-    return not draft.quarantine and any(quoted in text for turn in draft.citations for text in shown.get(turn, ()))
 
 
 def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
@@ -162,7 +140,7 @@ def _single_pass(
     session: ModelSession, bank: Bank, turns: Sequence[Turn], shown: list[SourceItem], known: Sequence[Fact]
 ) -> TakenNotes:
     items = _known_items(known)
-    prompt = _prompt_spec(bank, known=bool(items))
+    prompt = _prompt_spec(bank, shown, known=bool(items))
     lines = session.ask(Purpose.SUMMARY, prompt, [*(item for _, item in items.values()), *shown])
     cited = {label: fact for label, (fact, _) in items.items()}
     replaced = frozenset(cited[label].pk for line in lines for label in line.labels if label in cited)
@@ -198,7 +176,7 @@ def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], plan
         shown = transcript.resolve_dates(
             chunk, turns, encoding=now.encoding
         )  # in the thread, so that the first chunks need not wait
-        return session.ask(Purpose.CHUNK, _prompt_spec(bank), shown)
+        return session.ask(Purpose.CHUNK, _prompt_spec(bank, shown), shown)
 
     results = run_parallel([partial(read, chunk) for chunk in chunks])
     answers = [result for result in results if isinstance(result, list)]  # extraction covers the failed chunks
@@ -207,9 +185,11 @@ def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], plan
     return TakenNotes(drafts, session.method(), provisional=len(answers) < len(chunks))
 
 
-def _prompt_spec(bank: Bank, *, known: bool = False) -> PromptSpec:
+def _prompt_spec(bank: Bank, shown: Sequence[SourceItem], *, known: bool = False) -> PromptSpec:
+    """The prompt for these items: as many words as there is to say, within bounds."""
     now = conf.current()
-    return PromptSpec("summarise", now.lines_per_call, now.words_per_call, {"focus": bank.focus, "known": known})
+    words = MIN_WORDS + int(sum(item.tokens for item in shown) * now.words_per_token)
+    return PromptSpec("summarise", min(words, now.words_per_call), context={"focus": bank.focus, "known": known})
 
 
 def _to_draft(line: ParsedLine, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]) -> DraftFact:

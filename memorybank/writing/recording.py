@@ -102,7 +102,7 @@ def _new_rows(
 def _detect_erasure_request(bank: Bank, output: Output, now: datetime) -> None:
     from memorybank.erasure import requests  # loads the words of all languages, which no other command needs
 
-    requests.hear(bank, output, now)
+    requests.file_request(bank, output, now)
 
 
 @at_present
@@ -177,7 +177,7 @@ def _locked_chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
 def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult, now: datetime) -> Output:
     from memorybank.erasure import requests
 
-    appendix = f"\n\n{notice}" if (notice := requests.notice(known)) else ""
+    appendix = f"\n\n{sentence}" if (sentence := requests.confirmation(known)) else ""
     answered = NewOutput(
         chat_key=chat.key,
         author=known.author,
@@ -200,6 +200,7 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
     [output.sequence] = bank.draw(1)
     if known:
         output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
+        output.set_aside = known.set_aside
     output.save(force_insert=not known, update_fields=ANSWER_FIELDS if known else None)
     _count_output(bank, chat, new, at=at)
     chat.save(update_fields=CHAT_COUNT_FIELDS)

@@ -69,4 +69,4 @@ def complete(
         return record_outcome()
     from memorybank.erasure import erase  # the rules of masking, which no other message needs
 
-    return erase.give_way(bank, output.replaces, output, record_outcome, now=now)
+    return erase.replace_turns(bank, output.replaces, output, record_outcome, now=now)

@@ -1,20 +1,21 @@
 """Roll up entries: write the digest of one period at a time from the facts of its entries.
 
-A digest is derived from the leaf facts its children kept, never from digest prose, so wording drifts at most once. A
-fact that it only repeats is not copied: the digest keeps a link to it. Absorbed entries stay, with the digest as their
-parent.
+A model writes each digest from the notes of all chats below it, and from digests only where the notes do not fit one
+prompt, so wording drifts at most once or twice. Without a model a digest keeps links to the best facts. Absorbed
+entries stay, with the digest as their parent.
 """
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Case, F, Min, Q, Value, When, prefetch_related_objects
 
-from memorybank import conf
+from memorybank import conf, llm
 from memorybank.core import extraction, rollup_policy, transcript
+from memorybank.core.memory_line import LABEL_TOKENS
 from memorybank.core.packing.block import pack
 from memorybank.core.rollup_policy import Node, Step
 from memorybank.core.turns import DraftFact
@@ -28,13 +29,18 @@ from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_line
 from memorybank.writing import jobs
 from memorybank.writing.fact_store import kept_facts, write_facts
+from memorybank.writing.frontier import live_nodes
 
 logger = logging.getLogger(__name__)
 
 #: A period that waits for a chat about to be summarised is checked again after this, whatever happens to the chat.
 RECHECK_DELAY = timedelta(minutes=1)
-#: Rough sizes, for the limits that the prompt states.
-TOKENS_PER_DIGEST_LINE, TOKENS_PER_DIGEST_WORD = 28, 1.5
+#: About how long a word of a digest is, with its share of punctuation, for the limit that the prompt states.
+TOKENS_PER_WORD = 1.45
+#: The least words that a digest is asked for.
+MIN_DIGEST_WORDS = 50
+#: The prompt of each digest: the background is ordered by subject, a period by importance.
+PROMPTS = {Granularity.BACKGROUND: "background"}
 
 
 def roll_up(bank_id: int, *, now: datetime) -> int:
@@ -64,18 +70,19 @@ def roll_up(bank_id: int, *, now: datetime) -> int:
     return done
 
 
-def _frontier(bank: Bank) -> list[Node]:
-    rows = bank.entries.all().frontier()
-    return [Node(pk, Granularity(rung), start, last, size) for pk, rung, start, last, size in rows]
-
-
 def _next_step(bank: Bank, now: datetime) -> Step | None:
-    if stale := bank.entries.to_mend():
+    if stale := bank.entries.to_rebuild():
         return Step(Granularity(stale.granularity), stale.period_start, (), stale.pk)
-    frontier = _frontier(bank)
+    frontier = live_nodes(bank)
     if not _needs_rollup(bank, frontier, now):
         return None
-    return next(iter(rollup_policy.due_periods(frontier, now, bank.tz, waiting=_oldest_due_chat(bank, now))), None)
+    due = rollup_policy.due_written if _is_written() else rollup_policy.due_periods
+    return next(iter(due(frontier, now, bank.tz, waiting=_oldest_due_chat(bank, now))), None)
+
+
+def _is_written() -> bool:
+    """Whether a model writes digests."""
+    return llm.get("summary") is not None
 
 
 def _oldest_due_chat(bank: Bank, now: datetime) -> datetime | None:
@@ -86,15 +93,15 @@ def _oldest_due_chat(bank: Bank, now: datetime) -> datetime | None:
 
 def _needs_rollup(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
     """Whether the bank is over budget. At the monthly cap it waits for a model, as during an outage."""
-    pressure = conf.current().pressure
+    pressure = rollup_policy.WRITTEN_SHARE if _is_written() else conf.current().pressure
     return rollup_policy.over_budget(frontier, bank.max_tokens, pressure) and not budget_cap.is_stopped(bank, now)
 
 
 def _next_check(bank: Bank, now: datetime) -> Case | None:
     """When time alone may make something due; None while the bank fits its budget. Unchanged if its version changed."""
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
-    needed = _needs_rollup(bank, frontier := _frontier(bank), now)
-    check_at = rollup_policy.next_due(frontier, now, bank.tz) if needed else None
+    needed = _needs_rollup(bank, frontier := live_nodes(bank), now)
+    check_at = rollup_policy.next_due(frontier, now, bank.tz, written=_is_written()) if needed else None
     if needed and _oldest_due_chat(bank, now):  # a period may wait for that chat
         check_at = min(check_at or now + RECHECK_DELAY, now + RECHECK_DELAY)
     field = Bank._meta.get_field("compress_at")
@@ -103,7 +110,7 @@ def _next_check(bank: Bank, now: datetime) -> Case | None:
 
 @dataclass(frozen=True, slots=True)
 class DigestSources:
-    """What a digest is made from: all its future children, and the leaf facts they kept, oldest first."""
+    """What a digest is made from: all its future children, and the leaf facts below them, oldest first."""
 
     children: list[Entry]
     facts: list[Fact]
@@ -114,24 +121,41 @@ class DerivedDigest:
     """What a digest says: lines written for it, and leaf facts that it keeps unchanged."""
 
     method: str
-    kept: list[Fact]
+    kept: list[Fact] = field(default_factory=list)
     written: list[DraftFact] = field(default_factory=list)
+    dropped_lines: int = 0
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a prompt shows of a period: a leaf fact or a digest's line, and the leaf facts that this is or rests on."""
+
+    text: str
+    said_on: date
+    facts: tuple[int, ...]
 
 
 def _digest(bank: Bank, step: Step, now: datetime) -> None:
     sources = _sources(bank, step)
     size = sum(fact.tokens for fact in sources.facts)
-    target = rollup_policy.digest_tokens(step.granularity, bank.max_tokens, size)
-    if size <= target:
+    target = _target_tokens(bank, step, size)
+    if size <= target or step.passes:
         derived = DerivedDigest(CARRIED, sources.facts)
     elif bank.entries.filter(pk=step.digest or 0).exclude(parent=None).exists():
-        derived = _derive(None, bank, step, sources.facts, target)  # no prompt shows its own lines
+        derived = DerivedDigest(EXTRACTIVE, _best_facts(sources.facts, target))  # no prompt shows its own lines
     else:
         with session(bank, now) as opened:
-            derived = _derive(opened, bank, step, sources.facts, target)
+            derived = _derive(opened, bank, step, sources, target)
         if not opened:
             derived = replace(derived, method=budget_cap.method())
     _commit(bank, step, sources, derived)
+
+
+def _target_tokens(bank: Bank, step: Step, size: int) -> int:
+    if step.granularity is Granularity.BACKGROUND:
+        return rollup_policy.background_tokens(live_nodes(bank), step, bank.max_tokens)
+    return rollup_policy.digest_tokens(step.granularity, bank.max_tokens, size)
 
 
 def _sources(bank: Bank, step: Step) -> DigestSources:
@@ -142,13 +166,27 @@ def _sources(bank: Bank, step: Step) -> DigestSources:
     return DigestSources(children, kept_facts(bank, children))
 
 
-def _derive(opened: ModelSession | None, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> DerivedDigest:
-    lines = _ask_model(opened, bank, step, facts, target) if opened else []
-    if opened is None or not lines:
-        return DerivedDigest(EXTRACTIVE, _best_facts(facts, target))
-    digested = [_repeated_fact(line, facts) or _to_draft(line, facts) for line in lines]
-    kept = [fact for fact in digested if isinstance(fact, Fact)]
-    return DerivedDigest(opened.method(), kept, [draft for draft in digested if isinstance(draft, DraftFact)])
+def _derive(opened: ModelSession | None, bank: Bank, step: Step, sources: DigestSources, target: int) -> DerivedDigest:
+    if opened:
+        notes = _notes(bank, step, sources)
+        if lines := _ask_model(opened, bank, step, notes, target):
+            drafts = [_to_draft(line, notes) for line in lines]
+            return DerivedDigest(opened.method(), [], drafts, len(opened.dropped), len(opened.left_out))
+    return DerivedDigest(EXTRACTIVE, _best_facts(sources.facts, target))
+
+
+def _notes(bank: Bank, step: Step, sources: DigestSources) -> list[Note]:
+    """All notes if one prompt can show them; else the lines of the digests below, and of the one that stands."""
+    if sum(fact.tokens + LABEL_TOKENS for fact in sources.facts) <= conf.current().input_tokens:
+        return [Note(fact.text, fact.said_on, (fact.pk,)) for fact in sources.facts]
+    new = [child.pk for child in sources.children if child.pk in step.children]
+    told_by = [*new, step.digest] if step.digest else new
+    lines = Q(entry__in=told_by, detail=False) | Q(kept_links__entry__in=told_by)
+    told = bank.facts.shareable().filter(lines).distinct().select_related("entry").with_citations()
+    return [
+        Note(fact.text, fact.said_on, (fact.pk,) if fact.entry.is_leaf else tuple(fact.citations))
+        for fact in told.order_by("entry__first_at", "entry_id", "position")
+    ]
 
 
 def _best_facts(facts: Sequence[Fact], target: int) -> list[Fact]:
@@ -159,52 +197,32 @@ def _best_facts(facts: Sequence[Fact], target: int) -> list[Fact]:
     return [fact for fact in facts if fact.pk in chosen]
 
 
-def _ask_model(opened: ModelSession, bank: Bank, step: Step, facts: Sequence[Fact], target: int) -> list[ParsedLine]:
-    """Ask for the digest, in several parts if one call cannot read all facts."""
+def _ask_model(opened: ModelSession, bank: Bank, step: Step, notes: Sequence[Note], target: int) -> list[ParsedLine]:
+    """Ask for the digest, in several parts if one call cannot read all notes."""
     now = conf.current()
-    shown = transcript.numbered(map(_shown_text, facts), encoding=now.encoding)
+    shown = transcript.numbered((f"({dates.format_date(n.said_on)}) {n.text}" for n in notes), encoding=now.encoding)
     parts = transcript.chunks(shown, now.input_tokens, encoding=now.encoding)
-    lines = max(4, target // TOKENS_PER_DIGEST_LINE // len(parts))
-    words = max(60, int(target / TOKENS_PER_DIGEST_WORD) // len(parts))
-    period = f"{step.granularity.label.lower()} {step.granularity.rung.key(step.period_start)}"
-    prompt = PromptSpec("digest", lines, words, {"focus": bank.focus, "period": period})
+    words = max(MIN_DIGEST_WORDS, int(target / TOKENS_PER_WORD) // len(parts))
+    newest = dates.format_date(max(note.said_on for note in notes))
+    key = step.granularity.rung.key(step.period_start)
+    named = step.granularity.label.lower()
+    period = f"time until {newest}" if step.granularity is Granularity.BACKGROUND else f"{named} {key}"
+    context = {"focus": bank.focus, "period": period}
+    prompt = PromptSpec(PROMPTS.get(step.granularity, "digest"), words, context=context)
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 
 
-def _shown_text(fact: Fact) -> str:
-    speaker = f"{fact.speaker}: " if fact.speaker else ""
-    return f"({dates.format_date(fact.said_on)}) {speaker}{fact.text}"
-
-
-def _repeated_fact(line: ParsedLine, facts: Sequence[Fact]) -> Fact | None:
-    """The fact that the line only repeats; it is kept instead of the line."""
-    if line.quarantine:
-        return None
-    _, text = _speaker_and_text(line, facts)
-    return next((fact for fact in _cited_facts(line, facts) if text.rstrip(".… ") in fact.text), None)
-
-
-def _to_draft(line: ParsedLine, facts: Sequence[Fact]) -> DraftFact:
-    cited = _cited_facts(line, facts)
-    speaker, text = _speaker_and_text(line, facts)
+def _to_draft(line: ParsedLine, notes: Sequence[Note]) -> DraftFact:
+    cited = [notes[int(label) - 1] for label in line.labels]
     return DraftFact(
         kind=line.kind,
-        text=text,
-        speaker=speaker or transcript.notes_speaker(fact.speaker for fact in cited),
-        said_on=max(fact.said_on for fact in cited),
-        citations=tuple(dict.fromkeys(fact.pk for fact in cited)),
-        weight=extraction.weigh(text, encoding=conf.current().encoding),
+        text=line.text,
+        speaker="",
+        said_on=max(note.said_on for note in cited),
+        citations=tuple(dict.fromkeys(fact for note in cited for fact in note.facts)),
+        weight=extraction.weigh(line.text, encoding=conf.current().encoding),
         quarantine=line.quarantine,
     )
-
-
-def _cited_facts(line: ParsedLine, facts: Sequence[Fact]) -> list[Fact]:
-    return [facts[int(label) - 1] for label in line.labels]
-
-
-def _speaker_and_text(line: ParsedLine, facts: Sequence[Fact]) -> tuple[str, str]:
-    cited = _cited_facts(line, facts)
-    return transcript.split_speaker(line.text, {fact.said_on for fact in cited}, {fact.speaker for fact in cited})
 
 
 def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDigest) -> None:
@@ -217,6 +235,7 @@ def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDige
         kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # the first of each text
         digest = _digest_row(bank, step, sources)
         digest.method, digest.stale = derived.method, False
+        digest.dropped_lines, digest.left_out = derived.dropped_lines, derived.left_out
         digest.save()
         KeptFact.objects.replace(digest, kept)
         Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()

@@ -24,7 +24,7 @@ from memorybank.models import BY_HAND, Bank, Chat, Entry, Fact, Granularity, Mas
 from memorybank.models.ledger import backoff
 from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
-from memorybank.writing import note_taking
+from memorybank.writing import frontier, note_taking
 from memorybank.writing.batches import Batch, next_batch
 from memorybank.writing.fact_replacement import supersede
 from memorybank.writing.fact_store import write_facts
@@ -38,8 +38,8 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
 
     A chat that is not due any more (a late or duplicate message) is left alone, unless ``even_if_busy``.
 
-    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat backs off and is never parked), or
-    :class:`LLMRejected` (the chat backs off and is parked in the end).
+    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat backs off for as long as it takes), or
+    :class:`LLMRejected` (the chat backs off; its last attempt extracts the facts without the model).
     """
     _count_lost_attempt(chat_id, now)
     chats = Chat.objects.select_related("bank")
@@ -61,7 +61,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     finally:
         chat.release()  # no effect if the commit or the failure has released it
     if not indexed:
-        document_writer.follow(chat_id)
+        document_writer.index_summarised(chat_id)
     return leaf
 
 
@@ -74,7 +74,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
         return None, True
     bank = chat.bank
     masker = MaskedValue.objects.masker(bank)
-    turns = transcript.read(OptOut.objects.tellable(bank, batch.outputs), tz=bank.tz, masker=masker)
+    turns = transcript.read(OptOut.objects.usable(bank, batch.outputs), tz=bank.tz, masker=masker)
     for fact in batch.known:  # a model reads them, too
         fact.text = masker.again(fact.text)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
@@ -103,8 +103,15 @@ def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
 def _take_notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenNotes:
     if not turns:
         return TakenNotes()
-    with session(chat.bank, now) as opened:
-        notes = note_taking.take_notes(opened, chat.bank, turns, batch.known)
+    try:
+        with session(chat.bank, now) as opened:
+            detail = opened is None or frontier.has_room(chat.bank)
+            notes = note_taking.take_notes(opened, chat.bank, turns, batch.known, detail=detail)
+    except LLMRejected as error:
+        if chat.attempts + 1 < conf.current().max_attempts:
+            raise
+        logger.warning("chat %s: extracted, because the model's answers are useless: %s", chat.pk, error)
+        return replace(note_taking.take_notes(None, chat.bank, turns, batch.known), provisional=True)
     return notes if opened else replace(notes, method=budget_cap.method())
 
 
@@ -155,12 +162,14 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     leaf = _leaf(chat, bank, batch, notes)
     if batch.rebuilds:
         # Digests and newer facts refer to unchanged facts; facts of turns without text cannot be derived again.
-        unchanged = {draft.text for draft in notes.drafts} if batch.mends else set()
+        unchanged = {(draft.text, draft.detail) for draft in notes.drafts} if batch.mends else set()
         lasting = {output.pk for output in batch.outputs if not output.has_words}
         replaceable = {
             fact.pk
             for fact in leaf.facts.prefetch_related("output_links")
-            if not (fact.settled_by_hand or fact.text in unchanged or lasting.intersection(fact.citations))
+            if not (
+                fact.settled_by_hand or (fact.text, fact.detail) in unchanged or lasting.intersection(fact.citations)
+            )
         }
     else:
         replaceable = {fact.pk for fact in batch.known if fact.pk in notes.replaced}
@@ -168,7 +177,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     if batch.mends and leaf.parent_id:
-        cascade.mend_above(leaf)
+        cascade.mark_digests_stale(leaf)
     return leaf
 
 
@@ -194,6 +203,7 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.last_output, leaf.output_count = max(last.sequence, leaf.last_output or 0), leaf.output_count + new
     leaf.method, leaf.provisional, leaf.stale = notes.method, notes.provisional, False
+    leaf.dropped_lines = notes.dropped_lines
     leaf.save()
     return leaf
 

@@ -18,7 +18,7 @@ from memorybank.models.chat import ChatQuerySet
 def next_bank(now: datetime) -> int | None:
     """The bank to consolidate next: of the rested ones, the one consolidated longest ago."""
     longest_ago = F("settled_at").asc(nulls_first=True)
-    rested = Bank.objects.compressible(now).rested(now).order_by(longest_ago, "compress_at", "pk")
+    rested = Bank.objects.compressible(now).not_recent(now).order_by(longest_ago, "compress_at", "pk")
     return rested.values_list("pk", flat=True).first()
 
 
@@ -56,7 +56,7 @@ def _first(chats: ChatQuerySet) -> int | None:
 
 def has_work(now: datetime) -> bool:
     """Whether there is anything to do. Queues the banks with chats that have fallen due."""
-    return _chats_wait(now) or Bank.objects.compressible(now).rested(now).exists()
+    return _chats_wait(now) or Bank.objects.compressible(now).not_recent(now).exists()
 
 
 def _chats_wait(now: datetime) -> bool:

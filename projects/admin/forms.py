@@ -1,4 +1,4 @@
-"""Forms of the admin: a project with its bank's settings, a membership, an API key."""
+"""Forms of the admin: a project with the settings of its bank, a membership, an API key."""
 
 from functools import cache
 from typing import Any
@@ -35,8 +35,6 @@ def _timezones() -> list[tuple[str, str]]:
 
 
 class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A project and the settings of its memory bank in one form."""
-
     enabled = forms.BooleanField(label=_("Memory is on"), required=False)
     disclosure_read = forms.BooleanField(
         label=_("I have read this and accept it for this project"),
@@ -74,7 +72,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
             self.initial.setdefault(name, getattr(self.bank, name))
 
     def clean(self) -> dict[str, Any]:
-        """Nobody's chats become everybody's memory before somebody has read what that means."""
+        """Memory is switched on only after somebody has read and accepted the disclosure."""
         cleaned = super().clean() or self.cleaned_data
         accepted = cleaned.get("disclosure_read") or self.bank.disclosure_accepted_at
         if cleaned.get("enabled") and not accepted:
@@ -85,15 +83,13 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
 
     @property
     def changed_settings(self) -> dict[str, Any]:
-        """The bank settings that differ from what they were."""
         return {name: self.cleaned_data[name] for name in BANK_SETTINGS if name in self.changed_data}
 
 
 class PersonField(forms.CharField):
-    """A user by name: for superusers, who may know every name. Others invite."""
+    """A user by exact name. For superusers only: it tells which names exist."""
 
     def clean(self, value: Any) -> Any:
-        """The user of exactly this name."""
         name = super().clean(value)
         user = User.objects.filter(username=name).first()
         if user is None:
@@ -102,7 +98,7 @@ class PersonField(forms.CharField):
 
 
 class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A person in a tenant. ``actor`` is who fills it in: nobody grants a role above her own."""
+    """A member of a tenant. ``actor`` is the user of the form: nobody grants a role above their own."""
 
     actor: User
     user = PersonField(label=_("User name"), max_length=150)
@@ -112,7 +108,6 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
         fields = ["tenant", "user", "role"]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a role that the actor's own one does not cover."""
         cleaned = super().clean() or self.cleaned_data
         tenant = cleaned.get("tenant") or (self.instance.tenant if self.instance.pk else None)
         role = Role(cleaned["role"]) if cleaned.get("role") else None
@@ -124,8 +119,6 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic 
 
 
 class APIKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A new key to a project."""
-
     scopes = forms.MultipleChoiceField(
         label=_("What it opens"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple, initial=[Scope.READ]
     )
@@ -134,7 +127,7 @@ class APIKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
         required=False,
         min_value=1,
         max_value=api_keys.MAX_DAYS,
-        help_text=_("Empty: ever."),
+        help_text=_("Leave empty for a key that never expires."),
     )
 
     class Meta:
@@ -142,7 +135,7 @@ class APIKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
         fields = ["project", "name"]
 
     def clean(self) -> dict[str, Any]:
-        """As the command would refuse it."""
+        """Apply the same limits as the command."""
         cleaned = super().clean() or self.cleaned_data
         if not self.errors:
             try:

@@ -1,4 +1,4 @@
-"""The keys of programs: made and shown once, looked at, revoked."""
+"""Admin of API keys: created and shown once, listed, revoked."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from projects.tenancy import api_keys, permissions
 
 from ..models import APIKey, Project
 from .forms import APIKeyForm
-from .scoping import ProjectFilter, TenantScoped
+from .scoping import ProjectFilter, TenantScoped, is_staff, never
 
 
 @admin.register(APIKey)
 class APIKeyAdmin(TenantScoped):
-    """A key is a hash here: whoever has not kept it makes another."""
+    """Only hashes are stored, so a lost key is replaced by a new one."""
 
     tenant_lookup = "project__tenant"
     form = APIKeyForm
@@ -29,6 +29,8 @@ class APIKeyAdmin(TenantScoped):
     search_fields = ["name", "prefix"]
     ordering = ["-pk"]
     actions = ["revoke"]
+    has_change_permission = has_delete_permission = never  # a revoked key stays visible, for the audit log
+    has_revoke_permission = is_staff
 
     @admin.display(description=gettext_lazy("opens"))
     def opens(self, key: APIKey) -> str:
@@ -47,38 +49,21 @@ class APIKeyAdmin(TenantScoped):
         own = Project.objects.filter(tenant__in=permissions.tenants_for(request.user)).select_related("tenant")
         return super().formfield_for_foreignkey(db_field, request, **kwargs, queryset=own)
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Revoked it stays, to be seen with what was done with it; it goes with its project."""
-        return False
-
-    def has_revoke_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
     def save_model(self, request: HttpRequest, obj: Any, form: APIKeyForm, change: bool) -> None:
-        given = form.cleaned_data
-        made, obj.shown = api_keys.issue(
-            given["project"],
-            given["name"],
-            given["scopes"],
-            actor=request.user.get_username(),
-            days=given["days"],
-            now=timezone.now(),
-        )
-        obj.pk, obj.prefix = made.pk, made.prefix
+        project, name, scopes, days = (form.cleaned_data[field] for field in ("project", "name", "scopes", "days"))
+        actor = request.user.get_username()
+        key, obj.secret = api_keys.issue(project, name, scopes, actor=actor, days=days, now=timezone.now())
+        obj.pk, obj.prefix = key.pk, key.prefix
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
-        """The key stands in this answer and nowhere else: a message to the next page would be kept in a cookie."""
+        """Show the key in this response only: a message on the next page would be stored in a cookie."""
         context = {**self.admin_site.each_context(request), "title": _("A new key"), "opts": self.opts}
-        return TemplateResponse(request, "admin/projects/apikey/made.html", {**context, "key": obj})
+        return TemplateResponse(request, "admin/projects/apikey/created.html", {**context, "key": obj})
 
     @admin.action(description=gettext_lazy("Revoke the selected keys"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[APIKey]) -> None:
-        """From now on."""
         actor, now = request.user.get_username(), timezone.now()
-        chosen = queryset.select_related("project__tenant")
-        count = sum(api_keys.revoke(key, actor=actor, now=now) for key in chosen)
-        text = ngettext("%d key opens nothing any more.", "%d keys open nothing any more.", count)
+        keys = queryset.select_related("project__tenant")
+        count = sum(api_keys.revoke(key, actor=actor, now=now) for key in keys)
+        text = ngettext("%d key is revoked.", "%d keys are revoked.", count)
         self.message_user(request, text % count, messages.SUCCESS)

@@ -1,4 +1,4 @@
-"""Projects, each with its memory bank: one form for both, and the way to what memory holds."""
+"""Admin of projects, each with its memory bank: one form for both, and links to what memory holds."""
 
 from typing import Any
 
@@ -21,13 +21,11 @@ from projects.tenancy import audit
 
 from ..models import Project
 from .forms import BANK_SETTINGS, ProjectForm
-from .scoping import TenantFilter, TenantScoped, deletion
+from .scoping import TenantFilter, TenantScoped, deletion_summary
 
 
 @admin.register(Project)
 class ProjectAdmin(TenantScoped):
-    """Projects, each with its memory bank: one form for both."""
-
     form = ProjectForm
     list_display = ["name", "path", "tenant", "memory_on", "memory_size"]
     list_select_related = ["tenant", "bank"]
@@ -44,26 +42,25 @@ class ProjectAdmin(TenantScoped):
         return gettext("%(used)s of %(budget)s") % used if project.bank.enabled else "–"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
-        """With the size of each one's block."""
-        own: QuerySet[Project] = super().get_queryset(request)
-        return own.annotate(block_tokens=services.block_tokens("bank"))
+        projects: QuerySet[Project] = super().get_queryset(request)
+        return projects.annotate(block_tokens=services.block_tokens("bank"))
 
     def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
         accepted = obj is not None and obj.bank.disclosure_accepted_at
         switch = ["enabled", "disclosure", "accepted"] if accepted else ["disclosure", "disclosure_read", "enabled"]
         if obj is not None and not obj.bank.enabled:
             switch += ["before", "history"]
-        fieldsets = [
+        fieldsets: list[Any] = [
             (None, {"fields": ["tenant", "slug", "name", "system_prompt"]}),
             (gettext("Shared memory"), {"fields": switch}),
             (gettext("Memory settings"), {"fields": BANK_SETTINGS}),
         ]
-        return (
-            [*fieldsets, (gettext("What memory holds"), {"fields": ["told", "recorded", "look"]})] if obj else fieldsets
-        )
+        if obj:
+            fieldsets.append((gettext("What memory holds"), {"fields": ["block_links", "recorded", "list_links"]}))
+        return fieldsets
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
-        computed = ["disclosure", "accepted", "before", "told", "recorded", "look"]
+        computed = ["disclosure", "accepted", "before", "block_links", "recorded", "list_links"]
         # Moving a project would carry one tenant's memory into another.
         return ["tenant", *computed] if obj else computed
 
@@ -74,7 +71,7 @@ class ProjectAdmin(TenantScoped):
         context = {"idle_minutes": bank.idle_minutes, "summariser": summariser.model if summariser else ""}
         return render_to_string("projects/disclosure.html", {**_recorded(project), **context})
 
-    @admin.display(description=_("Said before"))
+    @admin.display(description=_("Recorded before"))
     def before(self, project: Project) -> SafeString:
         return render_to_string("projects/history.html", {"history": services.history(project.bank)})
 
@@ -85,9 +82,9 @@ class ProjectAdmin(TenantScoped):
         return gettext("by %(name)s, %(time)s UTC") % {"name": bank.disclosure_accepted_by, "time": at}
 
     @admin.display(description=_("What the model is told"))
-    def told(self, project: Project) -> SafeString:
+    def block_links(self, project: Project) -> SafeString:
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
-        saved = Project.objects.get(pk=project.pk)  # in a form that is refused its slug may be no slug
+        saved = Project.objects.get(pk=project.pk)  # the slug of an invalid form may be no slug
         page = reverse("memory", args=[project.tenant.slug, saved.slug])
         return _links([(address, gettext("The exact block, with its token count")), (page, gettext("The memory page"))])
 
@@ -97,10 +94,10 @@ class ProjectAdmin(TenantScoped):
         return gettext("Chats: %(chats)s, with turns: %(turns)s; private chats: %(private)s") % counts
 
     @admin.display(description=_("Look at"))
-    def look(self, project: Project) -> SafeString:
-        pages = [(name, f"admin:memorybank_{model}_changelist") for name, model in LISTS.items()]
+    def list_links(self, project: Project) -> SafeString:
+        query = f"?bank={services.public_id(project.bank_id)}"
         return _links(
-            [(f"{reverse(page)}?bank={services.public_id(project.bank_id)}", str(name)) for name, page in pages]
+            [(reverse(f"admin:memorybank_{model}_changelist") + query, str(name)) for name, model in LISTS.items()]
         )
 
     def save_model(self, request: HttpRequest, obj: Project, form: ProjectForm, change: bool) -> None:
@@ -109,19 +106,16 @@ class ProjectAdmin(TenantScoped):
         super().save_model(request, obj, form, change)
         _apply(form, obj.bank, request.user.get_username())
 
-    def delete_model(self, request: HttpRequest, obj: Project) -> None:
-        self.delete_queryset(request, Project.objects.filter(pk=obj.pk))
-
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Project]) -> None:
-        """With the end of each one's audit trail on its tenant's, which stays."""
+        """Each bank's audit log ends in the log of its tenant, which stays."""
         with transaction.atomic():
             audit.deleted(queryset.select_related("tenant"), request.user.get_username(), timezone.now())
             queryset.delete()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What goes with a project: its memory bank, which Django would not look for on this side."""
-        own = Project.objects.filter(pk__in=[each.pk for each in objs])
-        return deletion(gettext("project “%s”, with everything it remembers"), objs, own)
+        """Count the memory banks, too: Django follows only relations that point to a project."""
+        projects = Project.objects.filter(pk__in=[project.pk for project in objs])
+        return deletion_summary(gettext("project “%s”, with everything it remembers"), objs, projects)
 
 
 LISTS = {
@@ -136,7 +130,7 @@ LISTS = {
 
 
 def _apply(form: ProjectForm, bank: Bank, actor: str) -> None:
-    """Carry the bank's half of the form out, through services, which keep who and when."""
+    """Apply the bank's half of the form through services, which write the audit log."""
     if form.changed_settings:
         services.configure(bank, actor=actor, **form.changed_settings)
     if "enabled" not in form.changed_data:
@@ -150,10 +144,8 @@ def _apply(form: ProjectForm, bank: Bank, actor: str) -> None:
 
 
 def _recorded(project: Project) -> dict[str, int]:
-    """What memory would be made from."""
     return (services.recorded(project.bank) if project.pk else services.Recorded())._asdict()
 
 
 def _links(links: list[tuple[str, str]]) -> SafeString:
-    """Addresses and what they are called, in one line."""
     return render_to_string("projects/links.html", {"links": links})

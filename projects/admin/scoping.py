@@ -1,4 +1,4 @@
-"""What every admin page of tenants' things shares: rights follow roles, and nobody sees another tenant's."""
+"""Base classes and filters of the admin of tenants: permissions follow roles, and each tenant sees its own rows."""
 
 from typing import Any
 
@@ -7,15 +7,25 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
+from memorybank.admin.lookups import ReadOnlyAdmin as ReadOnlyAdmin
+from memorybank.admin.lookups import RestrictedLookupsAdmin
+from memorybank.admin.lookups import never as never
 from projects.models import Project, Tenant
 from projects.tenancy import permissions
 
-__all__ = ["ProjectFilter", "ReadOnlyAdmin", "TenantFilter", "TenantScoped", "deletion"]
+
+def is_staff(self: Any, request: HttpRequest, obj: Any = None) -> bool:
+    """A permission method of an admin class."""
+    return bool(request.user.is_staff)
+
+
+def is_superuser(self: Any, request: HttpRequest, obj: Any = None) -> bool:
+    """A permission method of an admin class."""
+    return bool(request.user.is_superuser)
 
 
 class TenantFilter(admin.SimpleListFilter):
-    """By tenant, if the person has more than one."""
+    """Shown to users with more than one tenant."""
 
     title = _("tenant")
     parameter_name = "tenant"
@@ -32,7 +42,7 @@ class TenantFilter(admin.SimpleListFilter):
 
 
 class ProjectFilter(admin.SimpleListFilter):
-    """By project, if the person has more than one with a key."""
+    """Shown to users with keys of more than one project."""
 
     title = _("project")
     parameter_name = "project"
@@ -51,13 +61,12 @@ class ProjectFilter(admin.SimpleListFilter):
 
 
 class TenantScoped(RestrictedLookupsAdmin):
-    """Rights follow roles in tenants, not Django's permissions: being staff opens the page, the queryset decides.
-
-    Every page, filter, choice and history of the admin reaches its objects through ``get_queryset``.
-    """
+    """Staff open every page; ``get_queryset`` limits the rows to their tenants. Django's permissions are not used."""
 
     tenant_lookup = "tenant"
     show_full_result_count = False
+    has_module_permission = has_view_permission = is_staff
+    has_add_permission = has_change_permission = has_delete_permission = is_staff
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         tenants = permissions.tenants_for(request.user)
@@ -69,36 +78,22 @@ class TenantScoped(RestrictedLookupsAdmin):
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Who has one tenant need not choose it."""
+        """Preselect the tenant of a user with only one."""
         tenants = permissions.tenants_for(request.user)[:2]
-        return {
-            **({"tenant": tenants[0].pk} if len(tenants) == 1 else {}),
-            **super().get_changeform_initial_data(request),
-        }
+        only = {"tenant": tenants[0].pk} if len(tenants) == 1 else {}
+        return {**only, **super().get_changeform_initial_data(request)}
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_staff)
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self.delete_queryset(request, self.model._default_manager.filter(pk=obj.pk))
 
 
-def deletion(
-    words: str, objs: Any, projects: QuerySet[Project]
+def deletion_summary(
+    label: str, objs: Any, projects: QuerySet[Project]
 ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-    """The admin's confirmation: what goes, how much of it, which permissions lack, what forbids it."""
+    """What ``get_deleted_objects`` returns: names, counts, missing permissions, protected objects."""
     counts = projects.aggregate(
         projects=Count("pk", distinct=True),
         chats=Count("bank__chats", distinct=True),
         facts=Count("bank__entries__facts", distinct=True),
     )
-    return [words % obj for obj in objs], counts, set(), []
+    return [label % obj for obj in objs], counts, set(), []

@@ -1,4 +1,4 @@
-"""Tenants and who is in them, as what."""
+"""Admin of tenants, their members and their audit logs."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from projects.tenancy import audit, permissions
 
 from ..models import Membership, Project, Role, Tenant, TenantEvent
 from .forms import MembershipForm
-from .scoping import ReadOnlyAdmin, TenantFilter, TenantScoped, deletion
+from .scoping import ReadOnlyAdmin, TenantFilter, TenantScoped, deletion_summary, is_staff, is_superuser, never
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
-    """Who is in a tenant; changed on the membership's own page, which knows who may grant what."""
+    """Read-only: roles are changed on the page of a membership, which checks who may grant them."""
 
     model = Membership
     fields = ["user", "role"]
@@ -28,36 +28,26 @@ class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not gener
     can_delete = False
     show_change_link = True
     verbose_name_plural = _("members")
+    has_view_permission = is_staff
+    has_add_permission = has_change_permission = never
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
         return super().get_queryset(request).select_related("user", "tenant")
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_staff)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
 
 @admin.register(Tenant)
 class TenantAdmin(TenantScoped):
-    """Customers. Only superusers add and delete them."""
-
     tenant_lookup = "pk"
     list_display = ["name", "slug", "members", "project_count"]
     search_fields = ["name", "slug"]
     inlines = [MembersInline]
+    has_add_permission = has_delete_permission = is_superuser
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        counts = {
-            "member_total": Count("memberships", distinct=True),
-            "project_total": Count("projects", distinct=True),
-        }
-        tenants: Any = super().get_queryset(request)
-        return tenants.annotate(**counts)  # type: ignore[no-any-return]
+        tenants: QuerySet[Any] = super().get_queryset(request)
+        members, projects = Count("memberships", distinct=True), Count("projects", distinct=True)
+        counted: QuerySet[Any] = tenants.annotate(member_total=members, project_total=projects)
+        return counted
 
     @admin.display(description=_("members"), ordering="member_total")
     def members(self, tenant: Any) -> int:
@@ -68,36 +58,27 @@ class TenantAdmin(TenantScoped):
         return int(tenant.project_total)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Slugs are one for all tenants: who may choose one learns which are taken. The cap is for who pays."""
+        """Choosing a slug would tell which ones other tenants have. The cap is for the operator, who pays."""
         return [] if request.user.is_superuser else ["slug", "monthly_cap"]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_superuser)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_superuser)
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         action = audit.Action.CHANGE if change else audit.Action.CREATE
-        told = {name: [form.initial.get(name), form.cleaned_data[name]] for name in form.changed_data}
-        audit.log(obj, request.user.get_username(), action, timezone.now(), **told)
+        changes = {name: [form.initial.get(name), form.cleaned_data[name]] for name in form.changed_data}
+        audit.log(obj, request.user.get_username(), action, timezone.now(), **changes)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Tenant]) -> None:
         for tenant in queryset:
             tenant.delete()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What goes with a tenant; its projects do not protect it here, they are deleted first."""
-        return deletion(
-            gettext("tenant “%s”, with everything it remembers"), objs, Project.objects.filter(tenant__in=objs)
-        )
+        """Its projects do not protect a tenant here: they are deleted first."""
+        projects = Project.objects.filter(tenant__in=objs)
+        return deletion_summary(gettext("tenant “%s”, with everything it remembers"), objs, projects)
 
 
 @admin.register(Membership)
 class MembershipAdmin(TenantScoped):
-    """Who is in which tenant, and as what."""
-
     form = MembershipForm
     fields = ["tenant", "user", "role"]
     list_display = ["user", "tenant", "role"]
@@ -105,49 +86,41 @@ class MembershipAdmin(TenantScoped):
     list_filter = ["role", TenantFilter]
     search_fields = ["user__username", "tenant__slug", "tenant__name"]
     ordering = ["tenant__slug", "user__username"]
+    has_add_permission = is_superuser  # it takes any user name, and tells which ones exist; others invite
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["tenant", "user"] if obj else []
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """By name, without the person's yes: who may, learns which names there are. Others invite."""
-        return bool(request.user.is_superuser)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change, **kwargs)
         return type(form.__name__, (form,), {"actor": request.user})
 
-    def has_change_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
-        return self._outranked(request, obj)
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody changes or removes a member of a higher role than their own."""
+        if not isinstance(obj, Membership):
+            return bool(request.user.is_staff)
+        return permissions.may(request.user, obj.tenant, Role(obj.role))  # type: ignore[arg-type]
 
-    def has_delete_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
-        return self._outranked(request, obj)
+    has_delete_permission = has_change_permission
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What goes with a member; the last owner stays."""
-        deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        """The last owner is protected."""
+        deleted, counts, missing, protected = super().get_deleted_objects(objs, request)
         with transaction.atomic():
-            left = permissions.last_owners(request.user, objs)
-        return (
-            deleted,
-            counts,
-            lacking,
-            [*protected, *(gettext("the last owner of %(tenant)s") % {"tenant": tenant} for tenant in left)],
-        )
+            ownerless = permissions.last_owners(request.user, objs)
+        last_owners = [gettext("the last owner of %(tenant)s") % {"tenant": tenant} for tenant in ownerless]
+        return deleted, counts, missing, [*protected, *last_owners]
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        action, told = audit.Action.ADD, {"role": obj.role}
+        action, detail = audit.Action.ADD, {"role": obj.role}
         if change:
-            action, told = audit.Action.ROLE, {"before": form.initial["role"], "after": obj.role}
+            action, detail = audit.Action.ROLE, {"before": form.initial["role"], "after": obj.role}
         person = obj.user.get_username()
-        audit.log(obj.tenant, request.user.get_username(), action, timezone.now(), person=person, **told)
-
-    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
-        self.delete_queryset(request, Membership.objects.filter(pk=obj.pk))
+        audit.log(obj.tenant, request.user.get_username(), action, timezone.now(), person=person, **detail)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
-        """Once more, held: two owners may remove each other at the same moment."""
+        """Checked again under a lock: two owners may remove each other at the same moment."""
         with transaction.atomic():
             if permissions.last_owners(request.user, queryset):
                 raise PermissionDenied
@@ -155,17 +128,9 @@ class MembershipAdmin(TenantScoped):
             audit.removed(members, request.user.get_username(), timezone.now())
             queryset.delete()
 
-    def _outranked(self, request: HttpRequest, membership: Membership | None) -> bool:
-        """Nobody changes or removes a member of higher role than her own."""
-        if membership is None or not isinstance(membership, Membership):
-            return bool(request.user.is_staff)
-        return permissions.may(request.user, membership.tenant, Role(membership.role))  # type: ignore[arg-type]
-
 
 @admin.register(TenantEvent)
 class TenantEventAdmin(ReadOnlyAdmin, TenantScoped):
-    """Who let whom into which tenant, as what; which projects were deleted. To look at only."""
-
     list_display = ["at", "action", "actor", "tenant", "detail"]
     list_select_related = ["tenant"]
     list_filter = ["action", TenantFilter]

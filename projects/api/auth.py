@@ -13,7 +13,7 @@ def authenticate(request: HttpRequest) -> APIKey:
     match = request.resolver_match
     assert match is not None and match.url_name is not None and request.method is not None
     scope = permissions.SCOPES[match.url_name][request.method]
-    return api_keys.authenticated(api_keys.presented(request.headers), scope)
+    return api_keys.authenticate(api_keys.key_header(request.headers), scope)
 
 
 def key_of(request: HttpRequest) -> APIKey:

@@ -167,8 +167,11 @@ def facts(
 
 @router.post("/facts", response={201: FactOut}, url_name="api-facts", summary="Write a fact by hand")
 def create_fact(request: HttpRequest, body: NewFact) -> Status[FactOut]:
+    """A text that reads like an instruction to a model waits for a person's review, as in a chat."""
     bank = bank_of(request)
-    row = services.add(bank, text=body.text, kind=body.kind, pinned=body.pinned, actor=key_of(request).actor)
+    row = services.add(
+        bank, text=body.text, kind=body.kind, pinned=body.pinned, screened=True, actor=key_of(request).actor
+    )
     return Status(201, _facts_out(bank, [row])[0])
 
 
@@ -179,13 +182,16 @@ def fact(request: HttpRequest, fact: NumberIn) -> FactOut:
 
 @router.patch("/facts/{fact}", response=FactOut, url_name="api-fact", summary="Correct, pin or hide a fact")
 def update_fact(request: HttpRequest, fact: NumberIn, body: FactChange) -> FactOut:
-    """Makes all changes, or none if one is refused. Later summaries use the corrected text."""
+    """Makes all changes, or none if one is refused. Later summaries use the corrected text.
+
+    A text that reads like an instruction to a model waits for a person's review.
+    """
     bank, number = bank_of(request), row_number(fact)
     _get_fact(request, number)
     about: dict[str, Any] = {"fact_ids": [number], "actor": key_of(request).actor}
     with transaction.atomic():
         if body.text is not None:
-            services.edit(bank, text=body.text, **about)
+            services.edit(bank, text=body.text, screened=True, **about)
         if body.pinned is not None:
             (services.pin if body.pinned else services.unpin)(bank, **about)
         if body.hidden is not None:

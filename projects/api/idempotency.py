@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memorybank.services import Output
 
-from ..models import Answered, APIKey
+from ..models import APIKey, IdempotencyRecord
 from .auth import key_of
 from .problems import Problem
 
@@ -40,16 +40,19 @@ def run_once(request: HttpRequest, count: int, record_outputs: RecordOutputs) ->
         raise Problem(
             422, f"{IDEMPOTENCY_HEADER}: 1 to {MAX_IDEMPOTENCY_KEY_CHARACTERS} characters.", IDEMPOTENCY_HEADER
         )
-    body = Answered.hashed(key, f"{request.path}\n{request.body.hex()}")
+    body = IdempotencyRecord.hashed(key, f"{request.path}\n{request.body.hex()}")
     if stored := _stored_result(key, key_name, body, count, now):
         return stored
-    Answered.objects.expire(now)
+    IdempotencyRecord.objects.expire(now)
     try:
         with transaction.atomic():
             result = IdempotentResult(_primary_keys(record_outputs()))
-            shared = {"api_key": key, "name": Answered.hashed(key, key_name), "body": body, "at": now}
-            rows = [Answered(position=position, output_id=pk, **shared) for position, pk in enumerate(result.outputs)]
-            Answered.objects.bulk_create(rows)
+            shared = {"api_key": key, "name": IdempotencyRecord.hashed(key, key_name), "body": body, "at": now}
+            rows = [
+                IdempotencyRecord(position=position, output_id=pk, **shared)
+                for position, pk in enumerate(result.outputs)
+            ]
+            IdempotencyRecord.objects.bulk_create(rows)
         return result
     except IntegrityError:  # the same request, sent at the same moment, was first
         if stored := _stored_result(key, key_name, body, count, now):
@@ -58,7 +61,7 @@ def run_once(request: HttpRequest, count: int, record_outputs: RecordOutputs) ->
 
 
 def _stored_result(key: APIKey, key_name: str, body: str, count: int, now: datetime) -> IdempotentResult | None:
-    rows = list(Answered.objects.of(key, key_name, now))
+    rows = list(IdempotencyRecord.objects.of(key, key_name, now))
     if not rows:
         return None
     if rows[0].body != body:

@@ -1,5 +1,6 @@
 """Endpoints for outputs: record one or many, read a chat."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -10,9 +11,11 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Bank, Output
+from memorybank.services import Output
+from projects.tenancy import api_keys
 
-from .auth import bank_of
+from ..models import APIKey
+from .auth import bank_of, key_of
 from .chats import program_chat
 from .idempotency import IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY_CHARACTERS, IdempotentResult, run_once
 from .problems import Problem, problem_from
@@ -109,7 +112,7 @@ def record(
 ) -> Status[Recorded]:
     """No model is called, so an outage loses nothing. An `id` that exists returns the recorded output."""
     bank, now = bank_of(request), timezone.now()
-    new = _validated(bank, [body], now, [""])[0]
+    new = _validated(key_of(request), [body], now, [""])[0]
     values = {name: getattr(new, name) for name in new.__slots__ if name not in ("said_by", "answered_by")}
     result = run_once(request, 1, lambda: [services.record(bank, now=now, **values)])
     return Status(201, _recorded(result, response)[0])
@@ -121,7 +124,7 @@ def record_many(
 ) -> Status[RecordedAll]:
     """Records all of them, or none if one is refused. Outputs already recorded or erased stay unchanged."""
     bank, now = bank_of(request), timezone.now()
-    new = _validated(bank, body.outputs, now, [f"/outputs/{index}" for index in range(len(body.outputs))])
+    new = _validated(key_of(request), body.outputs, now, [f"/outputs/{index}" for index in range(len(body.outputs))])
     result = run_once(request, len(new), lambda: services.record_many(bank, new, now=now))
     return Status(201, RecordedAll(outputs=_recorded(result, response)))
 
@@ -136,12 +139,13 @@ def list_outputs(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limi
     return Page(items=[OutputOut.of(row) for row in rows], next=after)
 
 
-def _validated(bank: Bank, bodies: list[NewOutput], now: datetime, pointers: list[str]) -> list[services.NewOutput]:
+def _validated(key: APIKey, bodies: list[NewOutput], now: datetime, pointers: list[str]) -> list[services.NewOutput]:
     """Validate outputs; :class:`Problem` names the field. A member's chat on this site accepts none."""
     keys = {output.chat for output in bodies}
-    chats = services.chats_of(bank).filter(key__in=keys, conversation__isnull=False)
+    chats = services.chats_of(key.project.bank).filter(key__in=keys, conversation__isnull=False)
     members_keys = set(chats.values_list("key", flat=True))
-    new = [output.to_service(now) for output in bodies]
+    authors = api_keys.author_of(key, {output.author for output in bodies})
+    new = [replace(output.to_service(now), author=authors[output.author]) for output in bodies]
     for pointer, output in zip(pointers, new, strict=True):
         if output.chat_key in members_keys:
             raise Problem(409, "chat: this key belongs to a member's chat on this site.", f"{pointer}/chat")

@@ -25,7 +25,7 @@ from .prompt import Prompt
 logger = logging.getLogger(__name__)
 
 COMMAND = "/compact"
-#: Between two looks at whether another process has finished.
+#: Between two checks whether another process has finished.
 POLL_SECONDS = 0.5
 
 
@@ -99,7 +99,7 @@ def progress(project: Project, chat: Chat) -> dict[str, Any]:
 
 
 def _failure(row: Compaction) -> str:
-    return _("It broke off. The chat is as it was.") if row.leased_until else row.error
+    return _("It was interrupted. The chat is unchanged.") if row.leased_until else row.error
 
 
 def _stage(running: Compaction) -> str:
@@ -109,20 +109,20 @@ def _stage(running: Compaction) -> str:
     return _("%(stage)s, %(done)s of %(of)s") % {"stage": stage, "done": running.done, "of": running.of}
 
 
-def _start_thread(held: Compaction) -> None:
-    # A daemon: a server that is stopped does not wait for a model, because the next look resumes the compaction.
-    Thread(target=_finish, args=(held, get_language()), name=f"compaction-{held.pk}", daemon=True).start()
+def _start_thread(running: Compaction) -> None:
+    # A daemon: a stopping server does not wait for the model; the next request for the progress resumes it.
+    Thread(target=_finish, args=(running, get_language()), name=f"compaction-{running.pk}", daemon=True).start()
 
 
-def _finish(held: Compaction, language: str | None) -> None:
+def _finish(running: Compaction, language: str | None) -> None:
     """Finish it in the language of the person who asked: only they see this chat."""
     try:
         with override(language):
-            services.finish_compaction(held, window=settings.LLM_CONTEXT_TOKENS)
+            services.finish_compaction(running, window=settings.LLM_CONTEXT_TOKENS)
     except NotCompacted as why:
-        logger.info("chat %s: not compacted: %s", held.chat_id, why)
+        logger.info("chat %s: not compacted: %s", running.chat_id, why)
     except Exception as error:
-        logger.error("chat %s: %s", held.chat_id, log_message(error))
+        logger.error("chat %s: %s", running.chat_id, log_message(error))
     finally:
         connections.close_all()
 
@@ -131,13 +131,12 @@ def _finish(held: Compaction, language: str | None) -> None:
 
 
 def label(checkpoint: Checkpoint) -> str:
-    """The line that a checkpoint is on a page."""
+    """The heading of a checkpoint on the page."""
     sizes = {"before": intcomma(checkpoint.tokens_before), "after": intcomma(checkpoint.tokens_after)}
     return _("Compacted: %(before)s → %(after)s tokens") % sizes
 
 
 def as_json(checkpoint: Checkpoint | None) -> dict[str, str] | None:
-    """A checkpoint for the chat page; None for none."""
     if checkpoint is None:
         return None
     number, after = PublicId().to_url(checkpoint.pk), PublicId().to_url(checkpoint.last_output)

@@ -1,4 +1,4 @@
-"""What people type in a chat: a message, a title."""
+"""Forms of the chat pages: a message, a title."""
 
 import json
 from typing import Any, Self
@@ -63,8 +63,6 @@ class MessageForm(forms.Form):
 
 
 class TitleForm(forms.Form):
-    """What a chat is called."""
-
     title = forms.CharField(
         max_length=200,
         error_messages={
@@ -76,7 +74,7 @@ class TitleForm(forms.Form):
 
     @property
     def problem(self) -> str:
-        """What is wrong, in one line; "" if nothing is."""
+        """The first error; "" if there is none."""
         return _first_error(self)
 
 

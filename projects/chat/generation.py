@@ -97,12 +97,10 @@ def begin(asked: AnswerRequest) -> None:
 
 
 def of_this_process(output: Output) -> Generation | None:
-    """The answer to a message, if this process generates it."""
     return _running.get(output.pk)
 
 
 def running_count() -> int:
-    """How many answers this process generates."""
     return len(_running)
 
 

@@ -25,8 +25,8 @@ SCHEMES = {"http", "https", "mailto"}
 TAGS = set("p div strong em s code pre blockquote ul ol li hr br a span table thead tbody tr th td".split())
 CLASSES = {"p": {"heading"}, "div": {"wide"}, "span": {"leads"}, "th": {"right", "center"}, "td": {"right", "center"}}
 #: The keyboard reaches what scrolls; a link opens a new tab; bullets stand where their lines begin.
-SET = {"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}, "a": {"target": "_blank"}}
-SET |= {tag: {"dir": "auto"} for tag in ("ul", "ol", "blockquote", "table")}
+SET_ATTRIBUTES = {"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}, "a": {"target": "_blank"}}
+SET_ATTRIBUTES |= {tag: {"dir": "auto"} for tag in ("ul", "ol", "blockquote", "table")}
 
 
 def as_html(text: str) -> SafeString:
@@ -41,7 +41,7 @@ def as_html(text: str) -> SafeString:
             tags=TAGS,
             attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
             allowed_classes=CLASSES,
-            set_tag_attribute_values=SET,
+            set_tag_attribute_values=SET_ATTRIBUTES,
             url_schemes=SCHEMES,
             url_relative="deny",
             link_rel="noopener noreferrer nofollow",
@@ -83,7 +83,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
     parser.enable(["table", "strikethrough"])
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-    parser.core.ruler.push("ours", _ours)
+    parser.core.ruler.push("adapt", _adapt)
     parser.validateLink = _is_external  # type: ignore[method-assign]
     return parser
 
@@ -101,8 +101,8 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return (head.count("|") + 1) * (end - start) <= MAX_TABLE_CELLS and table(state, start, end, silent)
 
 
-def _ours(state: StateCore) -> None:
-    """Headings that are none of the page's, tables that scroll, pictures and links that say where they lead."""
+def _adapt(state: StateCore) -> None:
+    """Make headings paragraphs, let tables scroll, and show where links and pictures lead."""
     tokens = []
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):

@@ -12,11 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.services import Chat, PublicId
 from projects.models import Project
+from projects.tenancy import permissions
 
 from . import compaction, generation, markdown, page_context, service
 from .forms import MAX_MESSAGE_CHARACTERS, TooLong
@@ -32,12 +34,27 @@ class TurnGone(Http404):
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether the answer is for a script."""
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
 
 
-def chat_action(view: View) -> View:
-    """A view for members who are signed in. A script gets a refusal as one line of JSON instead of a page."""
+def chat_view(*methods: str, json: bool = False) -> Callable[[View], View]:
+    """A view of one of the member's own chats: it gets the project and the chat in place of their names.
+
+    With ``json``, a script gets a refusal as one line of JSON instead of a page.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def opened(request: HttpRequest, tenant: str, project: str, key: str, **row: int) -> HttpResponse:
+            found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+            return view(request, found, conversation.chat, **row)
+
+        return require_http_methods(methods)(_negotiated(opened) if json else login_required(opened))
+
+    return decorate
+
+
+def _negotiated(view: View) -> View:
     page = login_required(view)
 
     @wraps(view)
@@ -47,7 +64,7 @@ def chat_action(view: View) -> View:
         except (Http404, PermissionDenied, RequestDataTooBig, *REFUSALS) as error:
             if wants_json(request):
                 return _refusal_json(error)
-            if isinstance(error, REFUSALS):  # a body that no form of ours has
+            if isinstance(error, REFUSALS):  # a body that no form sends
                 raise BadRequest(str(error)) from None
             raise
 
@@ -66,7 +83,7 @@ def answered(request: HttpRequest, asked: service.AnswerRequest) -> HttpResponse
         return _reply_json(request, asked.project, service.answer(asked))
     generation.begin(asked)
     turns = services.turns_of(asked.chat).filter(pk=asked.output.pk)
-    html = page_context.turns_html(request, asked.project, asked.chat, list(turns.select_related("given_with")))
+    html = page_context.turns_html(request, asked.project, asked.chat, list(turns.select_related("answer_context")))
     body = {"turn": html, "title": asked.output.chat.title, "output": PublicId().to_url(asked.output.pk)}
     return JsonResponse(body, status=202)
 
@@ -77,7 +94,6 @@ def refused(request: HttpRequest, error: Exception, page: RefusalPage) -> HttpRe
 
 
 def turn_address(project: Project, chat: Chat, turn: int) -> str:
-    """Where a turn stands on its chat's page."""
     page = reverse("chat", args=[project.tenant.slug, project.slug, chat.key])
     return f"{page}#turn-{PublicId().to_url(turn)}"
 

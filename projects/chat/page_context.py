@@ -54,7 +54,7 @@ def show_chat(
 
 def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     """One page of turns, oldest first, and the cursor of the page before it; a cursor that is none is ignored."""
-    outputs = services.turns_of(chat).select_related("given_with")
+    outputs = services.turns_of(chat).select_related("answer_context")
     with suppress(ValueError):
         turns, older = page_after(outputs, before, TURNS_ON_A_PAGE, order="-sequence")
         return turns[::-1], older
@@ -69,16 +69,15 @@ def turns_context(user: User, project: Project, chat: Chat, turns: list[Output])
         "turns": turns,
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": _unsent_prompt(project, chat, turns),
-        "asked": _open_erasure_requests(project, turns),
+        "erasure_requests": _open_erasure_requests(project, turns),
         "checkpoints": services.checkpoints_after(chat, [turn.sequence for turn in turns]),
         "model": llm.get("chat"),
-        "sees_words": may_read_errors(user, project),
+        "may_read_errors": may_read_errors(user, project),
         "unavailable": unavailable(),
     }
 
 
 def turns_html(request: HttpRequest, project: Project, chat: Chat, turns: list[Output]) -> str:
-    """The turns alone, as the page shows them."""
     assert isinstance(request.user, User)
     return render_to_string("projects/turns.html", turns_context(request.user, project, chat, turns), request)
 
@@ -88,11 +87,10 @@ def sidebar_context(user: User, project: Project, query: str) -> dict[str, Any]:
     words = search_words(query)
     chats = list(Conversation.objects.of(user, project).saying(words)[: MAX_SIDEBAR_CHATS + 1])
     shown = [conversation.chat for conversation in chats[:MAX_SIDEBAR_CHATS]]
-    return {"chats": shown, "more": len(chats) > MAX_SIDEBAR_CHATS, "sought": words}
+    return {"chats": shown, "more": len(chats) > MAX_SIDEBAR_CHATS, "search": words}
 
 
 def search_words(query: str) -> str:
-    """What a search of chats looks for."""
     return query.replace("\x00", "").strip()[:MAX_SEARCH_CHARACTERS]
 
 
@@ -110,11 +108,10 @@ def error_text(user: User, project: Project, error: str) -> str:
 
 
 def unavailable() -> str:
-    """The notice that everybody may read."""
     return _("The model is not available. The operator has been told.")
 
 
-# --- what stands beside turns -----------------------------------------------------------------------------
+# --- beside the turns -------------------------------------------------------------------------------------
 
 
 def _open_erasure_requests(project: Project, turns: list[Output]) -> set[int]:

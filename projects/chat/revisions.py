@@ -15,7 +15,7 @@ from .service import AnswerRequest
 
 
 def own_turns(chat: Chat, user: User) -> QuerySet[Output]:
-    """The turns of a chat that ``user`` may change: their own words, not quoted and not withdrawn."""
+    """The turns of a chat that ``user`` may change: their own, not somebody else's words, not excluded."""
     return services.turns_of(chat).filter(author=user.get_username(), said_by="", withheld=False)
 
 

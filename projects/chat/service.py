@@ -15,7 +15,7 @@ from django.db import transaction
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, public_message
 from memorybank.services import Bank, Chat, Output
-from projects.models import Conversation, Draft, GivenWith, Project
+from projects.models import AnswerContext, Conversation, Draft, Project
 
 from . import compaction, model_call
 from .model_call import OnChunk, Stopped, ignore_chunk
@@ -222,7 +222,7 @@ def _complete(
         output = services.complete(bank, pending, answer=answer, title=title_of(pending.question))
         Draft.objects.filter(output=output).delete()  # another attempt that still writes finds none, and stops
         # A retry that was answered first has this row already.
-        GivenWith.objects.get_or_create(
+        AnswerContext.objects.get_or_create(
             output=output,
             defaults={
                 "memory_version": prompt.memory.version,

@@ -23,9 +23,9 @@ from projects.web.polling import changes, with_heartbeat
 from . import generation, page_context
 from .markdown import IncrementalHTML
 
-#: Of silence, after which a comment shows that the connection is alive; proxies close it after 30 or 60.
+#: A comment is sent after this silence; proxies close silent connections after 30 or 60 seconds.
 HEARTBEAT_SECONDS = 10.0
-#: Between two looks at an answer that another process generates.
+#: Between two reads of an answer that another process generates.
 POLL_SECONDS = 0.5
 #: Between two events: at least the first, and the second for each running answer, so that pages get their turn.
 PACE_SECONDS, PACE_SECONDS_PER_ANSWER = 0.15, 0.01
@@ -55,7 +55,6 @@ def stop(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -
 
 
 def _own_message(request: HttpRequest, path: str, key: str, turn: int) -> tuple[Project, Output]:
-    """A turn of one of the reader's own chats."""
     found, conversation = permissions.conversation_for(request.user, path, key)
     output = services.turns_of(conversation.chat).filter(pk=turn).select_related("chat").first()
     if output is None:
@@ -67,7 +66,7 @@ def _result(request: HttpRequest, project: Project, chat: Chat, turn: int) -> di
     """The final turn as HTML, and the chat's title; both empty if they were erased meanwhile."""
     try:
         chat = services.chats_of(project.bank).get(pk=chat.pk)
-        turns = list(services.turns_of(chat).filter(pk=turn).select_related("given_with"))
+        turns = list(services.turns_of(chat).filter(pk=turn).select_related("answer_context"))
         html = page_context.turns_html(request, project, chat, turns) if turns else ""
         return {"turn": html, "title": chat.title}
     except Chat.DoesNotExist:

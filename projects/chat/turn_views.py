@@ -3,18 +3,15 @@
 from functools import partial
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Chat, Job, Output
 from projects.memory.erasure_views import receipt_parts
 from projects.models import Project
-from projects.tenancy import permissions
 from projects.web.requests import MemberRequest
 
 from . import negotiation, page_context, revisions, service
@@ -22,99 +19,87 @@ from .forms import MessageForm
 from .negotiation import TurnGone, turn_address
 
 
-@require_POST
-@negotiation.chat_action
-def retry(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+@negotiation.chat_view("POST", json=True)
+def retry(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
     """Ask an unanswered message again. If it has been answered meanwhile (a second click), the chat is shown."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    chat = conversation.chat
     try:
-        return negotiation.answered(request, service.ask_again(found, chat, _unanswered(chat, turn)))
+        return negotiation.answered(request, service.ask_again(project, chat, _unanswered(chat, turn)))
     except TurnGone:
-        return _show_gone(request, found, chat)
+        return _show_gone(request, project, chat)
     except InvalidInput as error:
-        return negotiation.refused(request, error, partial(page_context.show_chat, request, found, chat, MessageForm()))
+        return negotiation.refused(
+            request, error, partial(page_context.show_chat, request, project, chat, MessageForm())
+        )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@negotiation.chat_action
-def edit(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+@negotiation.chat_view("GET", "HEAD", "POST", json=True)
+def edit(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
     """A form with the message, and which turns it replaces; posted, it is asked in their place."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    output = _own_turn(request, conversation.chat, turn)
+    output = _own_turn(request, chat, turn)
     if request.method != "POST":
-        return _show_edit(request, found, output, MessageForm(initial={"message": output.question}))
+        return _show_edit(request, project, output, MessageForm(initial={"message": output.question}))
     form = MessageForm.posted(request)
     try:
         message, sent = form.message_and_key()
-        asked = revisions.edit(found, output, message, request.user.get_username(), sent)
+        asked = revisions.edit(project, output, message, request.user.get_username(), sent)
         return negotiation.answered(request, asked)
     except InvalidInput as error:
-        return negotiation.refused(request, error, partial(_show_edit, request, found, output, form))
+        return negotiation.refused(request, error, partial(_show_edit, request, project, output, form))
 
 
-@require_POST
-@negotiation.chat_action
-def regenerate(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+@negotiation.chat_view("POST", json=True)
+def regenerate(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
     """Another answer. If one has replaced the turn meanwhile (a second click), the chat is shown."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    chat = conversation.chat
 
     def show_refusal(problem: str, status: int) -> HttpResponse:
         messages.error(request, problem)
-        return redirect(turn_address(found, chat, turn))
+        return redirect(turn_address(project, chat, turn))
 
     try:
         output = _own_turn(request, chat, turn)
-        return negotiation.answered(request, revisions.regenerate(found, output, request.user.get_username()))
+        return negotiation.answered(request, revisions.regenerate(project, output, request.user.get_username()))
     except TurnGone:
-        return _show_gone(request, found, chat)
+        return _show_gone(request, project, chat)
     except InvalidInput as error:
         return negotiation.refused(request, error, show_refusal)
 
 
-@require_POST
-@login_required
-def restore(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+@negotiation.chat_view("POST")
+def restore(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
     """Withdraw an erasure request that was made in a turn, or what was mistaken for one."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    erasure = services.erasure_requests_of(found.bank).filter(chat=conversation.chat, asked_in=turn).first()
+    erasure = services.erasure_requests_of(project.bank).filter(chat=chat, asked_in=turn).first()
     if erasure:
-        services.restore_asked(found.bank, request_id=erasure.pk, actor=request.user.get_username())
-    return redirect(turn_address(found, conversation.chat, turn))
+        services.restore_asked(project.bank, request_id=erasure.pk, actor=request.user.get_username())
+    return redirect(turn_address(project, chat, turn))
 
 
-@require_POST
-@login_required
-def remember_now(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+@negotiation.chat_view("POST")
+def remember_now(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
     """Have the chat's waiting turns, this one among them, summarised by the next worker, idle or not."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    chat = _own_turn(request, conversation.chat, turn).chat
+    _own_turn(request, chat, turn)
     try:
         if chat.private:
             raise InvalidInput(_("This chat is private, so nothing of it becomes memory."))
-        services.request_job(found.bank, Job.Kind.SUMMARISE, chats=[chat.pk], actor=request.user.get_username())
-        messages.success(request, _("Asked for: what waits in this chat becomes memory with the next sweep."))
+        services.request_job(project.bank, Job.Kind.SUMMARISE, chats=[chat.pk], actor=request.user.get_username())
+        messages.success(request, _("Requested: the next sweep summarises the pending turns of this chat."))
     except InvalidInput as error:
         messages.error(request, str(error))
-    return redirect(turn_address(found, chat, turn))
+    return redirect(turn_address(project, chat, turn))
 
 
-@require_POST
-@login_required
-def forget(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
+@negotiation.chat_view("POST")
+def forget(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
     """Show what would be erased with a turn; posted again with ``sure``, erase it."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    chat, actor, sure = conversation.chat, request.user.get_username(), request.POST.get("sure") == "yes"
+    actor, sure = request.user.get_username(), request.POST.get("sure") == "yes"
     output = get_object_or_404(services.turns_of(chat).filter(author=actor), pk=turn)
-    receipt = services.forget(found.bank, output=output.pk, actor=actor, dry_run=not sure)
+    receipt = services.forget(project.bank, output=output.pk, actor=actor, dry_run=not sure)
     if not sure:
-        context = {"project": found, "chat": chat, "turn": output, **receipt_parts(receipt.counts)}
+        context = {"project": project, "chat": chat, "turn": output, **receipt_parts(receipt.counts)}
         return render(request, "projects/forget_turn.html", context)
     messages.success(request, _("Forgotten, with all that memory had of it."))
-    if services.chats_of(found.bank).filter(pk=chat.pk).exists():
-        return redirect("chat", tenant=tenant, project=project, key=key)
-    return redirect("project", tenant=tenant, project=project)
+    if services.chats_of(project.bank).filter(pk=chat.pk).exists():
+        return redirect("chat", project.tenant.slug, project.slug, chat.key)
+    return redirect("project", project.tenant.slug, project.slug)
 
 
 def _unanswered(chat: Chat, turn: int) -> Output:

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from memorybank import services
 from memorybank.services import Chat, PublicId
@@ -35,11 +35,8 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 def home(request: MemberRequest) -> HttpResponse:
-    """The member's projects."""
-    managed = permissions.tenants_for(request.user)
-    return render(
-        request, "projects/home.html", {"projects": permissions.projects_for(request.user), "managed": managed}
-    )
+    context = {"projects": permissions.projects_for(request.user), "managed": permissions.tenants_for(request.user)}
+    return render(request, "projects/home.html", context)
 
 
 @require_GET
@@ -56,7 +53,7 @@ def project_page(request: MemberRequest, tenant: str, project: str) -> HttpRespo
         {
             "project": found,
             "conversations": numbered_page(request, own.saying(words), CHATS_ON_A_PAGE),
-            "sought": words,
+            "search": words,
             "may_write": may_write,
             "to_review": _to_review(request.user, found),
         },
@@ -71,23 +68,20 @@ def _to_review(user: User, project: Project) -> int:
 # --- one chat ---------------------------------------------------------------------------------------------
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@negotiation.chat_action
-def chat_page(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
+@negotiation.chat_view("GET", "HEAD", "POST", json=True)
+def chat_page(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
     """The chat with its composer, which works without JavaScript, too.
 
     A posted ``key`` (32 hexadecimal digits) makes sending the same message again the same message. ``/compact`` in
     place of a message compacts the chat.
     """
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    chat = conversation.chat
     if request.method != "POST":
-        return page_context.show_chat(request, found, chat, MessageForm())
+        return page_context.show_chat(request, project, chat, MessageForm())
     form = MessageForm.posted(request)
     try:
-        return _send(request, found, chat, form)
+        return _send(request, project, chat, form)
     except negotiation.REFUSALS as error:  # the page has the text still in the composer
-        return negotiation.refused(request, error, partial(page_context.show_chat, request, found, chat, form))
+        return negotiation.refused(request, error, partial(page_context.show_chat, request, project, chat, form))
 
 
 def _send(request: MemberRequest, project: Project, chat: Chat, form: MessageForm) -> HttpResponse:
@@ -103,16 +97,14 @@ def _send(request: MemberRequest, project: Project, chat: Chat, form: MessageFor
     return redirect(f"{request.path}#checkpoint-{PublicId().to_url(checkpoint.pk)}")
 
 
-@require_GET
-@negotiation.chat_action
-def compaction_progress(request: MemberRequest, tenant: str, project: str, key: str) -> JsonResponse:
+@negotiation.chat_view("GET", json=True)
+def compaction_progress(request: MemberRequest, project: Project, chat: Chat) -> JsonResponse:
     """How far the chat's compaction is (``percent`` is null if none runs), and the newest checkpoint.
 
     ``problem`` says why the last one failed. A compaction whose server was killed is resumed.
     """
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    checkpoint = services.newest_checkpoint(conversation.chat)
-    progress = compaction.progress(found, conversation.chat)
+    checkpoint = services.newest_checkpoint(chat)
+    progress = compaction.progress(project, chat)
     return JsonResponse({**progress, "checkpoint": compaction.as_json(checkpoint)})
 
 
@@ -128,40 +120,34 @@ def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     return redirect("chat", tenant=tenant, project=project, key=conversation.chat.key)
 
 
-@require_POST
-@login_required
-def rename(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
+@negotiation.chat_view("POST")
+def rename(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
     """Name a chat by hand; an invalid title changes nothing."""
-    found, _conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
     form = TitleForm(request.POST)
     if form.is_valid():
-        services.rename_chat(found.bank, chat_key=key, title=form.cleaned_data["title"])
+        services.rename_chat(project.bank, chat_key=chat.key, title=form.cleaned_data["title"])
     else:
         messages.error(request, _("Not renamed. %(why)s") % {"why": form.problem})
-    return redirect("chat", tenant=tenant, project=project, key=key)
+    return redirect("chat", project.tenant.slug, project.slug, chat.key)
 
 
-@require_POST
-@login_required
-def private(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
+@negotiation.chat_view("POST")
+def private(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
     """Make a chat private, or shared again."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
     on, actor = request.POST.get("private") == "on", request.user.get_username()
-    services.set_private(found.bank, chat_key=conversation.chat.key, private=on, actor=actor)
-    return redirect("chat", tenant=tenant, project=project, key=key)
+    services.set_private(project.bank, chat_key=chat.key, private=on, actor=actor)
+    return redirect("chat", project.tenant.slug, project.slug, chat.key)
 
 
-@require_POST
-@login_required
-def delete(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
+@negotiation.chat_view("POST")
+def delete(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
     """Show what would be erased with a chat; posted again with ``sure``, erase it."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-    chat, actor, sure = conversation.chat, request.user.get_username(), request.POST.get("sure") == "yes"
-    receipt = services.forget(found.bank, chat=chat.key, actor=actor, dry_run=not sure)
+    actor, sure = request.user.get_username(), request.POST.get("sure") == "yes"
+    receipt = services.forget(project.bank, chat=chat.key, actor=actor, dry_run=not sure)
     parts = receipt_parts(receipt.counts)
     if not sure:
         others = revisions.other_authors(services.turns_of(chat), request.user)
-        return render(request, "projects/delete.html", {"project": found, "chat": chat, "others": others, **parts})
-    gone = ", ".join(f"{intcomma(count)} {noun}" for count, noun in parts["gone"])
-    messages.success(request, _("Deleted, with all that memory had of it: %(gone)s.") % {"gone": gone})
-    return redirect("project", tenant=tenant, project=project)
+        return render(request, "projects/delete.html", {"project": project, "chat": chat, "others": others, **parts})
+    erased = ", ".join(f"{intcomma(count)} {noun}" for count, noun in parts["erased"])
+    messages.success(request, _("Deleted, with all that memory had of it: %(gone)s.") % {"gone": erased})
+    return redirect("project", project.tenant.slug, project.slug)

@@ -1,86 +1,144 @@
-"""Match a request to the chat that it continues, by hashes of its earlier messages. Pure.
+"""Match a request to the chat that it continues, by hashes of its messages. Pure.
 
-A conversation is a chain of hashes, one for each message. The first hash includes the API key and the person, so
-messages of different people are never compared. Only conversations that end with an answer given through the gateway
-are known.
+A conversation is a chain of hashes, one for each message; the first includes the project and the person. Each request
+leaves a step at the end of its messages, and each answer one after it. A request continues the chat whose last turn is
+at the end of its history. If that turn is not the chat's last one, a new chat begins: a branch with its own turns only.
 """
 
 import hmac
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from hashlib import sha256
 
-from .messages import Message
+from .messages import Message, ParsedRequest
 
 #: Limits the database query for a very long chat.
 MAX_TURNS_BACK = 2_000
+#: A history from another key continues a chat if it repeats so many turns with their answers.
+MIN_TURNS_ACROSS_KEYS = 2
 
 
 class Recognition(StrEnum):
     """How a chat was recognised."""
 
-    NAMED = "id"
     SAME = "continued"
-    EDITED = "edited"
     COMPACTED = "compacted"
     RETRIED = "retried"
+    REPEATED = "repeated"
+    BRANCHED = "branched"
     NEW = "new"
+
+
+class TurnState(Enum):
+    """Whether a turn has its answer."""
+
+    ANSWERED = 1
+    PENDING = 2
+    UNANSWERED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationStep:
-    """A recorded turn: the conversation's hash before it and after it, and the hash of the turn alone."""
+    """A place in a recorded turn: the hash before the turn, and the one here.
+
+    ``turn_hash`` is the hash of question and answer alone; it is "" where a request ends and the answer begins.
+    """
 
     chat: int
     output: int
     before: str
     after: str
     turn_hash: str
+    key: int | None
+    state: TurnState
+
+    @property
+    def is_request(self) -> bool:
+        """Whether a request ends here."""
+        return not self.turn_hash
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationPath:
-    """A conversation: ``nodes`` are its hashes after 0, 1, 2 … messages; ``turn_hashes`` are those of its turns."""
+    """The places of a request's messages in its conversation.
+
+    ``nodes`` are the hashes after 0, 1, 2 … messages before the question, and ``turn_hashes`` those of the turns there.
+    ``question`` is the hash after the question, ``request`` the one after all messages, ``tool_calls`` the one after
+    the model's latest message of this turn, or "", and ``repeat`` the one that only a repetition of this request has.
+    """
 
     nodes: tuple[str, ...]
-    turn_hashes: tuple[str, ...] = ()
+    turn_hashes: tuple[str, ...]
+    question: str
+    request: str
+    tool_calls: str = ""
+    repeat: str = ""
+    ends_with_answer: bool = False
 
     @property
     def end(self) -> str:
-        """The hash of the whole conversation."""
+        """The hash of the history before the question."""
         return self.nodes[-1]
 
     @property
-    def recent_nodes(self) -> tuple[str, ...]:
-        """The nodes that the database is asked for, the longest conversation last."""
-        return self.nodes[1:][-MAX_TURNS_BACK:]
+    def places(self) -> tuple[str, ...]:
+        """The hashes that the database is asked for."""
+        history = self.nodes[1:][-MAX_TURNS_BACK:]
+        return (*history, *filter(None, [self.request, self.tool_calls, self.repeat]))
 
 
-def root_hash(secret: str, key: int, person: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Where a request belongs: a chat or a new one, and a turn of it or a new one.
+
+    ``stopped`` is the turn before it if that has no answer: the client goes on from what it has of it.
+    """
+
+    recognition: Recognition
+    chat: int | None = None
+    output: int | None = None
+    stopped: int | None = None
+
+
+def root_hash(secret: str, *scope: object) -> str:
     """The first hash. Without ``secret``, nobody can test whether something was said."""
-    return hmac.new(secret.encode(), f"lineage\0{key}\0{person}".encode(errors="replace"), sha256).hexdigest()
+    encoded = "\0".join(["conversation", *map(str, scope)]).encode(errors="replace")
+    return hmac.new(secret.encode(), encoded, sha256).hexdigest()
 
 
-def extend(node: str, messages: Iterable[Message]) -> str:
+def extend(root: str, node: str, messages: Iterable[Message]) -> str:
     """The hash of the conversation at ``node`` followed by these messages."""
     for message in messages:
-        node = _hash(node, message.fingerprint)
+        node = item_node(root, message.reference) if message.reference else _hash(node, message.fingerprint)
     return node
 
 
-def conversation_path(root: str, messages: Sequence[Message]) -> ConversationPath:
-    """The conversation that these messages form."""
-    nodes, turn_hashes, question = [root], [], None
-    for index, message in enumerate(messages):
-        nodes.append(_hash(nodes[-1], message.fingerprint))
+def item_node(root: str, item_id: str) -> str:
+    """The hash after a message that the upstream gave an id, which stands for all that came before it."""
+    return _hash(root, f"item\0{item_id}")
+
+
+def conversation_path(root: str, request: ParsedRequest, idempotency_key: str = "") -> ConversationPath:
+    """The path of a request."""
+    nodes, turn_hashes, asked = [root], [], None
+    history = request.before
+    for index, message in enumerate(history):
+        nodes.append(extend(root, nodes[-1], [message]))
         if message.role == "user":
-            question = message
-        next_role = messages[index + 1].role if index + 1 < len(messages) else "user"
-        if message.role == "assistant" and question and next_role == "user":
-            turn_hashes.append(turn_hash(root, question, message))
-    return ConversationPath(tuple(nodes), tuple(turn_hashes))
+            asked = message
+        next_role = history[index + 1].role if index + 1 < len(history) else "user"
+        if message.role == "assistant" and asked and next_role == "user":
+            turn_hashes.append(turn_hash(root, asked, message))
+    question = extend(root, nodes[-1], [request.question])
+    node, tool_calls = question, ""
+    for message in request.since:
+        node = extend(root, node, [message])
+        tool_calls = node if message.role == "assistant" else tool_calls
+    repeat = _hash(node, f"repeat\0{idempotency_key}") if idempotency_key else ""
+    ends_with_answer = bool(history) and history[-1].role == "assistant"
+    return ConversationPath(tuple(nodes), tuple(turn_hashes), question, node, tool_calls, repeat, ends_with_answer)
 
 
 def turn_hash(root: str, question: Message, answer: Message) -> str:
@@ -89,73 +147,147 @@ def turn_hash(root: str, question: Message, answer: Message) -> str:
 
 
 def _hash(node: str, fingerprint: str) -> str:
-    return sha256(f"{node}\0{fingerprint}".encode()).hexdigest()
+    return sha256(f"{node}\0{fingerprint}".encode(errors="replace")).hexdigest()
 
 
-def match_chat(path: ConversationPath, steps: Collection[ConversationStep]) -> tuple[int | None, Recognition]:
-    """The chat that a request continues, and how it was recognised.
+@dataclass(frozen=True, slots=True)
+class RecordedSteps:
+    """The steps that share a place with a request, and the latest live turn of each of their chats.
 
-    The whole conversation is known: SAME. Only its last turn is known: COMPACTED, the client shortened the rest.
-    Only a part from its beginning is known: EDITED, or undone. Nothing is known, or several chats match: NEW.
+    ``is_altered`` says whether the last answer of the request's history is that of a turn, altered by the client.
+    ``key`` is the request's key; None matches steps of every key, and all chats at any turn, for a chat with an id.
     """
-    for chats, recognition in (
-        (_chats_of(step for step in steps if step.after == path.end), Recognition.SAME),
-        (
-            _chats_of(step for step in steps if path.turn_hashes and step.turn_hash == path.turn_hashes[-1]),
-            Recognition.COMPACTED,
-        ),
-        (_chats_at_longest(path, steps), Recognition.EDITED),
-    ):
-        if chats:
-            return (chats.pop(), recognition) if len(chats) == 1 else (None, Recognition.NEW)
-    return None, Recognition.NEW
+
+    steps: Collection[ConversationStep]
+    latest: Mapping[int, int]
+    is_altered: Callable[[int], bool]
+    key: int | None = None
+
+    def match(self, path: ConversationPath, *, is_repetition: bool) -> Match:
+        """Match a request to a chat and a turn."""
+        attempt = self._attempt(path, is_repetition) or self._tool_loop(path)
+        if attempt:
+            return attempt
+        branches = any(step.after in path.nodes[1:] for step in self._own())
+        if path.tool_calls or len(path.nodes) == 1:
+            return Match(Recognition.BRANCHED if branches else Recognition.NEW)
+        at_end = [step for step in self._own() if step.after == path.end]
+        if at_end:
+            return self._continue(at_end) or Match(Recognition.BRANCHED)
+        match = self._other_key(path) or self._altered(path) or self._compacted(path)
+        return match or Match(Recognition.BRANCHED if branches else Recognition.NEW)
+
+    def _own(self) -> list[ConversationStep]:
+        return [step for step in self.steps if self.key in (None, step.key)]
+
+    def _is_last(self, step: ConversationStep) -> bool:
+        return self.key is None or self.latest.get(step.chat, 0) <= step.output
+
+    def _attempts(self, place: str) -> list[ConversationStep]:
+        return [step for step in self._own() if step.is_request and step.after == place]
+
+    def _attempt(self, path: ConversationPath, is_repetition: bool) -> Match | None:
+        """An earlier attempt of the same request: it failed, or the client says that it repeats it."""
+        attempts = self._attempts(path.request)
+        failed = [step for step in attempts if step.state == TurnState.UNANSWERED and self._is_last(step)]
+        if failed:
+            step = max(failed, key=lambda step: step.output)
+            return Match(Recognition.RETRIED, step.chat, step.output)
+        repeated = [*(attempts if is_repetition else []), *(self._attempts(path.repeat) if path.repeat else [])]
+        if repeated:
+            step = max(repeated, key=lambda step: step.output)
+            return Match(Recognition.REPEATED, step.chat, step.output)
+        return None
+
+    def _tool_loop(self, path: ConversationPath) -> Match | None:
+        """The turn that called the tools whose results this request brings, unless another request brought them."""
+        if not path.tool_calls:
+            return None
+        taken = {step.output for step in self._attempts(path.request)}
+        waiting = [
+            step
+            for step in self._own()
+            if step.after == path.tool_calls and step.state == TurnState.PENDING and step.output not in taken
+        ]
+        step = min(waiting, key=lambda step: step.output, default=None)
+        return Match(Recognition.SAME, step.chat, step.output) if step else None
+
+    def _continue(self, steps: Iterable[ConversationStep]) -> Match | None:
+        """The first chat that ends at one of these steps. Chats that are equal up to here are interchangeable."""
+        last = [step for step in steps if self._is_last(step)]
+        step = min(last, key=lambda step: step.output, default=None)
+        return _after(step) if step else None
+
+    def _other_key(self, path: ConversationPath) -> Match | None:
+        """The one chat of another key with exactly this history."""
+        at_end = [step for step in self.steps if step.after == path.end]
+        if len(path.turn_hashes) < MIN_TURNS_ACROSS_KEYS or len({step.output for step in at_end}) != 1:
+            return None
+        return self._continue(at_end)
+
+    def _altered(self, path: ConversationPath) -> Match | None:
+        """The one turn with this beginning whose answer the client has altered, or has only a part of."""
+        if not path.ends_with_answer:
+            return None
+        by_output = {step.output: step for step in self._attempts(path.nodes[-2])}
+        alone = len(by_output) == 1
+        fitting = [
+            step
+            for step in by_output.values()
+            if (alone if step.state == TurnState.UNANSWERED else self.is_altered(step.output))
+        ]
+        return self._continue(fitting) if len(fitting) == 1 else None
+
+    def _compacted(self, path: ConversationPath) -> Match | None:
+        """The one chat that ends with the last turn of the history; the client shortened what was before it."""
+        steps = [step for step in self._own() if path.turn_hashes and step.turn_hash == path.turn_hashes[-1]]
+        if len({step.output for step in steps}) != 1 or not self._is_last(steps[0]):
+            return None
+        return Match(Recognition.COMPACTED, steps[0].chat)
 
 
-def _chats_of(steps: Iterable[ConversationStep]) -> set[int]:
-    return {step.chat for step in steps}
+def _after(step: ConversationStep) -> Match:
+    return Match(Recognition.SAME, step.chat, stopped=None if step.state == TurnState.ANSWERED else step.output)
 
 
-def _chats_at_longest(path: ConversationPath, steps: Collection[ConversationStep]) -> set[int]:
-    by_node = defaultdict(set)
-    for step in steps:
-        by_node[step.after].add(step.chat)
-    return next((by_node[node] for node in reversed(path.recent_nodes) if node in by_node), set())
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a request in a chat with an id means for its earlier turns: those it repeats, and those it replaces."""
+
+    repeated: frozenset[int] = frozenset()
+    replaced: frozenset[int] = frozenset()
 
 
-def abandoned_outputs(
-    path: ConversationPath, steps: Collection[ConversationStep], *, one_conversation: bool
-) -> set[int]:
-    """The outputs of a chat that its client has undone, edited or re-asked. ``steps`` are all steps of that chat.
+def revision(path: ConversationPath, steps: Collection[ConversationStep]) -> Revision:
+    """The revision of a chat with these steps.
 
-    Turns that branch off from the request's conversation are abandoned, with all that followed them, unless the client
-    still sends them. A chat's first turn is abandoned only if the id stands for ``one_conversation``, a different first
-    turn was continued, and nothing followed this one: a program may send single messages under one id, and none of
-    those was undone.
+    Turns that branch off from the request's history are replaced, with all that followed them. A chat's first turn is
+    replaced only if another first turn was continued and nothing followed this one: a program may send single messages
+    under one id, and none of those was replaced.
     """
-    nodes, turn_hashes = set(path.nodes), set(path.turn_hashes)
-    sent_again = {step.output for step in steps if step.after in nodes or step.turn_hash in turn_hashes}
-    if match_chat(path, steps)[1] not in (Recognition.SAME, Recognition.EDITED):
-        return set()
+    nodes, turn_hashes = set(path.nodes[1:]), set(path.turn_hashes)
+    repeated = {step.output for step in steps if step.after in nodes and not step.is_request}
+    repeated |= {step.output for step in steps if step.turn_hash in turn_hashes and step.turn_hash}
+    exact = {step.before for step in steps if step.output in repeated}
+    repeated |= {step.output for step in steps if step.after in nodes and step.before not in exact}  # altered answers
     children = defaultdict(list)
     for step in steps:
         children[step.before].append(step)
-    known_nodes = _known_nodes(path, steps)
-    branches = [step for node in known_nodes for step in children[node]]
-    if one_conversation:
-        branches += [step for step in children[path.nodes[0]] if not children[step.after]]
-    abandoned: set[int] = set()
-    seen: set[ConversationStep] = set()
+    known = [step.after for step in steps if step.after in nodes]
+    branches = [step for node in known for step in children[node]]
+    branches += [step for step in steps if step.is_request and step.after == path.request]
+    if known:
+        branches += [step for step in children[path.nodes[0]] if not _continued(step, steps)]
+    replaced: set[int] = set()
     while branches:
         step = branches.pop()
-        if step.after in nodes or step.output in sent_again or step in seen:
+        if step.output in repeated or step.output in replaced:
             continue
-        seen.add(step)
-        abandoned.add(step.output)
-        branches += children[step.after]
-    return abandoned
+        replaced.add(step.output)
+        branches += [child for own in steps if own.output == step.output for child in children[own.after]]
+    return Revision(frozenset(repeated), frozenset(replaced))
 
 
-def _known_nodes(path: ConversationPath, steps: Collection[ConversationStep]) -> list[str]:
-    """The nodes of the path that have been recorded, without the root."""
-    after = {step.after for step in steps}
-    return [node for node in path.nodes[1:] if node in after]
+def _continued(step: ConversationStep, steps: Iterable[ConversationStep]) -> bool:
+    ends = {own.after for own in steps if own.output == step.output}
+    return any(other.before in ends for other in steps if other.output != step.output)

@@ -1,96 +1,124 @@
-"""Find the chat that a request belongs to: by an id in the request, otherwise by its earlier messages."""
+"""Find the chat and the turn that a request belongs to: by an id in the request, otherwise by its messages."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import uuid4
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from memorybank import services
 from memorybank.services import Bank, Output
 
-from ..models import GatewayStep
+from ..models import ConversationNode
 from . import conversation_matching
-from .conversation_matching import ConversationPath, ConversationStep, Recognition
-from .messages import Message, ParsedRequest
-from .request_identity import ChatId
+from .conversation_matching import (
+    ConversationPath,
+    ConversationStep,
+    Match,
+    Recognition,
+    RecordedSteps,
+    Revision,
+    TurnState,
+)
+from .messages import ParsedRequest, is_altered_answer
+from .request_identity import ChatId, Sender
 
-#: A turn that more steps than this share identifies no chat.
-MAX_CANDIDATES = 100
-UNANSWERED_STATUSES = (Output.Status.ERROR, Output.Status.CANCELLED, Output.Status.STOPPED, Output.Status.BLOCKED)
+#: A place that more steps than this share identifies no chat.
+MAX_CANDIDATES = 500
+NO_REVISION = Revision()
+STATES = {Output.Status.OK: TurnState.ANSWERED, Output.Status.PENDING: TurnState.PENDING}
 
 
 @dataclass(frozen=True, slots=True)
 class TurnLocation:
-    """Where a turn belongs: its chat, how that was recognised, its key there, and the turns that it replaces."""
+    """Where a turn belongs: its chat, how that was recognised, and which turn of it; ``output`` is None for a new one.
+
+    ``stopped`` is the turn before it that the client goes on from although it has no answer.
+    """
 
     chat_key: str
     recognised: str
-    output_key: str
     root: str
     path: ConversationPath
-    abandoned: frozenset[int] = frozenset()
+    output: int | None = None
+    stopped: int | None = None
+    is_repetition: bool = False
+    revision: Revision = NO_REVISION
 
 
-def locate_turn(bank: Bank, key_id: int, person: str, request: ParsedRequest, chat_id: ChatId | None) -> TurnLocation:
+def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocation:
     """Locate the turn in progress. Read-only."""
-    root = conversation_matching.root_hash(settings.SECRET_KEY, key_id, person)
-    path = conversation_matching.conversation_path(root, request.before)
-    turn = conversation_matching.extend(path.end, [request.question])[:40]
-    chat, recognised = _find_chat(bank, root, request, turn, chat_id)
-    if recognised == Recognition.NEW:
-        return TurnLocation(chat, recognised, turn, root, path)
-    recorded = services.outputs_of(bank).filter(Q(key=turn) | Q(key__startswith=f"{turn}."), chat__key=chat)
-    attempts = list(recorded.values_list("pk", "status"))
-    answered = {pk for pk, status in attempts if status == Output.Status.OK}
-    # A re-asked question has an answer already. It is erased once the new one is there, and its key is not used again.
-    key = f"{turn}.{uuid4().hex[:8]}" if answered else turn
-    steps = _steps(GatewayStep.objects.filter(chat__bank=bank, chat__key=chat)) if chat and path.recent_nodes else []
-    abandoned = conversation_matching.abandoned_outputs(
-        path, steps, one_conversation=chat_id is not None and chat_id.one_conversation
+    root = conversation_matching.root_hash(settings.SECRET_KEY, "history", bank.pk, sender.person)
+    path = conversation_matching.conversation_path(root, request, sender.idempotency_key)
+    if sender.chat_id:
+        return _locate_in_named_chat(bank, sender, sender.chat_id, request, path)
+    steps = _steps(_candidates(bank, path))
+    match = _match(bank, steps, request, path, sender, key=sender.key_id)
+    if match.chat is None:
+        return TurnLocation(f"gw-{uuid4().hex}", match.recognition, root, path)
+    chat_key = services.chats_of(bank).values_list("key", flat=True).get(pk=match.chat)
+    repetition = match.recognition == Recognition.REPEATED
+    return TurnLocation(chat_key, match.recognition, root, path, match.output, match.stopped, repetition)
+
+
+def _locate_in_named_chat(
+    bank: Bank, sender: Sender, chat_id: ChatId, request: ParsedRequest, path: ConversationPath
+) -> TurnLocation:
+    # A named person has the same chat through every key of the project; without a name, an id is the key's own.
+    scope = (bank.pk, sender.person) if sender.person else (bank.pk, "", sender.key_id)
+    chat_key = chat_id.key(conversation_matching.root_hash(settings.SECRET_KEY, "id", *scope))
+    steps = _steps(ConversationNode.objects.filter(chat__bank=bank, chat__key=chat_key))
+    match = _match(bank, steps, request, path, sender, key=None)
+    revision = conversation_matching.revision(path, steps) if chat_id.one_conversation else NO_REVISION
+    return TurnLocation(
+        chat_key,
+        chat_id.source,
+        path.nodes[0],
+        path,
+        match.output,
+        match.stopped,
+        match.recognition == Recognition.REPEATED,
+        revision,
     )
-    return TurnLocation(chat, recognised, key, root, path, frozenset(abandoned | answered))
 
 
-def _find_chat(bank: Bank, root: str, request: ParsedRequest, turn: str, chat_id: ChatId | None) -> tuple[str, str]:
-    """The chat's key and how it was recognised."""
-    if chat_id:
-        return chat_id.key(root), chat_id.source
-    path = conversation_matching.conversation_path(root, _messages_up_to_last_answer(request))
-    chat_pk, recognition = conversation_matching.match_chat(path, _steps(_candidate_steps(bank, path)))
-    if chat_pk is not None:
-        return services.chats_of(bank).values_list("key", flat=True).get(pk=chat_pk), recognition
-    return _new_chat(bank, turn)
+def _match(
+    bank: Bank,
+    steps: list[ConversationStep],
+    request: ParsedRequest,
+    path: ConversationPath,
+    sender: Sender,
+    *,
+    key: int | None,
+) -> Match:
+    outputs = services.outputs_of(bank)
+    last_answer = request.before[-1].text if request.before else ""
+
+    def is_altered(output: int) -> bool:
+        recorded = outputs.remembered().filter(pk=output).values_list("answer", flat=True).first()
+        return is_altered_answer(last_answer, recorded or "")
+
+    latest = _latest_turns(outputs, {step.chat for step in steps}) if key is not None else {}
+    recorded = RecordedSteps(steps, latest, is_altered, key)
+    return recorded.match(path, is_repetition=sender.is_repetition)
 
 
-def _messages_up_to_last_answer(request: ParsedRequest) -> list[Message]:
-    """The messages before the question; during a tool loop, also what the model has answered in this turn."""
-    last = max(
-        (position for position, message in enumerate(request.since, 1) if message.role == "assistant"), default=0
-    )
-    return [*request.before, request.question, *request.since[:last]] if last else list(request.before)
+def _latest_turns(outputs: QuerySet[Output], chats: set[int]) -> Mapping[int, int]:
+    """The latest turn of each chat that is answered or may still be."""
+    live = outputs.filter(chat__in=chats, status__in=STATES).order_by()
+    return dict(live.values_list("chat").annotate(Max("pk"))) if chats else {}
 
 
-def _candidate_steps(bank: Bank, path: ConversationPath) -> QuerySet[GatewayStep]:
-    """Steps of the bank that share a part of this conversation, or its last turn."""
-    if not path.recent_nodes:
-        return GatewayStep.objects.none()
-    same_history = Q(after__in=path.recent_nodes) | Q(tail__in=path.turn_hashes[-1:])
-    return GatewayStep.objects.filter(same_history, chat__bank=bank)[: MAX_CANDIDATES + len(path.nodes)]
+def _candidates(bank: Bank, path: ConversationPath) -> QuerySet[ConversationNode]:
+    """Steps of the bank that share a place with this request, or the last turn; the newest ones."""
+    shared = Q(after__in=path.places) | Q(tail__in=path.turn_hashes[-1:])
+    return ConversationNode.objects.filter(shared, chat__bank=bank).order_by("-pk")[: MAX_CANDIDATES + len(path.places)]
 
 
-def _new_chat(bank: Bank, turn: str) -> tuple[str, str]:
-    """A new chat's key; an existing chat's if it began with this message and holds nothing but failed attempts."""
-    key = f"gw-{turn}"
-    chat = services.chats_of(bank).filter(key=key).first()
-    if chat is None:
-        return key, Recognition.NEW
-    turns = services.turns_of(chat)
-    alone = turns.filter(status__in=UNANSWERED_STATUSES, gateway_steps=None)
-    if alone.filter(key=turn).exists() and not turns.exclude(pk__in=alone).exists():
-        return key, Recognition.RETRIED
-    return f"gw-{uuid4().hex}", Recognition.NEW
-
-
-def _steps(rows: QuerySet[GatewayStep]) -> list[ConversationStep]:
-    return [ConversationStep(*row) for row in rows.values_list("chat_id", "output_id", "before", "after", "tail")]
+def _steps(rows: QuerySet[ConversationNode]) -> list[ConversationStep]:
+    columns = ("chat_id", "output_id", "before", "after", "tail", "key_id", "output__status")
+    return [
+        ConversationStep(chat, output, before, after, tail, key, STATES.get(status, TurnState.UNANSWERED))
+        for chat, output, before, after, tail, key, status in rows.values_list(*columns)
+    ]

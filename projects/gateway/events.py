@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
@@ -22,6 +23,22 @@ class EventSplitter:
             return b"", []
         whole, self.rest = buffer[: ends[-1]], buffer[ends[-1] :]
         return whole, [data for event in _EVENT_END.split(whole) if (data := _event_data(event)) is not None]
+
+
+def replace_data(events: bytes, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> bytes:
+    """These complete events, with other JSON data where ``change`` returns some."""
+    parts: list[bytes] = []
+    start = 0
+    for end in [match.end() for match in _EVENT_END.finditer(events)] or [len(events)]:
+        event = events[start:end]
+        data = _event_data(event)
+        changed = change(data) if data else None
+        if changed is not None:
+            others = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
+            event = b"\n".join([*others, b"data: " + json.dumps(changed).encode()]) + b"\n\n"
+        parts.append(event)
+        start = end
+    return b"".join([*parts, events[start:]])
 
 
 def _event_data(event: bytes) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from memorybank.exceptions import log_message
 from memorybank.services import LLMCall, Output
 from projects.web.polling import with_heartbeat
 
-from . import turn_recording
+from . import turn_recording, upstream_errors
 from .db_threads import run_in_thread
 from .events import EventSplitter
 from .protocols import Answer
@@ -24,10 +24,15 @@ from .requests import GatewayRequest
 if TYPE_CHECKING:
     import httpx2
 
+    from .turn_recording import RecordedQuestion
+
 logger = logging.getLogger(__name__)
 HEARTBEAT_COMMENT = b": still there\n\n"
+#: How long an answer waits for its question to be recorded: its headers say what became of the turn.
+RECORDING_SECONDS = 2.0
 #: Silence in a stream after which a comment is sent: proxies close silent streams.
 HEARTBEAT_SECONDS = 30.0
+MAX_COUNTED_CHARACTERS = 200_000
 STREAM_BROKEN_MESSAGE = "The upstream broke off its answer."
 Outcome = LLMCall.Outcome
 OUTCOME_BY_STATUS = {**dict.fromkeys((401, 403, 404), Outcome.MISCONFIGURED), 429: Outcome.UNAVAILABLE}
@@ -45,6 +50,19 @@ class Exchange:
             else None
         )
         self._finishing: asyncio.Future[None] | None = None
+
+    async def memory_headers(self) -> dict[str, str]:
+        """The response headers about memory and about what became of the turn."""
+        headers = self._request.injection.headers() if self._request.route.remembers else {}
+        if self._recording is None:
+            return headers
+        try:
+            recorded = await asyncio.wait_for(asyncio.shield(self._recording), RECORDING_SECONDS)
+        except TimeoutError:
+            return {**headers, "x-memory-turn": "waiting"}
+        except Exception:  # it is logged and counted when the outcome is recorded
+            return {**headers, "x-memory-turn": f"skipped: {turn_recording.SkipReason.FAILED}"}
+        return {**headers, **recorded.headers()}
 
     async def finish(self, status: str = Output.Status.OK, failed: str = "", error: str = "") -> None:
         """Record the outcome, once. If the caller is cancelled, recording still completes."""
@@ -77,12 +95,14 @@ class Exchange:
         splitter = EventSplitter()
         try:
             async for chunk in with_heartbeat(response.aiter_bytes(), seconds=HEARTBEAT_SECONDS, beat=b""):
-                complete_bytes, events = splitter.feed(chunk)
+                complete_bytes, events = await self._clean(*splitter.feed(chunk))
                 await self._read_events(events)
                 if complete_bytes or not chunk:
                     yield complete_bytes or HEARTBEAT_COMMENT
-            if splitter.rest:
-                yield splitter.rest
+            if splitter.rest:  # an event without the empty line at its end
+                complete_bytes, events = await self._clean(*splitter.feed(b"\n\n"))
+                await self._read_events(events)
+                yield complete_bytes
             if not self._reader.complete:
                 raise httpx2.RemoteProtocolError(STREAM_BROKEN_MESSAGE)
             await self._finish_stream()
@@ -95,6 +115,12 @@ class Exchange:
             raise
         finally:
             await asyncio.shield(asyncio.ensure_future(response.aclose()))
+
+    async def _clean(self, raw: bytes, events: list[dict[str, object]]) -> tuple[bytes, list[dict[str, object]]]:
+        """The same, with an upstream's errors cleaned."""
+        if not any(map(upstream_errors.holds_error, events)):
+            return raw, events
+        return await run_in_thread(upstream_errors.clean_events, self._request, raw)
 
     async def _read_events(self, events: Iterable[dict[str, object]]) -> None:
         for event in events:
@@ -117,10 +143,10 @@ class Exchange:
 
     async def _record_outcome(self, status: str, failed: str, error: str) -> None:
         try:
-            output = await self._recording if self._recording else None
+            recorded = await self._recording if self._recording else None
             answer = self._reader.answer()
             answer.error = error
-            await run_in_thread(_record, self._request, output, answer, status, failed)
+            await run_in_thread(_record, self._request, recorded, answer, status, failed)
         except Exception as unexpected_error:
             logger.error("gateway: not recorded: %s", log_message(unexpected_error))
             await run_in_thread(turn_recording.count_failure, self._request.key.project.bank)
@@ -134,14 +160,16 @@ def _parse_json(content: bytes) -> dict[str, object]:
     return data if isinstance(data, dict) else {}
 
 
-def _record(request: GatewayRequest, output: Output | None, answer: Answer, status: str, failed: str) -> None:
+def _record(
+    request: GatewayRequest, recorded: RecordedQuestion | None, answer: Answer, status: str, failed: str
+) -> None:
     """Record the turn, if the request is one, and the call with its cost."""
-    turn, route = request.injection.turn, request.route
+    route = request.route
     answer.model = answer.model or str(request.injection.body.get("model") or "")
     if route.purpose and not failed:
         _estimate_tokens(request, answer)
-    if turn and output:
-        turn_recording.record_answer(turn, output, answer, status)
+    if recorded:
+        turn_recording.record_answer(recorded, answer, status)
     if route.purpose:
         turn_recording.record_call(
             request.key.project.bank, route.purpose, answer, request.received_at, timezone.now(), failed
@@ -151,10 +179,17 @@ def _record(request: GatewayRequest, output: Output | None, answer: Answer, stat
 def _estimate_tokens(request: GatewayRequest, answer: Answer) -> None:
     """Estimate tokens that the upstream did not report: it need not, and for a cancelled stream it cannot."""
     if answer.prompt_tokens is None:
-        answer.prompt_tokens = services.count_tokens(_prompt_text(request))
+        answer.prompt_tokens = _count_tokens(_prompt_text(request))
     if answer.completion_tokens is None:
         calls = [json.dumps(message.recorded["tool_calls"]) for message in answer.messages if message.has_tool_calls]
         answer.completion_tokens = services.count_tokens("\n".join([answer.text, *calls]))
+
+
+def _count_tokens(text: str) -> int:
+    """The tokens of a text; of a long one, as many as its beginning lets expect."""
+    if len(text) <= MAX_COUNTED_CHARACTERS:
+        return services.count_tokens(text)
+    return round(services.count_tokens(text[:MAX_COUNTED_CHARACTERS]) * len(text) / MAX_COUNTED_CHARACTERS)
 
 
 def _prompt_text(request: GatewayRequest) -> str:

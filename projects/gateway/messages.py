@@ -9,13 +9,20 @@ from typing import Any
 
 #: Text that clients add to a person's message, different each time: neither recorded nor compared.
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.S)
+#: What a model thinks aloud before its answer: some clients send it back, others do not. Its first tag may be missing.
+_THINKING = re.compile(r"(?:<think(?:ing)?>|\A).*?</think(?:ing)?>|<think(?:ing)?>.*", re.S)
+#: Two answers with fewer words have too little in common to be one that was altered.
+MIN_COMMON_WORDS = 5
+#: The share of an answer's words that stay when a client alters it: shortens it, or renders it in another format.
+MIN_COMMON_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message. ``position`` is its index in the body; ``recorded`` is what memory stores, in OpenAI's chat format.
 
-    ``non_text`` is a digest of its other parts (tool calls, pictures).
+    ``non_text`` is a digest of its other parts (tool calls, pictures). ``item_id`` is the id that the upstream gave an
+    answer; a message that is sent as such an id only has it as ``reference``.
     """
 
     role: str
@@ -23,12 +30,18 @@ class Message:
     non_text: str = ""
     position: int = -1
     recorded: dict[str, Any] = field(default_factory=dict)
+    item_id: str = ""
+    reference: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """The hash it is compared by. Clients change white space, and turn a text into a list of parts."""
+        """The hash it is compared by. Clients change white space, and turn a text into a list of parts.
+
+        Of an answer only letters and digits count: clients also reformat its Markdown and leave out its thinking.
+        """
+        text = self.text if self.role != "assistant" else _letters(self.text)
         return sha256(
-            "\0".join([self.role, " ".join(self.text.split()), self.non_text]).encode(errors="replace")
+            "\0".join([self.role, " ".join(text.split()), self.non_text]).encode(errors="replace")
         ).hexdigest()
 
     @property
@@ -39,11 +52,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A parsed request: the messages before its question, and those since (a tool loop)."""
+    """A parsed request: the messages before its question, and those since (a tool loop).
+
+    ``prefill`` is the beginning of the answer, written by the client.
+    """
 
     before: tuple[Message, ...]
     question: Message
     since: tuple[Message, ...] = ()
+    prefill: Message | None = None
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -58,7 +75,22 @@ def parse_request(messages: Sequence[Message]) -> ParsedRequest | None:
     )
     if position is None:
         return None
-    return ParsedRequest(tuple(messages[:position]), messages[position], tuple(messages[position + 1 :]))
+    since, prefill = tuple(messages[position + 1 :]), None
+    if since and since[-1].role == "assistant" and not since[-1].has_tool_calls and not since[-1].reference:
+        since, prefill = since[:-1], since[-1]
+    return ParsedRequest(tuple(messages[:position]), messages[position], since, prefill)
+
+
+def _letters(text: str) -> str:
+    answer = _THINKING.sub("", text)
+    return "".join(re.findall(r"\w", answer)).casefold() or answer
+
+
+def is_altered_answer(sent: str, recorded: str) -> bool:
+    """Whether ``sent`` is the recorded answer as a client altered it: most words of the shorter are in the longer."""
+    first, second = ({*re.findall(r"\w+", _THINKING.sub("", text).casefold())} for text in (sent, recorded))
+    common, shorter = len(first & second), min(len(first), len(second))
+    return common >= MIN_COMMON_WORDS and common >= MIN_COMMON_SHARE * shorter
 
 
 def without_reminders(text: str) -> str:
@@ -76,11 +108,11 @@ def user_message(text: str, other_parts: Iterable[Any], position: int) -> Messag
     return Message("user", words, json_digest(attachments), position, recorded)
 
 
-def assistant_message(text: str, calls: Sequence[dict[str, Any]], position: int = -1) -> Message:
+def assistant_message(text: str, calls: Sequence[dict[str, Any]], position: int = -1, *, item_id: str = "") -> Message:
     """The model's message. ``calls`` are in OpenAI's chat format."""
     recorded = {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
     encoded = [[call["function"]["name"], parsed_arguments(call["function"]["arguments"])] for call in calls]
-    return Message("assistant", text, json_digest(encoded), position, recorded)
+    return Message("assistant", text, json_digest(encoded), position, recorded, item_id)
 
 
 def tool_message(text: str, call_id: str, other_parts: Iterable[Any] = (), position: int = -1) -> Message:

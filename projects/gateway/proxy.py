@@ -13,9 +13,12 @@ from .db_threads import run_in_thread
 from .exchange import Exchange
 from .refusals import Refusal
 from .requests import MAX_BODY_BYTES, GatewayRequest, Route, accept_request
+from .upstream_errors import clean_body
 
 if TYPE_CHECKING:
     import httpx2
+
+REDIRECTED_MESSAGE = "The upstream redirects to another address."
 
 
 async def handle(request: HttpRequest, route: Route) -> HttpResponseBase:
@@ -37,15 +40,26 @@ async def handle(request: HttpRequest, route: Route) -> HttpResponseBase:
 async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpResponseBase:
     import httpx2  # takes 0.4 s, and no page needs it
 
-    exchange, query = Exchange(request), http_request.META.get("QUERY_STRING", "")
-    path = f"{request.route.path}?{query}" if query else request.route.path
+    exchange, query = Exchange(request), upstream_client.query(http_request.GET)
+    path = f"{request.path}?{query}" if query else request.path
     try:
         response = await upstream_client.send(
             request.target, request.route.method, path, http_request.headers, request.content
         )
-        if response.headers.get("content-type", "").startswith("text/event-stream"):
-            return _with_headers(StreamingHttpResponse(exchange.stream(response)), response, request)
+        if 300 <= response.status_code < 400:
+            await response.aclose()
+            await exchange.fail(REDIRECTED_MESSAGE)
+            raise Refusal(502, REDIRECTED_MESSAGE)
+        if response.is_success and response.headers.get("content-type", "").startswith("text/event-stream"):
+            try:
+                memory_headers = await exchange.memory_headers()
+            except asyncio.CancelledError:
+                await response.aclose()
+                raise
+            return _with_headers(StreamingHttpResponse(exchange.stream(response)), response, memory_headers)
         content = await response.aread()
+        if response.is_error:
+            content = await run_in_thread(clean_body, request, response.status_code, content)
         await exchange.read_body(response.status_code, content)
     except asyncio.CancelledError:
         await exchange.cancel()
@@ -55,25 +69,31 @@ async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpRe
         message = "The upstream did not answer in time." if timed_out else "The upstream is unreachable."
         await exchange.fail(message)
         raise Refusal(504 if timed_out else 502, message) from None
-    return _with_headers(HttpResponse(_filter_models(request, content)), response, request)
+    if response.is_success and request.path == "models":
+        content = _filter_models(request, content)
+    return _with_headers(HttpResponse(content), response, await exchange.memory_headers())
 
 
-def _with_headers(answer: HttpResponseBase, response: httpx2.Response, request: GatewayRequest) -> HttpResponseBase:
+def _with_headers(
+    answer: HttpResponseBase, response: httpx2.Response, memory_headers: dict[str, str]
+) -> HttpResponseBase:
     """Copy the upstream's status and headers, and add those about memory."""
     answer.status_code = response.status_code
     for name, value in upstream_client.response_headers(response.headers):
         answer[name] = value
-    if request.route.remembers:
-        for name, value in request.injection.headers().items():
-            answer[name] = value
+    for name, value in memory_headers.items():
+        answer[name] = value
     answer["X-Accel-Buffering"] = "no"  # no proxy in front of this site buffers it
     return answer
 
 
 def _filter_models(request: GatewayRequest, content: bytes) -> bytes:
     """A list of models without those that the project may not use."""
-    if request.route.path != "models" or not request.target.allowed:
+    if not request.target.allowed:
         return content
-    listed = json.loads(content)
-    listed["data"] = [model for model in listed.get("data", []) if model.get("id") in request.target.allowed]
+    try:
+        listed = json.loads(content)
+        listed["data"] = [model for model in listed["data"] if model["id"] in request.target.allowed]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        raise Refusal(502, "The upstream's list of models could not be read.") from None
     return json.dumps(listed).encode()

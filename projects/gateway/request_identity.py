@@ -24,6 +24,8 @@ CHAT_ID_HEADERS = {
 }
 CONVERSATION_FIELD, CACHE_KEY_FIELD = "conversation", "prompt_cache_key"
 USER_HEADER, MEMORY_HEADER = "X-Memory-User", "X-Memory"
+#: What the vendors' clients count when they send a request again, because its answer was lost.
+RETRY_COUNT_HEADER, IDEMPOTENCY_HEADER = "X-Stainless-Retry-Count", "Idempotency-Key"
 MAX_NAME_CHARACTERS = 200
 #: Only a cache key with a UUID names a chat: others may be shared by all chats of a program.
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -41,6 +43,28 @@ class ChatId:
         """The chat's key in its bank. ``root`` includes the API key and the person, so nobody else has the same."""
         encoded = f"{self.source}\0{self.id}".encode(errors="replace")
         return f"gw-{hmac.new(root.encode(), encoded, sha256).hexdigest()[:40]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends a request, in which chat, and whether the client says that it repeats an earlier request."""
+
+    key_id: int
+    person: str = ""
+    chat_id: ChatId | None = None
+    is_repetition: bool = False
+    idempotency_key: str = ""
+
+
+def sender_of(key_id: int, protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> Sender:
+    """The sender of a request."""
+    return Sender(
+        key_id,
+        person_of(protocol, body, headers),
+        chat_id_of(protocol, body, headers),
+        headers.get(RETRY_COUNT_HEADER, "0").strip() not in ("", "0"),
+        headers.get(IDEMPOTENCY_HEADER, "").strip(),
+    )
 
 
 def chat_id_of(protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> ChatId | None:

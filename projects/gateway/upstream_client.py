@@ -1,60 +1,102 @@
-"""HTTP client for upstreams: one for each event loop. Keys and addresses are removed from the client's headers."""
+"""HTTP clients for upstreams, and the lists of what is passed on: query parameters, request and response headers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
 from .upstreams import Target
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     import httpx2
+    from django.http import QueryDict
 
 #: A model may be silent for long between two bytes; connecting is quick or fails.
 TIMEOUT_SECONDS = {"connect": 10, "read": 600, "write": 60, "pool": 30}
 
-#: Headers for this site, for one hop, or with the client's secrets.
-_DROPPED_REQUEST_HEADERS = frozenset(
-    "authorization x-api-key cookie host content-length transfer-encoding connection keep-alive te trailer upgrade "
-    "proxy-authorization proxy-connection accept-encoding forwarded via x-real-ip x-request-id".split()
+#: What the protocols define, and what says which program asks. An upstream's own list adds to it.
+REQUEST_HEADERS = frozenset(
+    "accept content-type user-agent anthropic-version anthropic-beta anthropic-dangerous-direct-browser-access "
+    "openai-beta idempotency-key http-referer x-title x-app x-client-request-id traceparent "
+    "tracestate".split()
 )
-_DROPPED_HEADER_PREFIXES = ("x-memory", "x-forwarded-")
-_DROPPED_RESPONSE_HEADERS = frozenset(
-    "content-length content-encoding transfer-encoding connection keep-alive set-cookie date server".split()
+REQUEST_HEADER_PREFIXES = ("x-stainless-",)
+#: Set by this site or by the connection alone: no list adds them.
+OWN_HEADERS = frozenset(
+    "accept-encoding authorization connection content-length cookie host transfer-encoding x-api-key".split()
 )
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = WeakKeyDictionary()
+QUERY_PARAMETERS = frozenset("after after_id api-version before before_id beta limit order".split())
+#: Never one that tells a browser what to do with this site's pages.
+RESPONSE_HEADERS = frozenset(
+    "content-type openai-model openai-processing-ms openai-version request-id retry-after retry-after-ms x-request-id "
+    "x-should-retry".split()
+)
+RESPONSE_HEADER_PREFIXES = ("anthropic-ratelimit-", "x-ratelimit-")
+#: An answer of another type is passed on as bytes, so that no browser shows it as a page of this site.
+CONTENT_TYPES = frozenset({"application/json", "text/event-stream", "text/plain"})
+OTHER_CONTENT_TYPE = "application/octet-stream"
+
+#: By the upstream's address, so that a slow upstream takes no connections of another.
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpx2.AsyncClient]] = WeakKeyDictionary()
 
 
-def _client() -> httpx2.AsyncClient:
+def _client(base_url: str) -> httpx2.AsyncClient:
     import httpx2  # takes 0.4 s, and no page needs it
 
-    loop = asyncio.get_running_loop()
-    if loop not in _clients:
-        limits = httpx2.Limits(max_connections=2_000, max_keepalive_connections=200, keepalive_expiry=30)
-        _clients[loop] = httpx2.AsyncClient(timeout=httpx2.Timeout(**TIMEOUT_SECONDS), limits=limits)
-    return _clients[loop]
+    clients = _clients.setdefault(asyncio.get_running_loop(), {})
+    if base_url not in clients:
+        clients[base_url] = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(**TIMEOUT_SECONDS),
+            limits=httpx2.Limits(max_connections=2_000, max_keepalive_connections=200, keepalive_expiry=30),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # keeps none: tenants share the client
+            verify=_certificates(),
+        )
+    return clients[base_url]
+
+
+@cache
+def _certificates() -> SSLContext:
+    """Loaded once: it takes longer than all else of a client."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 async def send(target: Target, method: str, path: str, headers: Mapping[str, str], content: bytes) -> httpx2.Response:
     """Send a request and return the response unread. Cancelling closes the connection."""
-    request = _client().build_request(
-        method, target.url(path), headers=_request_headers(target, headers), content=content
-    )
-    return await _client().send(request, stream=True)
+    client = _client(target.base_url)
+    request = client.build_request(method, target.url(path), headers=_request_headers(target, headers), content=content)
+    return await client.send(request, stream=True)
+
+
+def query(parameters: QueryDict) -> str:
+    """The query string to send: the parameters that the protocols know."""
+    return urlencode([(name, value) for name, value in parameters.items() if name in QUERY_PARAMETERS])
 
 
 def _request_headers(target: Target, headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    passed = (REQUEST_HEADERS | target.passed_headers) - OWN_HEADERS
     lowered = [(name.lower(), value) for name, value in headers.items()]
     kept = [
         (name, value)
         for name, value in lowered
-        if name not in _DROPPED_REQUEST_HEADERS and not name.startswith(_DROPPED_HEADER_PREFIXES)
+        if name in passed or (name.startswith(REQUEST_HEADER_PREFIXES) and name not in OWN_HEADERS)
     ]
     return [*kept, ("accept-encoding", "identity"), *target.headers.items()]
 
 
 def response_headers(headers: httpx2.Headers) -> Iterable[tuple[str, str]]:
     """The response headers to pass on to the client."""
-    return [(name, value) for name, value in headers.multi_items() if name.lower() not in _DROPPED_RESPONSE_HEADERS]
+    for name, value in headers.multi_items():
+        lowered = name.lower()
+        if lowered == "content-type" and value.partition(";")[0].strip().lower() not in CONTENT_TYPES:
+            yield name, OTHER_CONTENT_TYPE
+        elif lowered in RESPONSE_HEADERS or lowered.startswith(RESPONSE_HEADER_PREFIXES):
+            yield name, value

@@ -12,12 +12,16 @@ from .refusals import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An upstream's address and key. If ``allowed`` is empty, every model may be used."""
+    """An upstream's address and key. If ``allowed`` is empty, every model may be used.
+
+    ``passed_headers`` are sent on besides those of its protocol, in lower case.
+    """
 
     protocol: str
     base_url: str
     api_key: str
     allowed: frozenset[str] = frozenset()
+    passed_headers: frozenset[str] = frozenset()
 
     def url(self, path: str) -> str:
         """The address of a path such as ``chat/completions``. Clients of Anthropic add ``/v1`` themselves."""
@@ -34,21 +38,28 @@ class Target:
         return {"authorization": f"Bearer {self.api_key}"} if self.api_key else {}
 
     def require_model(self, model: object) -> None:
-        """Raise :class:`Refusal` for a model that the project may not use."""
-        if self.allowed and str(model) not in self.allowed:
-            raise Refusal(404, f"model: this project may not use “{str(model)[:100]}”.")
+        """Raise :class:`Refusal` for a model that the project may not use, and for none at all."""
+        if not self.allowed:
+            return
+        if not isinstance(model, str) or not model:
+            raise Refusal(400, "model: name the model. This project may use some models only.")
+        if model not in self.allowed:
+            raise Refusal(404, f"model: this project may not use “{model[:100]}”.")
 
 
 def target_of(project: Project, protocol: str) -> Target:
     """The project's own upstream of a protocol, else the site's; :class:`Refusal` if there is neither."""
     own = Upstream.objects.filter(project=project, protocol=protocol).first()
     if own:
-        allowed = frozenset(filter(None, map(str.strip, own.allowed.splitlines())))
-        return Target(protocol, own.base_url, _api_key(own), allowed)
+        return Target(protocol, own.base_url, _api_key(own), _lines(own.allowed), _lines(own.passed_headers.lower()))
     base_url, api_key = settings.GATEWAY_UPSTREAMS[protocol]
     if not base_url:
         raise Refusal(503, f"This project has no {protocol} upstream. Set one in the admin or in the site's settings.")
-    return Target(protocol, base_url, api_key)
+    return Target(protocol, base_url, api_key, passed_headers=frozenset(settings.GATEWAY_PASSED_HEADERS))
+
+
+def _lines(text: str) -> frozenset[str]:
+    return frozenset(filter(None, map(str.strip, text.splitlines())))
 
 
 def _api_key(own: Upstream) -> str:

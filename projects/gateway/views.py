@@ -36,7 +36,7 @@ embeddings = _view(Route("gateway-embeddings", "embeddings", ChatCompletions(), 
 
 @csrf_exempt
 async def models(request: HttpRequest, model: str = "") -> HttpResponseBase:
-    """List models, of the Anthropic upstream if the client sends ``anthropic-version``."""
+    """List models, or describe one; of the Anthropic upstream if the client sends ``anthropic-version``."""
     protocol: Protocol = AnthropicMessages() if "anthropic-version" in request.headers else ChatCompletions()
     name = "gateway-model" if model else "gateway-models"
-    return await handle(request, Route(name, f"models/{model}".rstrip("/"), protocol, method="GET"))
+    return await handle(request, Route(name, "models", protocol, method="GET", model=model))

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.utils.timezone import now
 
 from memorybank import services
+from memorybank.llm.recorded import RecordedLLM
 from memorybank.services import Bank
 from projects.models import Membership, Project, Role, Tenant
 from projects.tenancy import audit
@@ -16,7 +17,10 @@ from projects.tenancy import audit
 from .jsonl import ImportLine, Reader
 from .service import ProjectCache
 
-SAMPLE_FILE = Path(__file__).parent / "sample" / "chats.jsonl"
+SAMPLE_FOLDER = Path(__file__).parent / "sample"
+SAMPLE_FILE = SAMPLE_FOLDER / "chats.jsonl"
+#: A large model's answers to all prompts of the sample's replay, and how they are named in the ledger.
+ANSWERS_FILE, ANSWERS_MODEL = SAMPLE_FOLDER / "answers.jsonl", "recorded answers of a large model (November 2026)"
 #: Two steps a day keep the replay quick and close each day.
 REPLAY_STEP = timedelta(hours=12)
 DEMO_PASSWORD = "demo"  # the demo listens on this machine only
@@ -56,35 +60,39 @@ def create_people(lines: list[ImportLine]) -> None:
     _create_colleagues({(line.tenant, line.output.author) for line in lines})
 
 
+def public_superusers() -> list[str]:
+    """The superusers who can log in with the demo's password."""
+    superusers = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
+    return [user.username for user in superusers if user.check_password(DEMO_PASSWORD)]
+
+
 def _create_colleagues(authors: set[tuple[str, str]]) -> None:
     """Create accounts for the other authors, so that each chat has an owner. They share the password."""
-    known_names = set(
-        User.objects.filter(username__in={author for _, author in authors}).values_list("username", flat=True)
-    )
-    hashed = (
-        make_password(DEMO_PASSWORD) if len({author for _, author in authors}) > len(known_names) else ""
-    )  # slow on purpose
+    known = set(User.objects.filter(username__in={author for _, author in authors}).values_list("username", flat=True))
+    new = {author for _, author in authors} - known
+    hashed = make_password(DEMO_PASSWORD) if new else ""  # once, because hashing is slow on purpose
+    User.objects.bulk_create(User(username=author, password=hashed) for author in sorted(new))
     for slug, author in sorted(authors):
-        if author not in known_names:
-            user = User.objects.create(username=author, password=hashed)
-            known_names.add(author)
-        else:
-            user = User.objects.get(username=author)
-        Membership.objects.get_or_create(tenant=Tenant.objects.get(slug=slug), user=user)
+        tenant, user = Tenant.objects.get(slug=slug), User.objects.get(username=author)
+        Membership.objects.get_or_create(tenant=tenant, user=user)
 
 
 def load_sample() -> list[ImportLine]:
-    """The lines of the shipped sample."""
     with SAMPLE_FILE.open(encoding="utf-8") as file:
         return [line for line in Reader(now()).read(file) if isinstance(line, ImportLine)]
+
+
+def recorded_model() -> RecordedLLM:
+    """The model that answers the prompts of the sample's replay from the shipped file."""
+    return RecordedLLM(path=str(ANSWERS_FILE), model=ANSWERS_MODEL)
 
 
 def is_loaded(lines: list[ImportLine]) -> bool:
     """Whether the sample's newest output is recorded and its chat summarised."""
     last = max(lines, key=lambda line: line.output.created_at)
     project = Project.objects.at(last.path).select_related("bank").first()
-    known_names = project and services.outputs_of(project.bank).filter(key=last.output.key, chat__pending_outputs=0)
-    return bool(known_names and known_names.exists())
+    summarised = project and services.outputs_of(project.bank).filter(key=last.output.key, chat__pending_outputs=0)
+    return bool(summarised and summarised.exists())
 
 
 def prepare(bank: Bank) -> None:
@@ -94,6 +102,5 @@ def prepare(bank: Bank) -> None:
 
 
 def sample_projects(lines: list[ImportLine]) -> list[Project]:
-    """The sample's projects."""
     cache = ProjectCache()
     return list({project.pk: project for project in map(cache.at, lines)}.values())

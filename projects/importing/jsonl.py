@@ -49,7 +49,6 @@ class ImportLine:
 
     @property
     def path(self) -> str:
-        """The project, as ``tenant/project``."""
         return f"{self.tenant}/{self.project}"
 
 

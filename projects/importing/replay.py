@@ -21,29 +21,29 @@ def replay(
     *,
     step: timedelta,
     prepare: Callable[[Bank], None],
-    progress: Callable[[datetime, int], None] = lambda clock, fed: None,
+    progress: Callable[[datetime, int], None] = lambda clock, recorded: None,
 ) -> RunReport:
     """Record ``lines`` in the order of their times; at each ``step`` do the work of beat and worker.
 
     ``prepare`` is called once for each bank, before its first output. Times stop at the present.
     """
     waiting = sorted(lines, key=lambda line: (line.output.created_at, line.number))
-    projects, report, fed = ProjectCache(), RunReport(), 0
+    projects, report, recorded = ProjectCache(), RunReport(), 0
     if not waiting:
         return report
     clock, last = waiting[0].output.created_at, waiting[-1].output.created_at + max(step, TIME_AFTER_LAST_OUTPUT)
     prepared: set[int] = set()
     while clock < last:
         clock = min(clock + step, last)
-        until = bisect_right(waiting, clock, lo=fed, key=lambda line: line.output.created_at)
-        _feed(projects, waiting[fed:until], prepared, prepare, clock)
-        fed = until
+        until = bisect_right(waiting, clock, lo=recorded, key=lambda line: line.output.created_at)
+        _record(projects, waiting[recorded:until], prepared, prepare, clock)
+        recorded = until
         report = report + services.run_due(now=clock)
-        progress(clock, fed)
+        progress(clock, recorded)
     return report
 
 
-def _feed(
+def _record(
     projects: ProjectCache,
     lines: Sequence[ImportLine],
     prepared: set[int],

@@ -27,22 +27,20 @@ class ProjectCache:
     """Finds or creates the projects of lines, and caches them."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Project] = {}
+        self._projects: dict[str, Project] = {}
 
     def at(self, line: ImportLine) -> Project:
-        """The project of ``line``."""
-        if line.path not in self._found:
+        if line.path not in self._projects:
             tenant, new = Tenant.objects.get_or_create(slug=line.tenant, defaults={"name": _name(line.tenant)})
             if new:
                 audit.log(tenant, "import", audit.Action.CREATE, timezone.now(), slug=tenant.slug)
-            self._found[line.path] = Project.objects.at(line.path).first() or Project.objects.open(
+            self._projects[line.path] = Project.objects.at(line.path).first() or Project.objects.open(
                 tenant, line.project, _name(line.project)
             )
-        return self._found[line.path]
+        return self._projects[line.path]
 
     def all(self) -> list[Project]:
-        """Every project met so far."""
-        return list(self._found.values())
+        return list(self._projects.values())
 
 
 def _name(slug: str) -> str:
@@ -93,7 +91,6 @@ def _record_alone(project: Project, line: ImportLine, now: datetime) -> bool | B
 
 
 def record_lines(projects: ProjectCache, lines: Iterable[ImportLine], *, now: datetime) -> None:
-    """Record lines, in one transaction for each project."""
     for project, of_project in _by_project(projects, lines):
         _record_project_lines(project, of_project, now)
 

@@ -36,7 +36,6 @@ def _split_speaker(text: str, others: Collection[str]) -> tuple[str, str]:
 
 
 def member_names(project: Project) -> frozenset[str]:
-    """All names of the members of a project's tenant."""
     members = User.objects.filter(memberships__tenant=project.tenant_id)
     names = members.values_list("username", "first_name", "last_name")
     return frozenset(name for user, first, last in names for name in (user, first, f"{first} {last}".strip()) if name)

@@ -74,9 +74,12 @@ class MemoryCommand(BaseCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(FAILURE_EXIT_CODE)
         except OSError as error:
-            raise CommandError(
-                f"{error.filename or 'file'}: {error.strerror}.", returncode=FAILURE_EXIT_CODE
-            ) from error
+            message = f"{error.filename or 'file'}: {error.strerror}."
+            raise CommandError(message, returncode=FAILURE_EXIT_CODE) from error
+
+    def print_values(self, values: Mapping[str, Any], *, json: bool) -> None:
+        """Print a report: as one JSON document, or one aligned line for each value."""
+        self.print_json(values) if json else self.print_counts(values)
 
     def print_json(self, value: Any) -> None:
         """Print one JSON document on standard output."""
@@ -89,8 +92,18 @@ class MemoryCommand(BaseCommand):
 
 
 def add_project_argument(parser: CommandParser) -> None:
-    """The positional ``T/P``."""
     parser.add_argument("project", metavar="T/P", help="tenant-slug/project-slug")
+
+
+def add_file_arguments(parser: CommandParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=readable_path, help="JSON Lines in UTF-8; - reads standard input")
+    parser.add_argument("--transcript", action="store_true", help=TRANSCRIPT_HELP)
+
+
+def add_number_argument(
+    parser: CommandParser, name: str, low: int, high: int, *, unit: str, help: str, metavar: str | None = None
+) -> None:
+    parser.add_argument(name, metavar=metavar or unit.upper(), type=whole_number(low, high, unit), help=help)
 
 
 def find_project(path: str) -> Project:
@@ -167,7 +180,7 @@ def open_lines(path: str) -> TextIOWrapper:
 
 
 def pluralised(number: int, noun: str) -> str:
-    """“1 chat”, “1,200 chats”."""
+    """Such as “1 chat” or “1,200 chats”."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

@@ -1,6 +1,7 @@
 """The MCP endpoint: stateless POST requests, authenticated by an API key."""
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -19,8 +20,10 @@ def mcp(request: HttpRequest) -> HttpResponse:
 
     Needs a key with the scope ``read``. Refusals are JSON-RPC errors, which clients show, with an HTTP status.
     """
+    if not _is_own_origin(request):
+        return _refusal("Web pages of other sites may not use this address.", 403)
     try:
-        key = api_keys.authenticated(api_keys.presented(request.headers), permissions.SCOPES["mcp"]["POST"])
+        key = api_keys.authenticate(api_keys.key_header(request.headers), permissions.SCOPES["mcp"]["POST"])
         body = request.body
     except api_keys.Refused as refused:
         return _refusal(str(refused), refused.status, **_refusal_headers(refused))
@@ -32,8 +35,14 @@ def mcp(request: HttpRequest) -> HttpResponse:
     return HttpResponse(answer, status=status, headers=headers)
 
 
+def _is_own_origin(request: HttpRequest) -> bool:
+    """Whether no page of another site sends it: programs send no ``Origin``, browsers always do."""
+    own = f"{request.scheme}://{request.get_host()}"
+    return request.headers.get("Origin", own) in (own, *settings.CSRF_TRUSTED_ORIGINS)
+
+
 def _refusal_headers(refused: api_keys.Refused) -> dict[str, str]:
-    if isinstance(refused, api_keys.TooMany):
+    if isinstance(refused, api_keys.RateLimited):
         return {"Retry-After": str(refused.retry_after)}
     return {"WWW-Authenticate": "Bearer"} if refused.status == 401 else {}
 

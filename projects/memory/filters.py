@@ -1,4 +1,4 @@
-"""Which facts of a bank somebody looks for: by words, person, kind, day and what became of them."""
+"""The filters of the list of facts: words, person, kind, day and state."""
 
 from collections.abc import Collection
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from memorybank.services import Bank, Fact, FactQuerySet
 
 
 class FactFilter(forms.Form):
-    """Which facts of a bank somebody looks for. ``told`` are those in the block."""
+    """A filter of ``facts``. ``in_block`` are the ids of those in the block."""
 
     q = forms.CharField(label=_("Search"), required=False, max_length=1000)
     person = forms.ChoiceField(required=False)
@@ -22,48 +22,51 @@ class FactFilter(forms.Form):
     day = forms.DateField(required=False, widget=forms.DateInput(attrs={"type": "date"}))
     state = forms.ChoiceField(required=False)
 
-    #: What may be asked of a fact's state; the last two are for who may act.
+    #: The states of a fact. The last two are for owners and admins.
     STATES: ClassVar = {
         "block": _("in the block"),
         "pinned": _("pinned"),
-        "hand": _("put right or by hand"),
+        "hand": _("edited or written by hand"),
         "replaced": _("replaced"),
         "rolled": _("rolled up"),
         "hidden": _("hidden"),
-        "held": _("held back"),
+        "held": _("quarantined"),
     }
 
-    def __init__(self, data: Any, *, facts: FactQuerySet, told: Collection[int], may_act: bool) -> None:
+    def __init__(self, data: Any, *, facts: FactQuerySet, in_block: Collection[int], may_act: bool) -> None:
         super().__init__(data)
-        self.facts, self.told = facts, told
-        people = {first or last for first, last in facts.values_list("original_speaker", "speaker").distinct()}
-        named = sorted(people - {""}, key=str.casefold)
+        self.facts, self.in_block = facts, in_block
+        pairs = facts.values_list("original_speaker", "speaker").distinct()
+        speakers = sorted({original or speaker for original, speaker in pairs} - {""}, key=str.casefold)
         states = list(self.STATES.items())[: None if may_act else -2]
-        self._choices("person", [("", gettext("Anybody")), *((name, name) for name in named)])
-        self._choices("state", [("", gettext("Any state")), *states])
+        choices: dict[str, list[tuple[str, Any]]] = {
+            "person": [("", gettext("Anybody")), *((name, name) for name in speakers)],
+            "state": [("", gettext("Any state")), *states],
+        }
+        for name, values in choices.items():
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = values
 
-    def _choices(self, name: str, choices: list[tuple[str, Any]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = choices
-
-    def chosen(self, bank: Bank) -> FactQuerySet | list[Fact]:
-        """The facts that pass, latest first; of a search the best first. What is no choice filters nothing."""
+    def matching(self, bank: Bank) -> FactQuerySet | list[Fact]:
+        """The matching facts, latest first; of a search the best first. An invalid value filters nothing."""
         self.is_valid()
-        given, facts = self.cleaned_data, self.facts
-        if person := given.get("person"):
+        wanted = {name: value for name, value in self.cleaned_data.items() if value}
+        facts = self.facts.filter(self._in_state(wanted.get("state", "")))
+        if person := wanted.get("person"):
             facts = facts.filter(Q(original_speaker=person) | Q(original_speaker="", speaker=person))
-        for name, column in (("kind", "kind"), ("day", "said_on")):
-            facts = facts.filter(**{column: given[name]}) if given.get(name) else facts
-        facts = self._in_state(facts, given.get("state", ""))
-        if not given.get("q"):
+        if kind := wanted.get("kind"):
+            facts = facts.filter(kind=kind)
+        if day := wanted.get("day"):
+            facts = facts.filter(said_on=day)
+        if "q" not in wanted:
             return facts.order_by("-said_on", "-pk")
-        rank = {pk: at for at, pk in enumerate(services.find(bank, given["q"]))}
+        rank = {pk: place for place, pk in enumerate(services.find(bank, wanted["q"]))}
         return sorted(facts.filter(pk__in=list(rank)), key=lambda fact: rank[fact.pk])
 
-    def _in_state(self, facts: FactQuerySet, state: str) -> FactQuerySet:
-        asked = {
-            "block": Q(pk__in=list(self.told)),
+    def _in_state(self, state: str) -> Q:
+        conditions = {
+            "block": Q(pk__in=list(self.in_block)),
             "pinned": Q(pinned=True),
             "hand": ~Q(edited_by=""),
             "replaced": Q(superseded_by__isnull=False),
@@ -71,8 +74,7 @@ class FactFilter(forms.Form):
             "hidden": Q(hidden=True),
             "held": ~Q(quarantine=""),
         }
-        return facts.filter(asked[state]) if state in asked else facts
+        return conditions.get(state, Q())
 
     def query(self) -> str:
-        """What is asked for, as an address has it, without the page."""
         return urlencode({name: self.data[name] for name in self.fields if self.data.get(name)})

@@ -1,6 +1,6 @@
-"""What the memory page shows of lines, facts and events: plain rows for its templates."""
+"""Rows of the memory pages: lines, facts and events as plain values for the templates."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from operator import attrgetter
@@ -24,49 +24,49 @@ from memorybank.services import (
     Granularity,
     MemoryLine,
     Origin,
-    PublicId,
     Text,
+    public_id,
 )
 from projects.models import Conversation
 
-#: The parts of the token meter, in the order of a block: what each is called.
-PARTS = {
+#: The parts of the token meter and their labels, in the order of a block.
+METER_LABELS = {
     "pinned": _("pinned"),
     **{granularity.value: _(granularity.rung.plural) for granularity in Granularity.coarsest_first()},
     "frame": _("heading, dates and names"),
     "free": _("free"),
 }
-#: What stands above lines that are always told, in the place of a day.
+#: The heading of pinned lines, in place of a day.
 PINNED = _("Pinned")
-#: What somebody did, as the page of activity says it.
-WORDS = {
+#: What somebody did, on the activity page.
+ACTION_LABELS = {
     "enable": pgettext_lazy("somebody", "switched memory on"),
     "disable": pgettext_lazy("somebody", "switched memory off"),
     "configure": pgettext_lazy("somebody", "changed settings"),
     "pin": pgettext_lazy("somebody", "pinned"),
     "unpin": pgettext_lazy("somebody", "unpinned"),
     "add": pgettext_lazy("somebody", "wrote by hand"),
-    "edit": pgettext_lazy("somebody", "put right"),
+    "edit": pgettext_lazy("somebody", "edited"),
     "hide": pgettext_lazy("somebody", "hid"),
     "show": pgettext_lazy("somebody", "restored"),
-    "release": pgettext_lazy("somebody", "released what was held back"),
-    "keep": pgettext_lazy("somebody", "kept back for good"),
-    "erase": pgettext_lazy("somebody", "deleted what had grown too old"),
+    "release": pgettext_lazy("somebody", "released from quarantine"),
+    "keep": pgettext_lazy("somebody", "quarantined for good"),
+    "erase": pgettext_lazy("somebody", "deleted expired data"),
     "export": pgettext_lazy("somebody", "exported everything"),
-    "read": pgettext_lazy("somebody", "read what a line rests on"),
+    "read": pgettext_lazy("somebody", "read the turns of a line"),
     "retry": pgettext_lazy("somebody", "had parked chats tried again"),
     "private": pgettext_lazy("somebody", "made a chat private"),
     "public": pgettext_lazy("somebody", "shared a chat again"),
     "summarise": pgettext_lazy("somebody", "had chats summarised at once"),
     "compress": pgettext_lazy("somebody", "had memory rolled up"),
-    "rebuild": pgettext_lazy("somebody", "had memory made anew"),
+    "rebuild": pgettext_lazy("somebody", "rebuilt memory"),
     "ask": pgettext_lazy("somebody", "asked to have something forgotten"),
-    "restore": pgettext_lazy("somebody", "restored what was to be forgotten"),
-    "opt_out": pgettext_lazy("somebody", "left somebody out of memory"),
-    "opt_in": pgettext_lazy("somebody", "let somebody in again"),
+    "restore": pgettext_lazy("somebody", "withdrew a request to forget"),
+    "opt_out": pgettext_lazy("somebody", "excluded somebody from memory"),
+    "opt_in": pgettext_lazy("somebody", "included somebody again"),
 }
-#: And what was erased, by the kind of the receipt.
-ERASED = {
+#: The same for erasures, by the kind of the receipt.
+ERASURE_LABELS = {
     "chat": pgettext_lazy("somebody", "erased a chat"),
     "author": pgettext_lazy("somebody", "erased what somebody had said"),
     "output": pgettext_lazy("somebody", "erased a turn"),
@@ -87,38 +87,41 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A turn that a line rests on; ``page`` is where the reader may open it, if it is her own."""
+class SourceTurn:
+    """A turn that a line rests on, and its address if it is in a chat of the reader's own."""
 
     origin: Origin
-    page: str = ""
+    address: str = ""
 
 
 @dataclass(slots=True)
 class Row:
-    """A line of the block, or a fact, with what became of it. ``numbers`` are the public ids of its facts."""
+    """A line of the block, or a fact. ``badges`` are pairs of a CSS class and a label.
+
+    ``fact_ids`` are public ids. ``pieces`` are parts of the text, and whether each is a reason for quarantine.
+    """
 
     line: MemoryLine | Fact
     day: str
     fact: Fact | None
-    numbers: list[str]
+    fact_ids: list[str]
     badges: list[tuple[str, str]] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[SourceTurn] = field(default_factory=list)
     pieces: list[tuple[str, bool]] = field(default_factory=list)
 
 
 def meter(block: Text, budget: int) -> list[Segment]:
-    """What the budget is used for, to the token."""
-    used = dict.fromkeys(PARTS, 0)
+    """How the budget is used, to the token."""
+    used = dict.fromkeys(METER_LABELS, 0)
     for line in block.lines:
         used["pinned" if line.pinned else line.granularity] += line.tokens
     used["frame"] = max(0, block.tokens - sum(used.values()))
     used["free"] = max(0, budget - block.tokens)
-    segments, at = [], 0.0
+    segments, start = [], 0.0
     for name, tokens in used.items():
         width = 1000 * tokens / (budget or 1)
-        segments.append(Segment(name, str(PARTS[name]), tokens, round(at, 2), round(width, 2)))
-        at += width
+        segments.append(Segment(name, str(METER_LABELS[name]), tokens, round(start, 2), round(width, 2)))
+        start += width
     return segments
 
 
@@ -126,75 +129,71 @@ def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Ro
     """The block's lines, each with the turns it rests on."""
     ids = {fact for line in lines for fact in line.facts}
     facts = {fact.pk: fact for fact in services.facts_of(bank).filter(pk__in=ids).select_related("entry__chat")}
-    rest_on = services.origins(bank, list(facts.values()))
-    chats = {origin.chat for origins in rest_on.values() for origin in origins}
-    own = set(Conversation.objects.filter(owner=reader, chat__in=chats).values_list("chat_id", flat=True))
+    origins = services.origins(bank, list(facts.values()))
+    chats = {origin.chat for turns in origins.values() for origin in turns}
+    own_chats = set(Conversation.objects.filter(owner=reader, chat__in=chats).values_list("chat_id", flat=True))
+
+    def source_turn(origin: Origin) -> SourceTurn:
+        own = origin.chat in own_chats
+        return SourceTurn(origin, turn_address(bank, origin.chat_key, origin.output, origin.sequence) if own else "")
+
     rows = []
     for line in lines:
         known = [facts[pk] for pk in line.facts if pk in facts]
-        turns = {origin.output: origin for fact in known for origin in rest_on[fact.pk]}
+        turns = {origin.output: origin for fact in known for origin in origins[fact.pk]}
         day = str(PINNED) if line.pinned else when(line)
         current = line._replace(pinned=any(fact.pinned for fact in known))  # the block may be older than a decision
-        row = Row(current, day, known[0] if known else None, [_number(fact) for fact in known])
-        row.badges = _by_hand(known[0]) if known else []
-        told = sorted(turns.values(), key=attrgetter("sequence"))
-        row.turns = [
-            Turn(each, page_of(bank, each.chat_key, each.output, each.sequence) if each.chat in own else "")
-            for each in told
-        ]
+        row = Row(current, day, known[0] if known else None, [public_id(fact.pk) for fact in known])
+        row.badges = _edit_badges(known[0]) if known else []
+        row.turns = [source_turn(origin) for origin in sorted(turns.values(), key=attrgetter("sequence"))]
         rows.append(row)
     return rows
 
 
-def fact_rows(facts: Iterable[Fact], told: Collection[int], said: Collection[int]) -> list[Row]:
-    """Facts with what became of them; ``told`` are in the block, ``said`` in a line of it that rests on them."""
-    return [_fact_row(fact, told, said) for fact in facts]
+def fact_row(fact: Fact, in_block: Collection[int] = (), restated: Collection[int] = ()) -> Row:
+    """A fact with its state. ``in_block`` and ``restated`` are the facts in the block, and those that it restates."""
+    row = Row(fact, _day_text(fact.said_on), fact, [public_id(fact.pk)])
+    row.badges = [*_state_badges(fact, in_block, restated), *_edit_badges(fact)]
+    return row
 
 
-def held_rows(facts: Iterable[Fact]) -> list[Row]:
-    """Lines that are held back, in pieces."""
-    rows = []
-    for fact in facts:
-        row = _fact_row(fact, (), ())
-        row.pieces = services.telling_words(fact.text)
-        rows.append(row)
-    return rows
+def quarantined_row(fact: Fact) -> Row:
+    row = fact_row(fact)
+    row.pieces = services.telling_words(fact.text)
+    return row
 
 
-def told(event: Event) -> dict[str, Any]:
-    """An event in words, the settings that it changed (old, new), and the numbers of its facts."""
+def event_row(event: Event) -> dict[str, Any]:
+    """An event in words, with the settings that it changed (name, old, new) and the ids of its facts."""
     detail = event.detail
-    named = detail.get("facts", [detail["fact"]] if "fact" in detail else [])
-    ids = named if isinstance(named, list) else []  # an erasure says how many went
+    facts = detail.get("facts", [detail["fact"]] if "fact" in detail else [])
     before, after = detail.get("before", {}), detail.get("after", {})
     changes = [
         (gettext(name.replace("_", " ")), before.get(name), after.get(name)) for name in detail.get("changed", [])
     ]
-    words = WORDS.get(event.action, event.get_action_display().lower())
+    words = ACTION_LABELS.get(event.action, event.get_action_display().lower())
     if event.action == Event.Action.RELEASE and "reason" in detail:
         words = gettext("%(words)s (it %(reason)s)") % {"words": words, "reason": gettext(detail["reason"])}
     if detail.get("taken_in"):
         words = gettext("%(words)s, with what was said before") % {"words": words}
-    if detail.get("kind") in ERASED:
-        words = ERASED[detail["kind"]]
-    return {"event": event, "words": words, "facts": ids, "changes": changes, "receipt": detail.get("receipt")}
+    return {
+        "event": event,
+        "words": ERASURE_LABELS.get(detail.get("kind"), words),
+        "facts": facts if isinstance(facts, list) else [],  # an erasure has their number
+        "changes": changes,
+        "receipt": detail.get("receipt"),
+    }
 
 
-def _fact_row(fact: Fact, told: Collection[int], said: Collection[int]) -> Row:
-    row = Row(fact, _spelt(fact.said_on), fact, [_number(fact)])
-    row.badges = list(_states(fact, told, said)) + _by_hand(fact)
-    return row
-
-
-def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterable[tuple[str, str]]:
+def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[int]) -> Iterator[tuple[str, str]]:
     if fact.hidden:
         yield "off", gettext("hidden with a line that rests on it") if fact.hidden_with_id else gettext("hidden")
     if fact.quarantine:
-        yield "off", gettext("held back: %(reason)s") % {"reason": gettext(fact.quarantine)}
-    if fact.pk in told:
+        yield "off", gettext("quarantined: %(reason)s") % {"reason": gettext(fact.quarantine)}
+    if fact.pk in in_block:
         yield "on", gettext("in the block")
-    elif fact.pk in said:
-        yield "on", gettext("said in the block by a digest")
+    elif fact.pk in restated:
+        yield "on", gettext("restated in the block by a digest")
     if fact.entry.parent:
         *_below, live = fact.entry.upwards()
         yield "", gettext("rolled up into %(period)s") % {"period": label_of(live)}
@@ -203,44 +202,39 @@ def _states(fact: Fact, told: Collection[int], said: Collection[int]) -> Iterabl
 
 
 def replaced_by(fact: Fact) -> Fact | None:
-    """What says that it is over, if that may be shown."""
+    """The fact that replaced it, if that may be shown."""
     newer = fact.superseded_by
-    withheld = newer and (newer.hidden or newer.quarantine or (newer.entry.chat and newer.entry.chat.private))
-    return None if withheld else newer
+    restricted = newer and (newer.hidden or newer.quarantine or (newer.entry.chat and newer.entry.chat.private))
+    return None if restricted else newer
 
 
-def _by_hand(fact: Fact) -> list[tuple[str, str]]:
+def _edit_badges(fact: Fact) -> list[tuple[str, str]]:
     if not fact.edited_by:
         return [("", gettext("released by %(name)s") % {"name": fact.released_by})] if fact.released_by else []
     if fact.entry.method == BY_HAND and not fact.original:
         return [("", gettext("written by hand by %(name)s") % {"name": fact.edited_by})]
-    return [("", gettext("put right by %(name)s") % {"name": fact.edited_by})]
+    return [("", gettext("edited by %(name)s") % {"name": fact.edited_by})]
 
 
 def label_of(entry: Entry) -> str:
-    """What people call the period of an entry within a sentence; of a leaf, its day."""
+    """The period of an entry within a sentence; for a leaf, its day."""
     return _period(Granularity(entry.granularity).rung.label_in_sentence, entry.period_start)
 
 
 def _period(label: str, start: date) -> str:
-    return gettext(label) % {"day": _spelt(start), "month": date_format(start, "YEAR_MONTH_FORMAT")}
+    return gettext(label) % {"day": _day_text(start), "month": date_format(start, "YEAR_MONTH_FORMAT")}
 
 
 def when(line: MemoryLine | BlockLineVersion) -> str:
-    """What people call the period of a line, as the block does, but in their own language."""
+    """The period of a line, as in the block, but in the reader's language."""
     return _period(Granularity.of_tier(line.tier).rung.label, line.period_start)
 
 
-def _spelt(day: date) -> str:
+def _day_text(day: date) -> str:
     return date_format(day, gettext("j F Y"))
 
 
-def _number(fact: Fact) -> str:
-    return PublicId().to_url(fact.pk)
-
-
-def page_of(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
+def turn_address(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
     """The page of a chat that ends with this turn."""
-    project, turn = bank.project, PublicId()
-    chat = reverse("chat", args=[project.tenant.slug, project.slug, chat_key])
-    return f"{chat}?before={turn.to_url(sequence + 1)}#turn-{turn.to_url(output)}"
+    chat = reverse("chat", args=[bank.project.tenant.slug, bank.project.slug, chat_key])
+    return f"{chat}?before={public_id(sequence + 1)}#turn-{public_id(output)}"

@@ -1,4 +1,4 @@
-"""The timeline of a memory: each entry spans what lies under it, as wide as that has tokens, a lane for each rung."""
+"""The timeline of a memory: a lane for each granularity; an entry is as wide as its leaves have tokens."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,22 +19,20 @@ from .rows import label_of, replaced_by
 
 #: Leaves of one page.
 MAX_LEAVES = 150
-#: Lanes from top to bottom, one for each granularity, and how high each is; the picture is this wide.
+#: Lanes from top to bottom; their height, the width of the picture and the gap between lanes, in its own units.
 LANES = Granularity.coarsest_first()
 HEIGHT, WIDTH, GAP = 44, 1000, 8
-#: A span is at least this wide, so that it can be met. A letter of its name takes so much, and its margins.
-LEAST, LETTER, MARGINS = 3.0, 7.6, 14.0
-#: Decisions and replaced values that are listed beneath it.
-LISTED = 15
-#: States that are drawn, too.
-SHOWN: Any
-HIDDEN: Any
-SHOWN, HIDDEN = _("shown in the block"), _("has hidden lines")
+#: A span is at least this wide, so that it can be clicked. The width of a letter of its label, and of the margins.
+MIN_SPAN_WIDTH, LETTER_WIDTH, LABEL_MARGINS = 3.0, 7.6, 14.0
+#: Decisions and replaced values that are listed below the picture.
+MAX_TURNING_POINTS = 15
+IN_BLOCK: Any = _("shown in the block")
+HAS_HIDDEN: Any = _("has hidden lines")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An entry in the picture. ``states`` say what became of it."""
+    """An entry in the picture. ``is_readable``: its label fits."""
 
     entry: Entry
     label: str
@@ -48,29 +46,26 @@ class Span:
 
     @property
     def middle(self) -> float:
-        """Where its marks stand."""
         return round(self.x + self.width / 2, 2)
 
     @property
-    def is_told(self) -> bool:
-        """Whether a line of it is in the block."""
-        return SHOWN in self.states
+    def is_in_block(self) -> bool:
+        return IN_BLOCK in self.states
 
     @property
     def has_hidden(self) -> bool:
-        """Whether it has lines that somebody hid."""
-        return HIDDEN in self.states
+        return HAS_HIDDEN in self.states
 
     @property
     def words(self) -> str:
-        """What a reader of the screen is told."""
+        """The text for screen readers."""
         size = gettext("%(number)s tokens") % {"number": intcomma(self.entry.tokens)}
         return ", ".join([self.label, size, *map(str, self.states)])
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A decision, or (with ``new``) a value that something newer replaced; ``entry`` is the leaf that has it."""
+class TurningPoint:
+    """A decision, or a value that ``new`` replaced."""
 
     old: Fact
     new: Fact | None
@@ -82,97 +77,89 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The spans, and the newest ``turns`` among them."""
+    """The spans, and the newest decisions and replaced values among them."""
 
     spans: list[Span]
-    turns: list[Turn]
+    turning_points: list[TurningPoint]
     height: int = len(LANES) * (HEIGHT + GAP)
 
     @property
     def rungs(self) -> str:
-        """What its lanes are, from top to bottom."""
         return get_text_list([gettext(granularity.rung.plural) for granularity in LANES], gettext("and"))
 
 
 def newest_leaves(bank: Bank) -> QuerySet[Entry]:
-    """All leaves that a timeline may show, newest first."""
-    # A chat from before memory was on, or of somebody who is left out, is covered without a word.
+    # A chat from before memory was on, or of an excluded person, has an empty leaf.
     shared = services.entries_of(bank).leaves().with_digests().filter(tokens__gt=0)
     return shared.select_related("chat").order_by("-period_start", "-first_at", "-pk")
 
 
 def build_timeline(
-    bank: Bank, newest: Iterable[Entry], facts: FactQuerySet, told: Collection[int], *, hidden_too: bool
+    bank: Bank, newest: Iterable[Entry], facts: FactQuerySet, in_block: Collection[int], *, include_hidden: bool
 ) -> Timeline:
     """One page of leaves, and all digests above them.
 
-    ``facts`` are those that may be read, ``told`` those in the block. Three queries.
+    ``facts`` are those that may be read, ``in_block`` the ids of those in the block. Three queries.
     """
     leaves = sorted(newest, key=_place)
-    shown = set(services.facts_of(bank).filter(pk__in=told).values_list("entry", flat=True))
-    hidden = set(services.facts_of(bank).filter(hidden=True).values_list("entry", flat=True)) if hidden_too else set()
-    turns = list(_turns(facts, leaves))
-    spans = list(_spans(leaves, _States(shown, hidden, turns)))
-    return Timeline(spans, turns[:LISTED])
+    shown = set(services.facts_of(bank).filter(pk__in=in_block).values_list("entry", flat=True))
+    hidden = (
+        set(services.facts_of(bank).filter(hidden=True).values_list("entry", flat=True)) if include_hidden else set()
+    )
+    turning_points = list(_turning_points(facts, leaves))
+    spans = list(_spans(leaves, _States(shown, hidden, turning_points)))
+    return Timeline(spans, turning_points[:MAX_TURNING_POINTS])
 
 
-def _turns(facts: FactQuerySet, leaves: Sequence[Entry]) -> Iterator[Turn]:
+def _turning_points(facts: FactQuerySet, leaves: Sequence[Entry]) -> Iterator[TurningPoint]:
     """Decisions and replaced values of these leaves, the newest first."""
-    turning = facts.filter(Q(kind=Fact.Kind.DECISION) | Q(superseded_by__isnull=False), entry__in=leaves)
-    for fact in turning.with_places().order_by("-said_on", "-pk"):
+    candidates = facts.filter(Q(kind=Fact.Kind.DECISION) | Q(superseded_by__isnull=False), entry__in=leaves)
+    for fact in candidates.with_places().order_by("-said_on", "-pk"):
         newer = replaced_by(fact)
         if newer or fact.kind == Fact.Kind.DECISION:
-            yield Turn(fact, newer)
+            yield TurningPoint(fact, newer)
 
 
 def _place(leaf: Entry) -> tuple[tuple[date, int], ...]:
-    """Where a leaf stands: beside what has the same digests above, in the order of their periods."""
+    """The sort key of a leaf: leaves of the same digests stand together, in the order of their periods."""
     above = {entry.granularity: entry for entry in leaf.upwards()}
-    found = [above.get(granularity) for granularity in LANES[:-1]]
-    return (*((each.period_start, each.pk) if each else (leaf.period_start, 0) for each in found), _end(leaf))
-
-
-def _end(leaf: Entry) -> tuple[date, int]:
-    return leaf.last_at.date(), leaf.pk
+    digests = [above.get(granularity) for granularity in LANES[:-1]]
+    places = [(digest.period_start, digest.pk) if digest else (leaf.period_start, 0) for digest in digests]
+    return (*places, (leaf.last_at.date(), leaf.pk))
 
 
 class _States:
-    """What became of entries: told in the block, hidden, decided in, replaced in."""
-
-    def __init__(self, shown: Collection[int], hidden: Collection[int], turns: Sequence[Turn]) -> None:
+    def __init__(self, shown: Collection[int], hidden: Collection[int], turning_points: Sequence[TurningPoint]) -> None:
         self.shown, self.hidden = shown, hidden
-        self.decisions = Counter(turn.old.entry_id for turn in turns if turn.old.kind == Fact.Kind.DECISION)
-        self.replaced = Counter(turn.old.entry_id for turn in turns if turn.new)
+        self.decisions = Counter(point.old.entry_id for point in turning_points if point.old.kind == Fact.Kind.DECISION)
+        self.replaced = Counter(point.old.entry_id for point in turning_points if point.new)
 
     def of(self, entry: Entry) -> Iterator[str]:
-        """In words."""
         yield gettext("rolled up") if entry.parent_id else gettext("live")
         if entry.pk in self.shown:
-            yield SHOWN
+            yield IN_BLOCK
         if entry.pk in self.hidden:
-            yield HIDDEN
+            yield HAS_HIDDEN
         if count := self.decisions[entry.pk]:
-            decided = ngettext("%(number)d decision", "%(number)d decisions", count)
-            yield decided % {"number": count}
+            yield ngettext("%(number)d decision", "%(number)d decisions", count) % {"number": count}
         if count := self.replaced[entry.pk]:
-            yield ngettext("%(number)d value replaced since", "%(number)d values replaced since", count) % {
-                "number": count
-            }
+            replaced = ngettext("%(number)d value replaced since", "%(number)d values replaced since", count)
+            yield replaced % {"number": count}
 
 
 def _spans(leaves: Sequence[Entry], states: _States) -> Iterator[Span]:
     total = sum(max(leaf.tokens, 1) for leaf in leaves) or 1
-    least = min(LEAST, WIDTH / max(1, len(leaves)))
-    free = WIDTH - least * len(leaves)
-    reach: dict[int, tuple[Entry, float, float]] = {}
-    at = 0.0
+    min_width = min(MIN_SPAN_WIDTH, WIDTH / max(1, len(leaves)))
+    spare = WIDTH - min_width * len(leaves)
+    extents: dict[int, tuple[Entry, float, float]] = {}
+    x = 0.0
     for leaf in leaves:
-        width = least + free * max(leaf.tokens, 1) / total
+        width = min_width + spare * max(leaf.tokens, 1) / total
         for entry in leaf.upwards():
-            _entry, start, _end = reach.get(entry.pk, (entry, at, at))
-            reach[entry.pk] = (entry, start, at + width)
-        at += width
-    for entry, start, end in reach.values():
+            _entry, start, _end = extents.get(entry.pk, (entry, x, x))
+            extents[entry.pk] = (entry, start, x + width)
+        x += width
+    for entry, start, end in extents.values():
         yield _span(entry, start, end - start, states)
 
 
@@ -185,7 +172,7 @@ def _span(entry: Entry, x: float, width: float, states: _States) -> Span:
         lane * (HEIGHT + GAP),
         round(max(width - 1, 1), 2),
         tuple(states.of(entry)),
-        width >= LETTER * len(label) + MARGINS,
+        width >= LETTER_WIDTH * len(label) + LABEL_MARGINS,
         states.decisions[entry.pk],
         states.replaced[entry.pk],
     )

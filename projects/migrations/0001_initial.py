@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='GivenWith',
+            name='AnswerContext',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('memory_version', models.PositiveBigIntegerField(help_text='Which stored block; 0: none.')),
@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                 ('prompt_tokens', models.PositiveIntegerField()),
                 ('answer_tokens', models.PositiveIntegerField(default=0)),
                 ('stopped', models.BooleanField(default=False, help_text='Somebody stopped it; it is what had come by then.')),
-                ('output', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='given_with', to='memorybank.output')),
+                ('output', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='answer_context', to='memorybank.output')),
             ],
         ),
         migrations.CreateModel(
@@ -113,11 +113,11 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='TenantTrail',
+            name='TenantAuditLog',
             fields=[
                 ('length', models.PositiveBigIntegerField(default=0)),
                 ('seal', models.CharField(blank=True, max_length=64)),
-                ('tenant', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='trail', serialize=False, to='projects.tenant')),
+                ('tenant', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='audit_log', serialize=False, to='projects.tenant')),
             ],
             options={
                 'abstract': False,
@@ -138,8 +138,8 @@ class Migration(migrations.Migration):
             name='TenantEvent',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveBigIntegerField(editable=False, help_text='Its place on the trail, from 1.')),
-                ('seal', models.CharField(editable=False, help_text='SHA-256 of what it says and of the seal before.', max_length=64)),
+                ('number', models.PositiveBigIntegerField(editable=False, help_text='Its position in the audit log, from 1.')),
+                ('seal', models.CharField(editable=False, help_text='SHA-256 of the event and of the seal before.', max_length=64)),
                 ('actor', models.CharField(max_length=200)),
                 ('detail', models.JSONField(blank=True, default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
                 ('at', models.DateTimeField()),
@@ -163,7 +163,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='Answered',
+            name='IdempotencyRecord',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(help_text='Of the header Idempotency-Key.', max_length=64)),
@@ -174,22 +174,22 @@ class Migration(migrations.Migration):
                 ('api_key', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='projects.apikey')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('api_key', 'name', 'position'), name='answered_once')],
+                'constraints': [models.UniqueConstraint(fields=('api_key', 'name', 'position'), name='idempotency_record_once')],
             },
         ),
         migrations.CreateModel(
-            name='GatewayStep',
+            name='ConversationNode',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('before', models.CharField(max_length=64)),
                 ('after', models.CharField(max_length=64)),
                 ('tail', models.CharField(max_length=64)),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='gateway_steps', to='memorybank.chat')),
-                ('output', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='gateway_steps', to='memorybank.output')),
+                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversation_nodes', to='memorybank.chat')),
+                ('output', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversation_nodes', to='memorybank.output')),
             ],
             options={
-                'indexes': [models.Index(fields=['after'], name='gateway_step_after'), models.Index(fields=['tail'], name='gateway_step_tail')],
-                'constraints': [models.UniqueConstraint(fields=('output', 'after'), name='gateway_step_unique_in_output')],
+                'indexes': [models.Index(fields=['after'], name='conversation_node_after'), models.Index(fields=['tail'], name='conversation_node_tail')],
+                'constraints': [models.UniqueConstraint(fields=('output', 'after'), name='conversation_node_unique_in_output')],
             },
         ),
         migrations.AddConstraint(

@@ -1,11 +1,11 @@
 """Tenants and what belongs to them: members, projects, conversations, API keys, upstreams."""
 
 from . import data_inventory as data_inventory  # registers them
-from .audit import TenantEvent, TenantTrail
-from .conversation import Conversation, GivenWith
+from .audit import TenantAuditLog, TenantEvent
+from .conversation import AnswerContext, Conversation
 from .draft import Draft
-from .gateway import GatewayStep, Upstream
-from .idempotency import Answered
+from .gateway import ConversationNode, Upstream
+from .idempotency import IdempotencyRecord
 from .key import APIKey, Scope
 from .login import LoginFailures
 from .project import Project
@@ -14,11 +14,11 @@ from .tenant import SLUG, Invitation, Membership, Role, Tenant
 __all__ = [
     "SLUG",
     "APIKey",
-    "Answered",
+    "AnswerContext",
     "Conversation",
+    "ConversationNode",
     "Draft",
-    "GatewayStep",
-    "GivenWith",
+    "IdempotencyRecord",
     "Invitation",
     "LoginFailures",
     "Membership",
@@ -26,7 +26,7 @@ __all__ = [
     "Role",
     "Scope",
     "Tenant",
+    "TenantAuditLog",
     "TenantEvent",
-    "TenantTrail",
     "Upstream",
 ]

@@ -1,25 +1,25 @@
-"""The trail of a tenant: who let whom in, as what, what became of its projects, and their keys."""
+"""The audit log of a tenant: members and their roles, projects created and deleted, API keys."""
 
 from __future__ import annotations
 
 from django.db import models
 
-from memorybank.services import Head, Sealed
+from memorybank.models import HashChain, HashChainedEvent
 
 from .tenant import Tenant
 
 
-class TenantTrail(Head):
-    """Where the trail of a tenant ends."""
+class TenantAuditLog(HashChain):
+    """The end of a tenant's audit log."""
 
-    tenant = models.OneToOneField(Tenant, models.CASCADE, primary_key=True, related_name="trail")
+    tenant = models.OneToOneField(Tenant, models.CASCADE, primary_key=True, related_name="audit_log")
 
     def __str__(self) -> str:
-        return f"trail of tenant {self.tenant_id}"
+        return f"audit log of tenant {self.tenant_id}"
 
 
-class TenantEvent(Sealed):
-    """Who did what to the people of a tenant. Append-only; invitations by number, because addresses are forgotten."""
+class TenantEvent(HashChainedEvent):
+    """An event of a tenant's audit log. Invitations are named by id, because e-mail addresses are deleted."""
 
     class Action(models.TextChoices):
         CREATE = "create"
@@ -39,7 +39,7 @@ class TenantEvent(Sealed):
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="events")
     action = models.CharField(max_length=20, choices=Action)
 
-    class Meta(Sealed.Meta):
+    class Meta(HashChainedEvent.Meta):
         constraints = [
             # As those of a bank.
             models.UniqueConstraint(name="tenant_event_place_unique", fields=["tenant", "number"]),

@@ -1,4 +1,4 @@
-"""Whose chat it is, and what its answers were given with."""
+"""Who owns a chat, and the context that each of its answers was given with."""
 
 from __future__ import annotations
 
@@ -9,29 +9,36 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F
 
-from memorybank import services
+from memorybank.services.chats import containing_words
 
 from .project import Project
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
-    """Sets of conversations."""
-
     def of(self, owner: User, project: Project) -> ConversationQuerySet:
-        """What ``owner`` wrote in ``project``, latest first; chats nobody wrote in yet come first."""
+        """The conversations of ``owner`` in ``project``, latest first; before them chats without a turn."""
         mine = self.filter(owner=owner, chat__bank=project.bank_id).select_related("chat")
         return mine.order_by(F("chat__last_output_at").desc(nulls_first=True), "-pk")
 
     def saying(self, words: str) -> ConversationQuerySet:
-        """Those with each of the words, or its beginning or end, in the title or in a turn; no words: all."""
-        return self.filter(services.containing_words(words))
+        """Conversations with each of the words, or a part of it, in the title or in a turn; without words, all."""
+        return self.filter(containing_words(words))
 
 
 class Conversation(models.Model):
-    """Whose chat it is. Memory is shared in a project, transcripts are not."""
+    """The owner of a chat. Memory is shared in a project, transcripts are not.
+
+    It is created and deleted with the chat. If the owner's account was deleted, nobody may open the chat.
+    """
 
     chat = models.OneToOneField("memorybank.Chat", models.CASCADE, related_name="conversation")
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="conversations")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="conversations",
+        help_text="Empty: the account has been deleted.",
+    )
 
     objects: ClassVar[ConversationQuerySet] = ConversationQuerySet.as_manager()  # type: ignore[assignment]
 
@@ -39,10 +46,10 @@ class Conversation(models.Model):
         return str(self.chat)
 
 
-class GivenWith(models.Model):
-    """What an answer was given with: counts and references, never text, so that erasure need not look here."""
+class AnswerContext(models.Model):
+    """The memory and tokens behind an answer: counts and references, never text, so that erasure need not look here."""
 
-    output = models.OneToOneField("memorybank.Output", models.CASCADE, related_name="given_with")
+    output = models.OneToOneField("memorybank.Output", models.CASCADE, related_name="answer_context")
     memory_version = models.PositiveBigIntegerField(help_text="Which stored block; 0: none.")
     memory_tokens = models.PositiveIntegerField(help_text="Tokens of the block.")
     recalled_tokens = models.PositiveIntegerField(default=0, help_text="Tokens of the notes beside the message.")
@@ -53,4 +60,4 @@ class GivenWith(models.Model):
     stopped = models.BooleanField(default=False, help_text="Somebody stopped it; it is what had come by then.")
 
     def __str__(self) -> str:
-        return f"memory of output {self.output_id}"
+        return f"context of output {self.output_id}"

@@ -1,19 +1,18 @@
 """The tables of this app that hold people's words, registered with those of memorybank."""
 
-from memorybank import services
-from memorybank.services import Erasing, PrivacyRow, StoredTable
+from memorybank.data_inventory import Erasing, PrivacyRow, StoredTable, register
 
-from .audit import TenantEvent, TenantTrail
-from .conversation import GivenWith
+from .audit import TenantAuditLog, TenantEvent
+from .conversation import AnswerContext
 from .draft import Draft
-from .gateway import GatewayStep, Upstream
-from .idempotency import Answered
+from .gateway import ConversationNode, Upstream
+from .idempotency import IdempotencyRecord
 from .key import APIKey
 from .login import LoginFailures
 from .project import Project
 from .tenant import Invitation, Membership, Tenant
 
-services.register_tables(
+register(
     [
         StoredTable(
             Project,
@@ -50,13 +49,13 @@ services.register_tables(
     ],
     {
         APIKey: "the name that its owner gave it, and a hash",
-        Answered: "keyed hashes",
-        GatewayStep: "keyed hashes",
-        GivenWith: "ids of facts and turns",
+        IdempotencyRecord: "keyed hashes",
+        ConversationNode: "keyed hashes",
+        AnswerContext: "ids of facts and turns",
         LoginFailures: "a hash",
         Membership: "a role",
         Tenant: "the name of a tenant",
-        TenantTrail: "a hash",
+        TenantAuditLog: "a hash",
         Upstream: "addresses, names of models, an encrypted key",
     },
 )

@@ -1,4 +1,4 @@
-"""An answer that is being written: as much of it as there is, for whoever listens in another process."""
+"""Drafts: the part of an unfinished answer that has arrived, so that other processes can show it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from typing import ClassVar
 
 from django.db import models
 
-#: Whoever writes an answer says at least every few seconds that he still does; after so long nobody does.
+#: The process that writes an answer saves every few seconds; after this time without one it is considered dead.
 PATIENCE = timedelta(seconds=15)
 
 
 class DraftQuerySet(models.QuerySet["Draft"]):
-    """Sets of drafts."""
-
     def alive(self, now: datetime) -> DraftQuerySet:
-        """Those that somebody is at work on."""
+        """Drafts whose process is still writing."""
         return self.filter(saved_at__gt=now - PATIENCE)
 
 
 class Draft(models.Model):
-    """It goes when its message is answered or erased. No memory reads it."""
+    """An unfinished answer. It is deleted once its message is answered or erased; memory never reads it."""
 
     output = models.OneToOneField("memorybank.Output", models.CASCADE, primary_key=True, related_name="draft")
     text = models.TextField(blank=True)

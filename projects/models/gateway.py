@@ -1,4 +1,4 @@
-"""What the gateway keeps: where a project's requests go, and which conversation a turn belongs to."""
+"""Tables of the gateway: the upstream of each project, and the nodes of recorded conversations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .project import Project
 
 
 class Upstream(models.Model):
-    """Whose models answer a project's programs; one for each protocol."""
+    """The provider that the gateway forwards a project's requests to; one for each protocol."""
 
     class Protocol(models.TextChoices):
         OPENAI = "openai", _("OpenAI: chat completions, responses, embeddings")
@@ -29,6 +29,11 @@ class Upstream(models.Model):
     )
     sealed_key = models.TextField(blank=True, editable=False)
     allowed = models.TextField(blank=True, help_text=_("Models that may be asked, one a line; empty: all."))
+    passed_headers = models.TextField(
+        blank=True,
+        db_default="",
+        help_text=_("Headers of a program that are sent on besides those of the protocol, one a line."),
+    )
 
     class Meta:
         constraints = [
@@ -41,7 +46,7 @@ class Upstream(models.Model):
 
     @property
     def api_key(self) -> str:
-        """Its key in clear, for the request alone."""
+        """The decrypted API key, for use in a request only."""
         return decrypt(self.sealed_key)
 
     @api_key.setter
@@ -49,28 +54,30 @@ class Upstream(models.Model):
         self.sealed_key = encrypt(key)
 
 
-class GatewayStep(models.Model):
-    """A turn's place in its conversation, as keyed hashes of what was said (see ``conversation_matching``).
+class ConversationNode(models.Model):
+    """The position of a turn in its conversation, as keyed hashes of the messages (see ``conversation_matching``).
 
-    Nobody reads a word in them, and they go with their turn.
+    A request leaves a node without ``tail``, an answer one with it. The hashes reveal no words, and they are deleted
+    with the turn.
     """
 
-    chat = models.ForeignKey("memorybank.Chat", models.CASCADE, related_name="gateway_steps")
-    output = models.ForeignKey("memorybank.Output", models.CASCADE, related_name="gateway_steps")
+    chat = models.ForeignKey("memorybank.Chat", models.CASCADE, related_name="conversation_nodes")
+    output = models.ForeignKey("memorybank.Output", models.CASCADE, related_name="conversation_nodes")
     before = models.CharField(max_length=64)
     after = models.CharField(max_length=64)
-    tail = models.CharField(max_length=64)
+    tail = models.CharField(max_length=64, blank=True)
+    key = models.ForeignKey("projects.APIKey", models.SET_NULL, null=True, related_name="+")
 
     class Meta:
         constraints = [
-            # The same answer to the same words is one step, however often it was asked for.
-            models.UniqueConstraint(name="gateway_step_unique_in_output", fields=["output", "after"]),
+            # The same answer to the same messages is one node, however often it was asked for.
+            models.UniqueConstraint(name="conversation_node_unique_in_output", fields=["output", "after"]),
         ]
         indexes = [
             # Read before every prompt of a conversation without an id: which chat has this beginning, or this turn.
-            models.Index(name="gateway_step_after", fields=["after"]),
-            models.Index(name="gateway_step_tail", fields=["tail"]),
+            models.Index(name="conversation_node_after", fields=["after"]),
+            models.Index(name="conversation_node_tail", fields=["tail"]),
         ]
 
     def __str__(self) -> str:
-        return f"step of output {self.output_id}"
+        return f"node of output {self.output_id}"

@@ -1,4 +1,4 @@
-"""Requests to record that were answered, so that the same one sent again is answered the same."""
+"""Idempotency records: a request to record that is sent again within a day gets the same answer."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from django.utils.crypto import salted_hmac
 if TYPE_CHECKING:
     from .key import APIKey
 
-#: How long a request is known by its name.
+#: How long a request can be repeated.
 KEPT = timedelta(hours=24)
 
 
-class AnsweredQuerySet(models.QuerySet["Answered"]):
-    """Sets of answers."""
-
-    def of(self, key: APIKey, name: str, now: datetime) -> AnsweredQuerySet:
-        """What the request of this name was answered, in its order; nothing after a day."""
-        known = self.filter(api_key=key, name=Answered.hashed(key, name), at__gt=now - KEPT)
+class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
+    def of(self, key: APIKey, name: str, now: datetime) -> IdempotencyRecordQuerySet:
+        """The outputs of the request with this idempotency key, in order; none after a day."""
+        known = self.filter(api_key=key, name=IdempotencyRecord.hashed(key, name), at__gt=now - KEPT)
         return known.order_by("position")
 
     def expire(self, now: datetime) -> None:
-        """Delete what is a day old."""
+        """Delete records that are a day old."""
         self.filter(at__lte=now - KEPT).delete()
 
 
-class Answered(models.Model):
-    """One output of an answered request; its row goes with the output. Name and body are keyed hashes: no words."""
+class IdempotencyRecord(models.Model):
+    """One recorded output of a request; deleted with the output. ``name`` and ``body`` are keyed hashes: no words."""
 
     api_key = models.ForeignKey("projects.APIKey", models.CASCADE, related_name="+")
     name = models.CharField(max_length=64, help_text="Of the header Idempotency-Key.")
@@ -44,18 +42,18 @@ class Answered(models.Model):
     )
     at = models.DateTimeField(db_index=True)
 
-    objects: ClassVar[AnsweredQuerySet] = AnsweredQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar[IdempotencyRecordQuerySet] = IdempotencyRecordQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         constraints = [
             # Of two that are sent at once, one records.
-            models.UniqueConstraint(name="answered_once", fields=["api_key", "name", "position"]),
+            models.UniqueConstraint(name="idempotency_record_once", fields=["api_key", "name", "position"]),
         ]
 
     def __str__(self) -> str:
-        return f"answer {self.pk}"
+        return f"idempotency record {self.pk}"
 
     @staticmethod
     def hashed(key: APIKey, what: str) -> str:
-        """What a name or a body is known by; nobody without the site's key can try words."""
-        return salted_hmac("projects.answered", f"{key.pk}:{what}", algorithm="sha256").hexdigest()
+        """A keyed hash of a name or a body: without the site's secret key nobody can guess the words."""
+        return salted_hmac("projects.idempotency", f"{key.pk}:{what}", algorithm="sha256").hexdigest()

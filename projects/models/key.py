@@ -1,4 +1,4 @@
-"""The keys of programs: each a way into one project, for what its scopes name."""
+"""API keys: each opens one project, for its scopes."""
 
 from __future__ import annotations
 
@@ -14,44 +14,43 @@ from django.utils.translation import gettext_lazy as _
 
 from .project import Project
 
-#: The name of a key is shown beside what was done with it.
-MAX_NAME = 100
+#: Of the name of a key, which audit logs show.
+MAX_NAME_CHARACTERS = 100
 
 
 class Scope(models.TextChoices):
-    """What a key opens. None covers another: a key that records need not read."""
+    """What a key may do. No scope includes another: a key that records need not read."""
 
     READ = "read", _("read: chats, entries, facts, the block, recalled notes, usage")
     WRITE = "write", _("write: record, name, summarise and compact chats")
     ADMIN = "admin", _("admin: settle facts, forget, change settings")
+    PEOPLE = "people", _("people: record words as those of members")
 
 
 class APIKeyQuerySet(models.QuerySet["APIKey"]):
-    """Sets of keys."""
-
     def valid(self, now: datetime) -> APIKeyQuerySet:
-        """Those that open something at ``now``: neither revoked nor expired."""
+        """Keys that are neither revoked nor expired."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
     def revoke(self, now: datetime) -> int:
-        """These open nothing any more; how many did until now."""
+        """Revoke these keys; returns how many were not revoked before."""
         return self.filter(revoked_at=None).update(revoked_at=now)
 
-    def take(self, pk: int, many: int, *, of: int, now: datetime) -> bool:
-        """Whether ``many`` more requests of this minute's ``of`` go to the key, and then they are taken.
+    def take(self, pk: int, requests: int, *, limit: int, now: datetime) -> bool:
+        """Reserve ``requests`` of this minute's ``limit``; False if fewer are left.
 
-        The one place that writes when a key is used, and not once a request: who asks takes several.
+        The only place that writes when a key is used: once for several requests.
         """
         minute = now.replace(second=0, microsecond=0)
         key = self.filter(pk=pk)
-        begun = Q(last_used_at=None) | Q(last_used_at__lt=minute)
-        if key.filter(begun).update(last_used_at=now, taken=many):
+        new_minute = Q(last_used_at=None) | Q(last_used_at__lt=minute)
+        if key.filter(new_minute).update(last_used_at=now, taken=requests):
             return True
-        return bool(key.filter(taken__lte=of - many).update(taken=F("taken") + many))
+        return bool(key.filter(taken__lte=limit - requests).update(taken=F("taken") + requests))
 
 
 class APIKey(models.Model):
-    """A program's way into one project. Only a hash is kept; the key is shown once."""
+    """A key of one project. Only its hash is stored; the key is shown once."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=200)
@@ -77,25 +76,24 @@ class APIKey(models.Model):
 
     @property
     def actor(self) -> str:
-        """Who did it, on audit trails and over what is put right: no user is called so."""
+        """The actor in audit logs and of edited facts. No user has such a name."""
         return f"API key {self.name}"[:200]
 
     def opens(self, scope: Scope) -> bool:
-        """Whether ``scope`` is one of its own."""
         return scope.value in self.scopes
 
     @staticmethod
     def hashed(key: str) -> str:
-        """What is stored of a key: SHA-256 suffices, because keys are random, not chosen."""
+        """The stored hash of a key: SHA-256 suffices, because keys are random."""
         return hashlib.sha256(key.encode(errors="replace")).hexdigest()
 
     @classmethod
     def issue(
         cls, project: Project, name: str, scopes: Iterable[Scope], expires_at: datetime | None = None
     ) -> tuple[APIKey, str]:
-        """A new key and its only showing."""
+        """A new key, and its secret, which is not stored."""
         key = f"mb_{secrets.token_urlsafe(32)}"
-        asked = set(scopes)
-        named = [scope.value for scope in Scope if scope in asked]
-        given = {"prefix": key[:12], "digest": cls.hashed(key), "scopes": named, "expires_at": expires_at}
-        return cls.objects.create(project=project, name=name, **given), key
+        wanted = set(scopes)
+        ordered = [scope.value for scope in Scope if scope in wanted]
+        values = {"prefix": key[:12], "digest": cls.hashed(key), "scopes": ordered, "expires_at": expires_at}
+        return cls.objects.create(project=project, name=name, **values), key

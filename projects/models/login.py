@@ -1,10 +1,10 @@
-"""Logins that went wrong."""
+"""Failed logins."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar
 
 from django.db import models
@@ -12,18 +12,22 @@ from django.db.models import F
 
 
 class LoginFailuresQuerySet(models.QuerySet["LoginFailures"]):
-    """Sets of counts."""
+    def lock(self, keys: Iterable[str], now: datetime) -> None:
+        """Lock a row for each key until the transaction ends, always in the same order."""
+        for key in sorted(keys):
+            self.select_for_update().get_or_create(key=key, defaults={"last": now})
 
-    def note(self, keys: Iterable[str], now: datetime, *, forgotten: timedelta) -> None:
-        """One more for each; what is old is dropped."""
-        self.filter(last__lte=now - forgotten).delete()
-        for key in keys:
-            self.get_or_create(key=key, defaults={"last": now})
-            self.filter(key=key).update(count=F("count") + 1, last=now)
+    def add(self, keys: Iterable[str], now: datetime) -> None:
+        """Count a failure for each key."""
+        self.filter(key__in=list(keys)).update(count=F("count") + 1, last=now)
+
+    def subtract(self, key: str) -> None:
+        """Count one failure less: the password was right."""
+        self.filter(key=key, count__gt=0).update(count=F("count") - 1)
 
 
 class LoginFailures(models.Model):
-    """How often a login went wrong for a name, or from an address: neither stands here in clear."""
+    """The failed logins of a name or an address, of which only a hash is stored."""
 
     key = models.CharField(max_length=64, unique=True)
     count = models.PositiveIntegerField(default=0)
@@ -35,6 +39,6 @@ class LoginFailures(models.Model):
         return self.key[:8]
 
     @staticmethod
-    def keys(**what: str) -> dict[str, str]:
-        """What rows of these are known by."""
-        return {kind: hashlib.sha256(f"{kind}:{value}".encode()).hexdigest() for kind, value in what.items()}
+    def keys(**values: str) -> dict[str, str]:
+        """The hash of each name or address."""
+        return {kind: hashlib.sha256(f"{kind}:{value}".encode()).hexdigest() for kind, value in values.items()}

@@ -8,14 +8,12 @@ from django.contrib.auth.models import User
 from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from memorybank import services
+from memorybank.services.banks import create_bank, delete_banks
 
 from .tenant import SLUG, Membership, Role, Tenant
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
-    """Sets of projects."""
-
     def visible_to(self, user: User) -> ProjectQuerySet:
         """Projects of the tenants ``user`` is a member of: those open to all, and those she is named in or manages."""
         hers = Membership.objects.filter(user=user, tenant=OuterRef("tenant"))
@@ -32,11 +30,11 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         with transaction.atomic():
             Tenant.objects.select_for_update().get(pk=tenant.pk)
             existing = self.filter(tenant=tenant, slug=slug).select_related("bank").first()
-            return existing or self.create(tenant=tenant, slug=slug, name=name, bank=services.create_bank())
+            return existing or self.create(tenant=tenant, slug=slug, name=name, bank=create_bank())
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete the banks, and with them these projects: no memory outlives its project."""
-        return services.delete_banks([project.bank_id for project in self])
+        return delete_banks([project.bank_id for project in self])
 
     delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Project.objects.delete()
 
@@ -72,4 +70,4 @@ class Project(models.Model):
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Delete the bank, and with it this project: no memory outlives its project."""
-        return services.delete_banks([self.bank_id])
+        return delete_banks([self.bank_id])

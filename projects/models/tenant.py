@@ -47,7 +47,7 @@ class Tenant(models.Model):
 
 
 class Role(models.TextChoices):
-    """What a member may do, most first: each may do all that the next ones may."""
+    """The roles of members; each includes all that follow."""
 
     OWNER = "owner", _("Owner")
     ADMIN = "admin", _("Admin")
@@ -55,13 +55,12 @@ class Role(models.TextChoices):
     VIEWER = "viewer", _("Viewer")
 
     def covers(self, needed: Role) -> bool:
-        """Whether this role may do what ``needed`` may."""
         ranks = list(Role)
         return ranks.index(self) <= ranks.index(needed)
 
 
 class Membership(models.Model):
-    """A person in a tenant."""
+    """A user in a tenant."""
 
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
@@ -69,7 +68,7 @@ class Membership(models.Model):
 
     class Meta:
         constraints = [
-            # Two roles at once would make "what may she do" ambiguous.
+            # Two roles at once would be ambiguous.
             models.UniqueConstraint(name="membership_unique", fields=["tenant", "user"]),
         ]
 
@@ -78,7 +77,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """Somebody asked to join a tenant, known by an address alone. It goes when it is accepted or withdrawn."""
+    """An invitation to an e-mail address. Deleted when it is accepted or withdrawn."""
 
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="invitations")
     email = models.EmailField()
@@ -88,7 +87,7 @@ class Invitation(models.Model):
 
     class Meta:
         constraints = [
-            # A second invitation replaces the first one, whose link then works no more.
+            # A second invitation replaces the first one, whose link then no longer works.
             models.UniqueConstraint(name="invitation_unique", fields=["tenant", "email"]),
         ]
 

@@ -1,4 +1,4 @@
-"""The tabs of a project in the admin: its settings, and what its memory holds, waits for, costs and was told."""
+"""The tabs of a project in the admin: settings, memory, chats, cost and audit log."""
 
 from typing import Any
 
@@ -13,39 +13,39 @@ from projects.tenancy import permissions
 
 register = template.Library()
 
-#: Lists with a tab of their own, or the tab that they belong to.
+#: Tabs of lists, and the tab that each kind of page belongs to.
 SETTINGS, MEMORY, COST = _("Settings"), _("Memory"), _("Cost")
 LISTS = {"chat": _("Chats"), "llmcall": COST, "event": _("Audit")}
-UNDER = {**LISTS, "project": SETTINGS, **dict.fromkeys(("bank", "fact", "entry", "job"), MEMORY)}
+TAB_OF_MODEL = {**LISTS, "project": SETTINGS, **dict.fromkeys(("bank", "fact", "entry", "job"), MEMORY)}
 
 
 @register.inclusion_tag("projects/tabs.html", takes_context=True)
 def project_tabs(context: dict[str, Any]) -> dict[str, Any]:
-    """On the page of a project or its bank, and on a list of one bank's; nothing elsewhere."""
+    """The tabs on pages of a project or its bank, and on lists filtered by one bank; nothing elsewhere."""
     opts, bank = context.get("opts"), _bank(context)
-    if opts is None or bank is None or opts.model_name not in UNDER:
+    if opts is None or bank is None or opts.model_name not in TAB_OF_MODEL:
         return {}
-    here = UNDER[opts.model_name]
-    chosen = f"?bank={public_id(bank.pk)}"
+    here = TAB_OF_MODEL[opts.model_name]
+    query = f"?bank={public_id(bank.pk)}"
     tabs = {
         SETTINGS: reverse("admin:projects_project_change", args=[bank.project.pk]),
         MEMORY: reverse("admin:memorybank_bank_change", args=[bank.pk]),
-        **{name: reverse(f"admin:memorybank_{model}_changelist") + chosen for model, name in LISTS.items()},
+        **{name: reverse(f"admin:memorybank_{model}_changelist") + query for model, name in LISTS.items()},
     }
     cost = {"spent": services.spent(bank)} if here == COST else {}
     return {"tabs": tabs.items(), "here": here, "project": bank.project, "bank": bank, **cost}
 
 
 def _bank(context: dict[str, Any]) -> Bank | None:
-    """The bank that the page is about, if its reader may see it."""
-    shown, request = context.get("original"), context["request"]
-    if isinstance(shown, Project):
-        number = shown.bank_id
-    elif isinstance(shown, Bank):
-        number = shown.pk
+    """The bank of the page, if the user may see it."""
+    opened, request = context.get("original"), context["request"]
+    if isinstance(opened, Project):
+        pk = opened.bank_id
+    elif isinstance(opened, Bank):
+        pk = opened.pk
     else:
         try:
-            number = PublicId().to_python(request.GET.get("bank", "") if "cl" in context else "")
+            pk = PublicId().to_python(request.GET.get("bank", "") if "cl" in context else "")
         except ValueError:
             return None
-    return permissions.banks_for(request.user).select_related("project__tenant").filter(pk=number).first()
+    return permissions.banks_for(request.user).select_related("project__tenant").filter(pk=pk).first()

@@ -1,4 +1,4 @@
-"""How templates name chats and turns, and what was put in the place of turns."""
+"""Template filters for chats, turns and checkpoints."""
 
 from django import template
 from django.utils.safestring import SafeString
@@ -13,19 +13,16 @@ register = template.Library()
 
 @register.filter
 def named(chat: Chat) -> str:
-    """What a chat is called, with or without a title."""
     return chat.title or (_("Untitled chat") if chat.last_output_at else _("New chat"))
 
 
 @register.filter
 def when(line: MemoryLine | BlockLineVersion) -> str:
-    """The period of a line, in the reader's words."""
     return rows.when(line)
 
 
 @register.filter
 def formatted(answer: str) -> SafeString:
-    """An answer as it is shown."""
     return markdown.as_html(answer)
 
 
@@ -37,5 +34,4 @@ def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpo
 
 @register.filter
 def compacted(checkpoint: Checkpoint) -> str:
-    """The line that a checkpoint is."""
     return compaction.label(checkpoint)

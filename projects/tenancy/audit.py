@@ -1,46 +1,43 @@
-"""What is put on a tenant's audit trail, and whether all of it is still there."""
+"""Append to a tenant's audit log, and verify it."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 from memorybank import services
-from memorybank.services import Head
-from projects.models import Membership, Project, Tenant, TenantEvent, TenantTrail
+from projects.models import Membership, Project, Tenant, TenantAuditLog, TenantEvent
 
 Action = TenantEvent.Action
 
 
 def log(tenant: Tenant, actor: str, action: Action, now: datetime, **detail: Any) -> None:
-    """Append to the trail. ``detail`` holds user names, roles and settings: no address, no chat text."""
-    TenantTrail.append(TenantEvent(tenant=tenant, actor=actor, action=action, detail=detail, at=now))
+    """``detail`` holds user names, roles and settings; no e-mail address and no chat text."""
+    TenantAuditLog.append(TenantEvent(tenant=tenant, actor=actor, action=action, detail=detail, at=now))
 
 
 def removed(members: Iterable[Membership], actor: str, now: datetime) -> None:
-    """These are about to be taken out."""
+    """Log that members are about to be removed."""
     for member in members:
         log(member.tenant, actor, Action.REMOVE, now, person=member.user.get_username(), role=member.role)
 
 
 def deleted(projects: Iterable[Project], actor: str, now: datetime) -> None:
-    """These are about to be deleted, each with its own trail, whose end is kept here."""
+    """Log that projects are about to be deleted, with the end of each one's audit log, which is deleted, too."""
     projects = list(projects)
-    trails = services.audit_logs([project.bank_id for project in projects])
+    logs = services.audit_logs([project.bank_id for project in projects])
     for project in projects:
-        head = trails.get(project.bank_id)
-        end = {"events": head.length, "seal": head.seal} if head else {}
+        end = logs[project.bank_id].end if project.bank_id in logs else {}
         log(project.tenant, actor, Action.DELETE, now, project=project.slug, **end)
 
 
-def flaws(tenant: Tenant) -> Iterator[tuple[str, str]]:
-    """What is missing on the trail or was changed: where, and what."""
-    return TenantEvent.objects.filter(tenant=tenant).flaws(TenantTrail.objects.filter(tenant=tenant).first())
+def verify(tenant: Tenant) -> Iterator[tuple[str, str]]:
+    """Find missing and changed events: where, and what is wrong."""
+    return TenantEvent.objects.filter(tenant=tenant).verify(TenantAuditLog.objects.filter(tenant=tenant).first())
 
 
 def ends(projects: Iterable[Project], tenants: Iterable[Tenant]) -> dict[str, dict[str, Any]]:
-    """Where each trail ends: kept elsewhere, it shows whether a whole trail was written anew."""
+    """The end of each audit log: kept elsewhere, it shows whether a whole log was rewritten."""
     of_banks = services.audit_logs([each.bank_id for each in projects])
-    of_tenants = TenantTrail.objects.in_bulk([each.pk for each in tenants])
-    found: dict[str, Head | None] = {each.path: of_banks.get(each.bank_id) for each in projects}
-    found |= {f"{each.slug}/": of_tenants.get(each.pk) for each in tenants}
-    return {name: {"events": head.length, "seal": head.seal} for name, head in found.items() if head}
+    of_tenants = TenantAuditLog.objects.in_bulk([each.pk for each in tenants])
+    ends = {each.path: of_banks[each.bank_id].end for each in projects if each.bank_id in of_banks}
+    return ends | {f"{each.slug}/": of_tenants[each.pk].end for each in tenants if each.pk in of_tenants}

@@ -1,4 +1,4 @@
-"""What a tenant's memory may cost a month, all projects together."""
+"""The monthly cap of a tenant, over all its projects."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from projects.models import Tenant
 
 
 def is_capped(bank: Bank, since: datetime) -> bool:
-    """Whether the tenant of ``bank`` has spent since then what it may. ``memorybank`` asks, by ``CAPPED_FOR_BANK``."""
+    """Whether the tenant of ``bank`` has reached its cap since then; the setting ``CAPPED_FOR_BANK`` names this."""
     tenant = Tenant.objects.filter(projects__bank=bank).first()
     if tenant is None or tenant.monthly_cap is None:
         return False

@@ -1,4 +1,4 @@
-"""What people type to join a tenant: an invitation, the password of a new account."""
+"""Forms to join a tenant: an invitation, the password of a new account."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from projects.models import Role
 
 
 class InvitationForm(forms.Form):
-    """Whom to invite, as what; ``roles`` are those that may be given."""
+    """An invitation; ``roles`` are those that may be given."""
 
     email = forms.EmailField(
         label=_("E-mail address"),
@@ -24,9 +24,9 @@ class InvitationForm(forms.Form):
         self.fields["role"] = forms.ChoiceField(label=_("Role"), initial=Role.MEMBER, choices=self.roles)
 
     def clean_email(self) -> str:
-        """In small letters: mail servers make no difference, and the account is named after it."""
+        """Lower case: mail servers ignore case, and the account is named after the address."""
         return str(self.cleaned_data["email"]).lower()
 
 
 class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # not generic at run time
-    """The password of a new account; saved, it is the account."""
+    """The password of a new account; ``save`` creates the account."""

@@ -1,4 +1,4 @@
-"""Where the link of an invitation leads: a page that says who invites, and the person's yes."""
+"""The page of an invitation's link: it says who invites, and the invited person confirms."""
 
 from django.contrib import messages
 from django.contrib.auth import login
@@ -18,10 +18,10 @@ from .forms import NewPasswordForm
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
-    """Looking at it changes nothing: mail servers do. Whoever is signed in joins; who has no account makes one.
+    """A GET changes nothing, because mail servers follow links. A signed-in user joins; others create an account.
 
-    An account is named after the address, which only its owner can have the link of: so this page tells nobody else
-    whether there is one, and nobody who chooses a name learns which are taken.
+    The account is named after the address, whose owner alone has the link: so nobody else learns whether there is an
+    account, or which user names are taken.
     """
     invitation = members.invitation_for(token, timezone.now())
     if invitation is None:
@@ -41,7 +41,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
 def _join(request: HttpRequest, invitation: Invitation, user: User) -> HttpResponse:
     if not members.accept(invitation, user, now=timezone.now()):
         return render(request, "projects/invitation_over.html", status=404)
-    messages.success(request, _("You belong to %(tenant)s now.") % {"tenant": invitation.tenant})
+    messages.success(request, _("You are a member of %(tenant)s now.") % {"tenant": invitation.tenant})
     return redirect("home")
 
 

@@ -1,4 +1,4 @@
-"""Who belongs to a tenant: invited by e-mail, joined by their own yes, with a role, in all projects or some."""
+"""Members of a tenant: inviting, joining, changing roles, removing, and opening projects to them."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -16,34 +16,45 @@ from projects.models import Invitation, Membership, Project, Role, Tenant
 from . import audit, permissions
 from .audit import Action
 
-#: A link works for so long.
-INVITED_FOR = timedelta(days=7)
-#: So many may wait for an answer; a tenant is no way to send mail to strangers.
-OPEN_AT_ONCE = 100
-SALT = "projects.invitation"
+#: How long a link works.
+INVITATION_VALID_FOR = timedelta(days=7)
+#: The limit keeps a tenant from sending mail to many strangers.
+MAX_OPEN_INVITATIONS = 100
+#: The invitations that a tenant sends in a day, also withdrawn ones, and that an address receives from all tenants.
+MAX_SENT_PER_DAY, MAX_RECEIVED_PER_DAY = 200, 5
+DAY = timedelta(days=1)
+INVITATION_SALT = "projects.invitation"
 
 
-class Refused(Exception):
-    """In one line, for the person who asked."""
+class MembershipError(Exception):
+    """Why a change is refused, in one line for the person who asked."""
 
 
 def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -> Invitation:
-    """A new invitation, in place of an older one of the same address. Nobody looks whether somebody has the address."""
+    """A new invitation; it replaces an older one of the same address. Whether the address exists is not checked."""
     _require_rank(by, tenant, role)
     with transaction.atomic():
         Tenant.objects.select_for_update().get(pk=tenant.pk)
+        _require_few_today(tenant, email, now)
         tenant.invitations.filter(email=email).delete()
-        if tenant.invitations.count() >= OPEN_AT_ONCE:
-            raise Refused(
-                _("%(number)d invitations wait for an answer. Withdraw some first.") % {"number": OPEN_AT_ONCE}
-            )
+        if tenant.invitations.count() >= MAX_OPEN_INVITATIONS:
+            text = _("%(number)d invitations wait for an answer. Withdraw some first.")
+            raise MembershipError(text % {"number": MAX_OPEN_INVITATIONS})
         invitation = tenant.invitations.create(email=email, role=role, invited_by=by, sent_at=now)
         audit.log(tenant, by.get_username(), Action.INVITE, now, invitation=invitation.pk, role=role)
     return invitation
 
 
+def _require_few_today(tenant: Tenant, email: str, now: datetime) -> None:
+    """Refuse a tenant that has sent many today, or an address that many tenants have written to."""
+    sent = tenant.events.filter(action=Action.INVITE, at__gt=now - DAY).count()
+    received = Invitation.objects.filter(email=email, sent_at__gt=now - DAY).exclude(tenant=tenant).count()
+    if sent >= MAX_SENT_PER_DAY or received >= MAX_RECEIVED_PER_DAY:
+        raise MembershipError(_("Too many invitations today. Try again tomorrow."))
+
+
 def withdraw(tenant: Tenant, *, email: str, by: User, now: datetime) -> None:
-    """The link works no more, and the address is forgotten."""
+    """Make the link invalid and delete the address."""
     with transaction.atomic():
         for invitation in tenant.invitations.filter(email=email):
             audit.log(tenant, by.get_username(), Action.WITHDRAW, now, invitation=invitation.pk)
@@ -51,30 +62,29 @@ def withdraw(tenant: Tenant, *, email: str, by: User, now: datetime) -> None:
 
 
 def token(invitation: Invitation) -> str:
-    """What the link ends in; nobody makes one without the site's key."""
-    named = [invitation.tenant.slug, invitation.email, invitation.sent_at.isoformat()]
-    return signing.dumps(named, salt=SALT, compress=True)
+    """The end of the link, signed with the site's key."""
+    values = [invitation.tenant.slug, invitation.email, invitation.sent_at.isoformat()]
+    return signing.dumps(values, salt=INVITATION_SALT, compress=True)
 
 
 def invitation_for(signed: str, now: datetime) -> Invitation | None:
-    """The invitation that a link is for; None if it is forged, used, withdrawn, replaced or too old."""
+    """The invitation of a link; None if it is forged, used, withdrawn, replaced or expired."""
     try:
-        tenant, email, sent_at = signing.loads(signed, salt=SALT)
+        tenant, email, sent_at = signing.loads(signed, salt=INVITATION_SALT)
     except signing.BadSignature:
         return None
-    still = Invitation.objects.filter(tenant__slug=tenant, email=email, sent_at=datetime.fromisoformat(sent_at))
-    return still.filter(sent_at__gt=now - INVITED_FOR).select_related("tenant", "invited_by").first()
+    invitations = Invitation.objects.filter(tenant__slug=tenant, email=email, sent_at=datetime.fromisoformat(sent_at))
+    return invitations.filter(sent_at__gt=now - INVITATION_VALID_FOR).select_related("tenant", "invited_by").first()
 
 
 def send(invitation: Invitation, link: str) -> None:
-    """The link, to its address and nobody else: who opens it has shown that the address is hers.
+    """Send the link to its address only: whoever opens it has shown that the address is theirs.
 
-    In the language of who invites; that of who is invited nobody knows yet.
+    In the language of the person who invites; that of the invited person is unknown.
     """
-    context = {"invitation": invitation, "link": link, "until": invitation.sent_at + INVITED_FOR}
-    tenant = " ".join(invitation.tenant.name.split())  # a subject is one line
+    context = {"invitation": invitation, "link": link, "until": invitation.sent_at + INVITATION_VALID_FOR}
     send_mail(
-        _("Join %(tenant)s") % {"tenant": tenant},
+        _("An invitation to Memory Bank"),  # no words of a tenant, which may be an advertisement
         render_to_string("projects/invitation.txt", context),
         None,
         [invitation.email],
@@ -82,7 +92,7 @@ def send(invitation: Invitation, link: str) -> None:
 
 
 def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
-    """The person's yes; False if the link was used at the same moment. Who is a member already keeps her role."""
+    """Make ``user`` a member; False if the link was used at the same moment. Members keep their role."""
     with transaction.atomic():
         if not Invitation.objects.filter(pk=invitation.pk, sent_at=invitation.sent_at).delete()[0]:
             return False
@@ -94,21 +104,21 @@ def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
 
 
 def change_role(member: Membership, role: Role, *, by: User, now: datetime) -> None:
-    """Give a member another role; neither the old nor the new one above that of who does it."""
+    """Give a member another role; neither the old nor the new one may be above the role of ``by``."""
     _require_rank(by, member.tenant, Role(member.role))
     _require_rank(by, member.tenant, role)
     with transaction.atomic():
         if role != Role.OWNER:
             _require_another_owner(by, member)
         Membership.objects.filter(pk=member.pk).update(role=role)
-        member.tenant.invitations.filter(invited_by=member.user_id).delete()  # she may not have the rank any more
+        member.tenant.invitations.filter(invited_by=member.user_id).delete()  # the new role may not allow them
         _open_admin(member.user, role)
         person = member.user.get_username()
         audit.log(member.tenant, by.get_username(), Action.ROLE, now, person=person, before=member.role, after=role)
 
 
 def remove(member: Membership, *, by: User, now: datetime) -> None:
-    """Take a member out, with the invitations she sent. What memory has of her stays; erasing is another verb."""
+    """Remove a member, with the invitations they sent. What memory has of them stays until it is erased."""
     _require_rank(by, member.tenant, Role(member.role))
     with transaction.atomic():
         _require_another_owner(by, member)
@@ -118,14 +128,14 @@ def remove(member: Membership, *, by: User, now: datetime) -> None:
 
 
 def open_project(project: Project, *, members_only: bool, names: Collection[str], by: User, now: datetime) -> None:
-    """To everybody in the tenant, or to the members with these user names, and always to owners and admins."""
+    """Open a project to the entire tenant, or to owners, admins and the members with these user names."""
     with transaction.atomic():
         Project.objects.filter(pk=project.pk).update(members_only=members_only)
-        named = project.tenant.memberships.filter(user__username__in=names) if members_only else []
-        project.named.set(named)
-        people = sorted(member.user.get_username() for member in named)
-        told = {"project": project.slug, "members_only": members_only, "named": people}
-        audit.log(project.tenant, by.get_username(), Action.OPEN, now, **told)
+        members = project.tenant.memberships.filter(user__username__in=names) if members_only else []
+        project.named.set(members)
+        people = sorted(member.user.get_username() for member in members)
+        detail = {"project": project.slug, "members_only": members_only, "named": people}
+        audit.log(project.tenant, by.get_username(), Action.OPEN, now, **detail)
 
 
 def _require_rank(by: User, tenant: Tenant, role: Role) -> None:
@@ -135,10 +145,10 @@ def _require_rank(by: User, tenant: Tenant, role: Role) -> None:
 
 def _require_another_owner(by: User, member: Membership) -> None:
     if permissions.last_owners(by, [member]):
-        raise Refused(_("This is the last owner of %(tenant)s.") % {"tenant": member.tenant})
+        raise MembershipError(_("This is the last owner of %(tenant)s.") % {"tenant": member.tenant})
 
 
 def _open_admin(user: User, role: Role) -> None:
-    """Owners and admins work in the admin, which shows them their tenants and nothing else."""
+    """Owners and admins may use the admin, which shows them only their tenants."""
     if role.covers(Role.ADMIN) and not user.is_staff:
         User.objects.filter(pk=user.pk).update(is_staff=True)

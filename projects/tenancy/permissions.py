@@ -1,4 +1,4 @@
-"""The only door: who may see and do what. Everything it cannot open does not exist (404)."""
+"""Permissions: who may see and do what. What somebody may not see does not exist for them (404)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,58 +8,35 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.services import Bank
 from projects.models import Conversation, Membership, Project, Role, Scope, Tenant
 
-#: Open to everybody, by the names of their addresses: signing in and out, links by mail, watching machines, languages.
+#: Addresses that are open to everybody, by name.
 OPEN = frozenset(
     {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
-    | {"api-description", "api-nowhere"}  # how the API describes itself; what is said of an address that it has not
+    | {"api-description", "api-nowhere"}  # the description of the API, and its error for unknown addresses
 )
-#: Who may: of every other page, by the name of its address, the least role in its tenant. What is posted to is a page,
-#: too. Superusers manage people and memory everywhere, and open nobody's project or chat. The admin follows
-#: :func:`tenants_for` and :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.
+#: The least role for each other page, by the name of its address; a posted form is a page, too. Superusers manage
+#: people and memory everywhere, but open nobody's project or chat. The admin follows :func:`tenants_for` and
+#: :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.
 NEEDED = {
-    "people": Role.ADMIN,
-    "invite": Role.ADMIN,
-    "withdraw": Role.ADMIN,
-    "change-role": Role.ADMIN,
-    "remove-member": Role.ADMIN,
-    "open-project": Role.ADMIN,
+    **dict.fromkeys(("people", "invite", "withdraw", "change-role", "remove-member", "open-project"), Role.ADMIN),
     "project": Role.VIEWER,
-    "chat": Role.MEMBER,  # one's own; nobody opens another's
-    "new-chat": Role.MEMBER,
-    "compaction": Role.MEMBER,
-    "answer-stream": Role.MEMBER,
-    "stop-answer": Role.MEMBER,
-    "retry": Role.MEMBER,
-    "remember": Role.MEMBER,
-    "edit-turn": Role.MEMBER,
-    "regenerate": Role.MEMBER,
-    "remember-now": Role.MEMBER,
-    "forget-turn": Role.MEMBER,
-    "used": Role.MEMBER,
-    "private": Role.MEMBER,
-    "rename-chat": Role.MEMBER,
-    "delete-chat": Role.MEMBER,
-    "memory": Role.VIEWER,
-    "memory-facts": Role.VIEWER,
-    "memory-timeline": Role.VIEWER,
-    "memory-past": Role.VIEWER,
-    "memory-activity": Role.VIEWER,
-    "memory-review": Role.ADMIN,  # what is held back was written to be read; not everybody should
-    "memory-why": Role.ADMIN,  # the turns that a line rests on, in people's own words
-    "memory-decide": Role.ADMIN,
-    "memory-edit": Role.ADMIN,
-    "memory-add": Role.ADMIN,
-    "memory-forget": Role.ADMIN,
-    "memory-receipt": Role.ADMIN,
+    # One's own chats; nobody opens another's.
+    **dict.fromkeys(("chat", "new-chat", "compaction", "private", "rename-chat", "delete-chat"), Role.MEMBER),
+    **dict.fromkeys(("answer-stream", "stop-answer", "retry", "remember", "edit-turn", "regenerate"), Role.MEMBER),
+    **dict.fromkeys(("remember-now", "forget-turn", "used"), Role.MEMBER),
+    **dict.fromkeys(("memory", "memory-facts", "memory-timeline", "memory-past", "memory-activity"), Role.VIEWER),
+    # Quarantined lines were written to influence their reader; a line's turns are people's own words.
+    **dict.fromkeys(("memory-review", "memory-why", "memory-decide", "memory-edit", "memory-add"), Role.ADMIN),
+    **dict.fromkeys(("memory-forget", "memory-receipt"), Role.ADMIN),
 }
-#: What programs may: of every address of theirs, by its name and method, the scope that a key must have. A key opens
-#: its own project alone; nobody's session opens any of these.
+#: The scope that an API key needs for an address, by its name and method. A key opens its own project only; a session
+#: opens none of these.
 SCOPES = {
     "api-outputs": {"POST": Scope.WRITE},
     "api-batch": {"POST": Scope.WRITE},
@@ -106,7 +83,7 @@ def page_for(user: User | AnonymousUser, name: str, tenant: str, project: str) -
 
 
 def may_open(user: User, project: Project) -> bool:
-    """Whether the project is hers, and not only its memory page, which a superuser opens everywhere."""
+    """Whether ``user`` may open the project itself; superusers open the memory page of every project."""
     return not user.is_superuser or Project.objects.filter(pk=project.pk).visible_to(user).exists()
 
 
@@ -126,15 +103,12 @@ def _visible(user: User | AnonymousUser, path: str) -> Project:
     return _first(Project.objects.at(path).visible_to(user) if isinstance(user, User) else Project.objects.none())
 
 
-def _first(found: QuerySet[Project]) -> Project:
-    project = found.select_related("tenant", "bank").first()
-    if project is None:
-        raise Http404
-    return project
+def _first(projects: QuerySet[Project]) -> Project:
+    return get_object_or_404(projects.select_related("tenant", "bank"))
 
 
 def require(user: User | AnonymousUser, tenant: Tenant, needed: Role) -> Role:
-    """The member's role in ``tenant``; refuse one that does not cover ``needed``."""
+    """The member's role in ``tenant``; refuses like :func:`project_for`."""
     membership = Membership.objects.filter(user=user.pk, tenant=tenant).first()
     if membership is None:
         raise Http404
@@ -147,36 +121,31 @@ def require(user: User | AnonymousUser, tenant: Tenant, needed: Role) -> Role:
 
 
 def tenant_for(user: User, slug: str) -> Tenant:
-    """The tenant whose people ``user`` may manage: of her own as owner or admin, of any as superuser.
+    """The tenant whose people ``user`` may manage, as its owner or admin or as a superuser.
 
-    A stranger gets :class:`Http404`, a colleague :class:`PermissionDenied`.
+    A stranger gets :class:`Http404`, another member :class:`PermissionDenied`.
     """
-    tenant = Tenant.objects.filter(slug=slug).first()
-    if tenant is None:
-        raise Http404
+    tenant = get_object_or_404(Tenant, slug=slug)
     if not user.is_superuser:
         require(user, tenant, NEEDED["people"])
     return tenant
 
 
 def roles_below(user: User, tenant: Tenant) -> list[Role]:
-    """The roles that ``user`` may give and take in ``tenant``: her own and those it covers."""
+    """The roles that ``user`` may give and take in ``tenant``: their own and those it covers."""
     return [role for role in Role if may(user, tenant, role)]
 
 
 def conversation_for(
     user: User | AnonymousUser, path: str, key: str, needed: Role = Role.MEMBER
 ) -> tuple[Project, Conversation]:
-    """The chat ``key`` in ``tenant/project``, for who began it and nobody else.
+    """The chat ``key`` in ``tenant/project``, for its owner only.
 
     Refuses like :func:`project_for`; the chat of another member does not exist (404).
     """
     project = project_for(user, path, needed)
     assert isinstance(user, User)
-    conversation = Conversation.objects.of(user, project).filter(chat__key=key).first()
-    if conversation is None:
-        raise Http404
-    return project, conversation
+    return project, get_object_or_404(Conversation.objects.of(user, project), chat__key=key)
 
 
 def may(user: User, tenant: Tenant, needed: Role) -> bool:
@@ -186,12 +155,11 @@ def may(user: User, tenant: Tenant, needed: Role) -> bool:
 
 
 def projects_for(user: User) -> QuerySet[Project]:
-    """The projects ``user`` may chat in."""
     return Project.objects.visible_to(user).select_related("tenant", "bank")
 
 
 def tenants_for(user: Any) -> QuerySet[Tenant]:
-    """The tenants a staff member administers: her own ones as owner or admin; all for superusers."""
+    """The tenants that a staff member administers as owner or admin; all for superusers."""
     if user.is_superuser:
         return Tenant.objects.all()
     return Tenant.objects.filter(memberships__user=user, memberships__role__in=[Role.OWNER, Role.ADMIN])
@@ -199,16 +167,16 @@ def tenants_for(user: Any) -> QuerySet[Tenant]:
 
 def banks_for(user: Any) -> QuerySet[Bank]:
     """The banks whose memory a staff member may see in the admin, each with its ``label``."""
-    named = services.all_banks().annotate(label=Concat("project__tenant__slug", Value("/"), "project__slug"))
-    return named if user.is_superuser else named.filter(project__tenant__in=tenants_for(user))
+    banks = services.all_banks().annotate(label=Concat("project__tenant__slug", Value("/"), "project__slug"))
+    return banks if user.is_superuser else banks.filter(project__tenant__in=tenants_for(user))
 
 
 def last_owners(user: Any, leaving: Iterable[Membership]) -> list[Tenant]:
-    """The tenants that would be without an owner. Held until the transaction ends; superusers may leave them so."""
+    """The tenants that would lose their last owner, locked until the transaction ends. None for superusers."""
     if user.is_superuser:
         return []
     ids = [membership.pk for membership in leaving]
     owned = Tenant.objects.filter(memberships__in=ids, memberships__role=Role.OWNER).values("pk")
-    # Held, because two owners who leave at once would each find the other still there.
+    # Locked, because two owners who leave at once would each find the other still there.
     tenants = Tenant.objects.select_for_update().filter(pk__in=owned)
-    return [each for each in tenants if not each.memberships.filter(role=Role.OWNER).exclude(pk__in=ids).exists()]
+    return [tenant for tenant in tenants if not tenant.memberships.filter(role=Role.OWNER).exclude(pk__in=ids).exists()]

@@ -1,4 +1,4 @@
-"""The page of a tenant's people, and what owners and admins do there. Who may is asked of ``access`` alone."""
+"""The page of a tenant's members, and the actions of owners and admins there."""
 
 import logging
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from smtplib import SMTPException
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 @require_GET
 @login_required
 def people_page(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Everybody in the tenant, who is invited, and which projects are open to whom."""
+    """Members, invitations, and which projects are open to whom."""
     found = permissions.tenant_for(request.user, tenant)
     return _show(request, found, InvitationForm(roles=permissions.roles_below(request.user, found)))
 
@@ -35,13 +35,13 @@ def people_page(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def invite(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Send a link. The answer is the same whether somebody has the address or nobody."""
+    """Send a link. The response does not tell whether the address has an account."""
     found = permissions.tenant_for(request.user, tenant)
     form = InvitationForm(request.POST, roles=permissions.roles_below(request.user, found))
     if not form.is_valid():
         return _show(request, found, form, 400)
     email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
-    with _told(request, _("An invitation is on its way to %(email)s.") % {"email": email}):
+    with _reported(request, _("An invitation is on its way to %(email)s.") % {"email": email}):
         invitation = tenancy_members.invite(found, email=email, role=role, by=request.user, now=timezone.now())
         link = reverse("invitation", args=[tenancy_members.token(invitation)])
         tenancy_members.send(invitation, request.build_absolute_uri(link))
@@ -51,7 +51,6 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def withdraw(request: MemberRequest, tenant: str) -> HttpResponse:
-    """The link works no more, and the address is forgotten."""
     found = permissions.tenant_for(request.user, tenant)
     tenancy_members.withdraw(found, email=request.POST.get("email", ""), by=request.user, now=timezone.now())
     messages.success(request, _("The invitation is withdrawn."))
@@ -61,13 +60,11 @@ def withdraw(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def change_role(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Give a member another role."""
     member, role = _member(request, tenant), request.POST.get("role", "")
     if role not in Role.values:
         raise Http404
-    with _told(
-        request, _("%(person)s has the role “%(role)s” now.") % {"person": member.user, "role": Role(role).label}
-    ):
+    success = _("%(person)s has the role “%(role)s” now.") % {"person": member.user, "role": Role(role).label}
+    with _reported(request, success):
         tenancy_members.change_role(member, Role(role), by=request.user, now=timezone.now())
     return redirect("home" if member.user == request.user else reverse("people", args=[tenant]))
 
@@ -75,12 +72,9 @@ def change_role(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def remove(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Take a member out of the tenant."""
     member = _member(request, tenant)
-    with _told(
-        request,
-        _("%(person)s does not belong to %(tenant)s any more.") % {"person": member.user, "tenant": member.tenant},
-    ):
+    success = _("%(person)s is no longer a member of %(tenant)s.") % {"person": member.user, "tenant": member.tenant}
+    with _reported(request, success):
         tenancy_members.remove(member, by=request.user, now=timezone.now())
     return redirect("home" if member.user == request.user else reverse("people", args=[tenant]))
 
@@ -88,39 +82,32 @@ def remove(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def open_project(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Open a project to everybody, or to those who are named."""
     found = permissions.tenant_for(request.user, tenant)
-    project = Project.objects.filter(tenant=found, slug=request.POST.get("project", "")).first()
-    if project is None:
-        raise Http404
+    project = get_object_or_404(Project, tenant=found, slug=request.POST.get("project", ""))
     only = request.POST.get("open") == "named"
     names = request.POST.getlist("person")
     tenancy_members.open_project(project, members_only=only, names=names, by=request.user, now=timezone.now())
-    open_to = _("%(project)s is open to those who are named.") if only else _("%(project)s is open to everybody.")
+    open_to = _("%(project)s is open to the selected members.") if only else _("%(project)s is open to everybody.")
     messages.success(request, open_to % {"project": project})
     return redirect("people", tenant=tenant)
 
 
 def _member(request: MemberRequest, tenant: str) -> Membership:
-    """Who the form is about, by user name: a row's number would count those of other tenants."""
-    found = permissions.tenant_for(request.user, tenant)
-    named = found.memberships.filter(user__username=request.POST.get("person", ""))
-    member = named.select_related("user", "tenant").first()
-    if member is None:
-        raise Http404
-    return member
+    """The member of the form, by user name: row ids would tell how many there are in other tenants."""
+    members = permissions.tenant_for(request.user, tenant).memberships.select_related("user", "tenant")
+    return get_object_or_404(members, user__username=request.POST.get("person", ""))
 
 
 @contextmanager
-def _told(request: HttpRequest, success: str) -> Iterator[None]:
-    """What came of it, in one line at the head of the next page."""
+def _reported(request: HttpRequest, success: str) -> Iterator[None]:
+    """Show the outcome of the block on the next page."""
     try:
         yield
-    except tenancy_members.Refused as why:
+    except tenancy_members.MembershipError as why:
         messages.error(request, str(why))
     except (OSError, SMTPException) as error:
         logger.error("invitation: the mail server failed: %s", type(error).__name__)
-        messages.error(request, _("The mail server did not take it. Try again later."))
+        messages.error(request, _("The mail server did not accept it. Try again later."))
     else:
         messages.success(request, success)
 
@@ -131,7 +118,7 @@ def _show(request: MemberRequest, tenant: Tenant, form: InvitationForm, status: 
         "tenant": tenant,
         "members": sorted(members, key=lambda member: list(Role).index(Role(member.role))),
         "invitations": tenant.invitations.order_by("-sent_at"),
-        "open_since": timezone.now() - tenancy_members.INVITED_FOR,
+        "open_since": timezone.now() - tenancy_members.INVITATION_VALID_FOR,
         "projects": tenant.projects.prefetch_related("named__user"),
         "roles": form.roles,
         "grantable": dict(form.roles),

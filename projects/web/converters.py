@@ -22,5 +22,4 @@ class ChatKey:
         return key
 
     def to_url(self, value: str) -> str:
-        """The key's form in an address."""
         return value if PLAIN_KEY.fullmatch(value) else "~" + urlsafe_b64encode(value.encode()).decode().rstrip("=")

@@ -4,18 +4,20 @@ from collections.abc import Iterator, Sequence
 from typing import Generic
 
 from memorybank import prompts
+from memorybank.core.memory_line import MemoryLine
 from memorybank.core.packing.greedy import Objective, fill
 from memorybank.core.packing.items import Item, L, line_of
 from memorybank.core.packing.layout import Sheet, worded
-from memorybank.core.packing.memory_line import MemoryLine
 from memorybank.language import tokens
 
-#: The sections of a block in their order, named for what they hold: what people pinned; what stays the same from
-#: chat to chat; what each tier is owed; and the best of all the rest.
-PINNED, STABLE, QUOTA, FURTHER = "pinned", "stable", "quota", "further"
-SECTIONS = (PINNED, STABLE, QUOTA, FURTHER)
+#: The sections of a block in their order, named for what they hold: what people pinned; digests and notes as they were
+#: written; what stays the same from chat to chat; what each tier is owed; and the best of all the rest.
+PINNED, WRITTEN, STABLE, QUOTA, FURTHER = "pinned", "written", "stable", "quota", "further"
+SECTIONS = (PINNED, WRITTEN, STABLE, QUOTA, FURTHER)
 #: Not in the block: what would be said next.
 RESERVE = "reserve"
+#: Stands above a block.
+HEADER = prompts.text("memory.block")
 #: The heading of the last section, where a stable one stands before it.
 MORE_HEADING = prompts.text("memory.further")
 #: Around all that is quoted. No line can hold it, so none can end the text and go on as if somebody else spoke.
@@ -43,9 +45,13 @@ class Assembly(Generic[L]):
         lines: list[str] = []
         for name, items in self.sections.items():
             if items:
-                lines += [MORE_HEADING] if name == FURTHER and self.sections[STABLE] else []
+                lines += [MORE_HEADING] if name == FURTHER and self.needs_heading() else []
                 lines += self.sheet.paragraphs(items)
         return "\n".join([self.header, *lines, FENCE]) if lines else ""
+
+    def needs_heading(self) -> bool:
+        """Whether the last section follows one that it could be taken for a part of."""
+        return bool(self.sections[STABLE] or self.sections[WRITTEN])
 
     def room(self) -> int:
         """What is left of the budget, in tokens; negative when the text is too long."""

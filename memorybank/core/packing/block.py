@@ -1,38 +1,46 @@
 """Facts → one block: every section filled with what gains most under the constraints of the objective."""
 
+import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
-from memorybank import prompts
 from memorybank.core.granularity import Granularity
+from memorybank.core.memory_line import LABEL_TOKENS, MemoryLine, PackedBlock
 from memorybank.core.packing import objective
 from memorybank.core.packing.assembly import (
     FURTHER,
+    HEADER,
     MIN_LINE_TOKENS,
     OPENING_TOKENS,
     PINNED,
     QUOTA,
     RESERVE,
     STABLE,
+    WRITTEN,
     Assembly,
     lines_of,
 )
 from memorybank.core.packing.greedy import ByGain, InOrder, Selection, fill
 from memorybank.core.packing.items import Item, line_of
 from memorybank.core.packing.layout import ordered
-from memorybank.core.packing.memory_line import MemoryLine, PackedBlock
-from memorybank.core.packing.objective import LABEL_TOKENS
 from memorybank.core.packing.pool import Pool, Shortlist
-
-HEADER = prompts.text("memory.block")
 
 TIERS = tuple(granularity.tier for granularity in Granularity.coarsest_first())
 # Where quotas lack room, the stable section gives way in steps of this share of the budget, at most so often.
 GIVE_WAY_SHARE, GIVE_WAY_ROUNDS = 0.03, 5
 # How often what is left over is filled (measured: a fourth time adds nothing).
 FILL_ROUNDS = 3
+
+# Of a written block that is too long, so much of each digest and of each chat's notes is told: notes, which are not
+# condensed yet, give way first.
+WRITTEN_SHARES = (
+    *((1, 1), (1, 0.8), (1, 0.65), (1, 0.5), (1, 0.35), (1, 0.2), (1, 0)),
+    *((0.85, 0), (0.7, 0), (0.55, 0), (0.4, 0), (0.3, 0), (0.2, 0), (0.1, 0), (0, 0)),
+)
 
 LineItem = Item[MemoryLine]
 
@@ -54,11 +62,38 @@ def pack(
     packing = Packing(pool, header, budget)
     # In this order: each section fills what those before it leave, and what a person pinned comes first.
     packing.fill_pinned()
-    packing.fill_stable()
-    packing.fill_quotas()
+    if pool.written:
+        packing.fill_written()
+    else:
+        packing.fill_stable()
+        packing.fill_quotas()
     packing.fill_further()
     text, size = packing.assembly.finished()
     return PackedBlock(text, size, lines_of(packing.assembly), packing.reserve() if reserve and text else ())
+
+
+class WrittenEntry(NamedTuple):
+    """The entry that a written line is told for: a digest, or the notes of a chat."""
+
+    tier: int
+    period_start: date
+    chat: str
+    is_digest: bool
+
+
+def written_by(item: LineItem) -> WrittenEntry:
+    line = item.line
+    return WrittenEntry(line.tier, line.period_start, line.chat, bool(line.restates))
+
+
+def first_of_each(items: Iterable[LineItem], most: Mapping[WrittenEntry, int]) -> Iterator[LineItem]:
+    """The first items of each entry, as many as it may have."""
+    seen = Counter[WrittenEntry]()
+    for item in items:
+        entry = written_by(item)
+        seen[entry] += 1
+        if seen[entry] <= most[entry]:
+            yield item
 
 
 class Packing:
@@ -84,6 +119,27 @@ class Packing:
         """Pinned facts, as many as fit, the oldest before the newer."""
         pinned = self.shortlist.ready(self.pool.pinned)
         self.assembly.fill(PINNED, pinned, self.assembly.room(), InOrder(self.selection, PINNED))
+
+    def fill_written(self) -> None:
+        """Digests and notes as they were written; where room lacks, the first lines of each, which matter most.
+
+        In steps, so that the block is not another one after every chat. Where not a line of each chat fits, the newest
+        notes do.
+        """
+        items = self.shortlist.ready(self.pool.written)
+        entries = Counter(written_by(item) for item in items)
+        to = InOrder(self.selection, WRITTEN)
+        for of_digests, of_notes in WRITTEN_SHARES:
+            most = {e: math.ceil(n * (of_digests if e.is_digest else of_notes)) for e, n in entries.items()}
+            chosen = list(first_of_each(items, most))
+            self.assembly.sections[WRITTEN] = chosen
+            if self.assembly.room() >= 0:
+                break
+        self.assembly.sections[WRITTEN] = []
+        self.assembly.fill(WRITTEN, chosen, self.assembly.room(), to)
+        if not of_notes and self.assembly.room() > OPENING_TOKENS:
+            newest = [item for item in reversed(items) if not item.line.restates]
+            self.assembly.fill(WRITTEN, newest, self.assembly.room() - OPENING_TOKENS, to)
 
     def fill_stable(self) -> None:
         """The best of the history up to the checkpoint; all of it, while all fits."""
@@ -173,7 +229,7 @@ class Packing:
         Prices are estimates, so every filling leaves a few tokens over. The last go to paragraphs that have begun.
         """
         for section in (*[FURTHER] * FILL_ROUNDS, QUOTA):
-            needs_heading = section == FURTHER and self.assembly[STABLE] and not self.assembly[FURTHER]
+            needs_heading = section == FURTHER and self.assembly.needs_heading() and not self.assembly[FURTHER]
             room = self.assembly.room() - (OPENING_TOKENS if needs_heading else 0)
             if room >= MIN_LINE_TOKENS:
                 self.fill(section, room)

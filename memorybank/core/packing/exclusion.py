@@ -1,11 +1,10 @@
 """A block without some of its lines: others from the reserve take their place, and nothing is chosen again."""
 
-from collections.abc import Collection, Set
+from collections.abc import Collection
 
-from memorybank.core.packing.assembly import FURTHER, OPENING_TOKENS, Assembly, lines_of
-from memorybank.core.packing.block import HEADER
+from memorybank.core.memory_line import MemoryLine, PackedBlock, lines_without
+from memorybank.core.packing.assembly import FURTHER, HEADER, OPENING_TOKENS, Assembly, lines_of
 from memorybank.core.packing.items import item_of
-from memorybank.core.packing.memory_line import MemoryLine, PackedBlock
 
 #: How often the tokens that are still left are filled again.
 REFILL_ROUNDS = 2
@@ -18,41 +17,28 @@ def exclude(
     encoding: str,
     chats: Collection[str] = (),
     facts: Collection[int] = (),
+    own: str = "",
 ) -> PackedBlock:
     """``block`` in at most ``budget`` tokens, without the words of some chats, some facts, and digests of those.
 
+    ``own`` is the chat that asks: what it alone said is left out, too, but not what a digest says of others as well.
     The same block where nothing goes and the budget holds. Lines keep their order and their sections; a line that
     stands for several facts stays as long as one of them may be seen.
     """
     hidden_chats, hidden_facts = set(chats), set(facts)
-    if not hidden_chats and not hidden_facts and block.tokens <= budget:
+    fits = block.tokens <= budget and (block.text or not block.lines)  # a block that lost lines has no text yet
+    if not hidden_chats and not hidden_facts and not own and fits:
         return block
-    lines = [_visible(line, hidden_chats, hidden_facts) for line in block.lines]
-    reserve = [line for line in (_visible(line, hidden_chats, hidden_facts) for line in block.reserve) if line]
-    if tuple(lines) == block.lines and block.tokens <= budget:
+    kept = lines_without(block.lines, hidden_chats, hidden_facts, own)
+    reserve = lines_without(block.reserve, hidden_chats, hidden_facts, own)
+    if tuple(kept) == block.lines and fits:
         return PackedBlock(block.text, block.tokens, block.lines, tuple(reserve))
-    kept = [line for line in lines if line]
     assembly: Assembly[MemoryLine] = Assembly(HEADER, budget, encoding)
     for line in kept:
         assembly[line.section].append(item_of(line))
     freed = sum(line.tokens for line in block.lines) - sum(line.tokens for line in kept)
-    text, size = _refilled(assembly, reserve, budget - block.tokens + freed)
+    text, size = _refilled(assembly, reserve, budget - block.tokens + freed if block.text else 0)
     return PackedBlock(text, size, lines_of(assembly), tuple(reserve))
-
-
-def _visible(line: MemoryLine, chats: Set[str], facts: Set[int]) -> MemoryLine | None:
-    """The line without what is excluded of it; None if nothing is left."""
-    if not line.restates.isdisjoint(facts):
-        return None
-    left = [
-        (fact, source)
-        for fact, source in zip(line.facts, line.sources, strict=True)
-        if fact not in facts and chats.isdisjoint(source.chats)
-    ]
-    if len(left) == len(line.facts):
-        return line
-    kept, sources = zip(*left, strict=True) if left else ((), ())
-    return line._replace(facts=kept, sources=sources) if kept else None
 
 
 def _refilled(assembly: Assembly[MemoryLine], reserve: list[MemoryLine], room: int) -> tuple[str, int]:

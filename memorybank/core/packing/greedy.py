@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from memorybank.core.memory_line import MemoryLine
 from memorybank.core.packing import objective
 from memorybank.core.packing.items import Item
-from memorybank.core.packing.memory_line import MemoryLine
 
 ItemT = TypeVar("ItemT", bound=Item[Any])
 ItemT_contra = TypeVar("ItemT_contra", bound=Item[Any], contravariant=True)
@@ -82,7 +82,8 @@ class Openings:
 class Selection:
     """What a block says so far: which facts and words, who has been heard, which paragraphs have begun.
 
-    ``told`` counts the facts of each turn: a model's lines, and its own sentences (True).
+    ``told`` counts the facts of each turn: a model's lines, and its own sentences (True); ``digested`` are the turns
+    that digests tell.
     """
 
     openings: Openings = field(default_factory=Openings)
@@ -91,6 +92,7 @@ class Selection:
     told: Counter[tuple[int, bool]] = field(default_factory=Counter)
     taken: set[int] = field(default_factory=set)
     restated: set[int] = field(default_factory=set)
+    digested: set[int] = field(default_factory=set)
     shown: dict[tuple[str, ...], Item[MemoryLine]] = field(default_factory=dict)
 
     def take(self, item: Item[MemoryLine], section: str) -> None:
@@ -98,6 +100,8 @@ class Selection:
         self.shown[item.key] = item
         self.taken.update(item.facts)
         self.restated |= item.line.restates
+        if item.line.restates:
+            self.digested |= item.line.turns
         self.words.update(item.concepts)
         self.heard[item.line.chat] += 1
         self.told.update((turn, item.line.detail) for turn in item.line.turns)
@@ -119,8 +123,12 @@ class Selection:
         return sum(self.told[turn, not fact.detail] > 0 for turn in fact.turns) / len(fact.turns)
 
     def repeats(self, item: Item[MemoryLine]) -> bool:
-        """Whether the block has one of its facts already."""
-        return self.covers(item.facts, item.line.restates)
+        """Whether the block has one of its facts already, or a digest tells its turns."""
+        return self.covers(item.facts, item.line.restates) or self.is_digested(item.line)
+
+    def is_digested(self, line: MemoryLine) -> bool:
+        """Whether it is a sentence of turns that the block's digests tell."""
+        return line.detail and bool(line.turns) and self.digested.issuperset(line.turns)
 
     def covers(self, ids: Collection[int], restates: frozenset[int]) -> bool:
         """Whether the block has a fact with these ids: itself, by a digest fact, or by all that it restates."""

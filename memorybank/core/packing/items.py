@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from memorybank.core.packing.memory_line import MemoryLine
+from memorybank.core.memory_line import MemoryLine
 from memorybank.language import plain
-from memorybank.language.sentences import with_full_stop
+from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.quoting import quote_speech
 

@@ -88,6 +88,8 @@ def paragraphs(items: Sequence[Item[Any]]) -> list[str]:
             last = None
         if line.speaker and (last is None or last.line.speaker != line.speaker):
             lines[-1] += f" {inert(line.speaker)}:"
+        elif last is None:
+            lines[-1] += ":"
         lines[-1] += f" {text}"
         last = item
     return lines

@@ -17,8 +17,6 @@ the block, with what is over. It keeps to four constraints:
 from collections.abc import Iterable
 from itertools import accumulate, takewhile
 
-#: What a fact costs beside its own tokens, on average: a share of its date and speaker.
-LABEL_TOKENS = 3
 # Measured on development data; the result is flat around each of these values. Powers of what is new and of the
 # cost, and pairs of words as concepts of their own, gained nothing.
 REPEATED_WORD_FACTOR, UNHEARD_CHAT_FACTOR, CROWDED_CHAT_PENALTY = 0.4, 2.0, 0.06

@@ -7,10 +7,9 @@ from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
 
+from memorybank.core.memory_line import LABEL_TOKENS, MemoryLine
 from memorybank.core.packing.greedy import Selection
 from memorybank.core.packing.items import Item, as_line, concepts
-from memorybank.core.packing.memory_line import MemoryLine
-from memorybank.core.packing.objective import LABEL_TOKENS
 from memorybank.language import tokens
 from memorybank.language.dates import shorten_dates
 from memorybank.safety.quoting import name_words
@@ -20,14 +19,20 @@ PREFILTER_FACTOR, MIN_PREFILTER_TOKENS = 3, 1200
 
 
 class Pool:
-    """Candidates by their place: pinned ones first, then in time order.
+    """Candidates by their place: pinned ones first, then ``written`` lines as they come, then the rest in time order.
 
     The same words of the same person are one candidate, the earliest. Several blocks may be packed from
     one pool; nothing in it depends on which. Of a history that is longer than the candidates are, whoever
     knows it says up to when the stable section is chosen: ``stable_before``.
     """
 
-    def __init__(self, candidates: Iterable[MemoryLine], encoding: str, stable_before: datetime | None = None) -> None:
+    def __init__(
+        self,
+        candidates: Iterable[MemoryLine],
+        encoding: str,
+        stable_before: datetime | None = None,
+        written: Iterable[MemoryLine] = (),
+    ) -> None:
         self.encoding, self.stable_before = encoding, stable_before
         self.facts: list[MemoryLine] = []
         self.repeated: dict[int, list[int]] = {}
@@ -35,8 +40,10 @@ class Pool:
         first: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._merge((fact for fact in by_time if fact.pinned), first)
         pinned = len(self.facts)
+        self._merge(written, first)
+        begun = len(self.facts)
         self._merge((fact for fact in by_time if not fact.pinned), first)
-        self.pinned, self.free = range(pinned), range(pinned, len(self.facts))
+        self.pinned, self.written, self.free = range(pinned), range(pinned, begun), range(begun, len(self.facts))
         #: Tokens of each text as it was counted before: those that are looked at closely are counted as shown.
         self.costs = [fact.tokens or tokens.count(fact.text, encoding) for fact in self.facts]
         self._worded: dict[int, tuple[str, int, tuple[str, ...]]] = {}
@@ -124,7 +131,8 @@ class Shortlist:
         """Whether the block says it already."""
         if place in self.items:
             return self.selection.repeats(self.items[place])
-        return self.selection.covers(self.pool.ids(place), self.pool.facts[place].restates)
+        line = self.pool.facts[place]
+        return self.selection.covers(self.pool.ids(place), line.restates) or self.selection.is_digested(line)
 
     def best(
         self, room: int, *, tier: int | None = None, until: int | None = None, without: str = ""

@@ -4,10 +4,12 @@ The answer to a summarising prompt is lines ``- KIND: text [1,3]``. A line is ac
 was shown, is short, and states no number, date, identifier, address or link that its cited sources do not.
 """
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from memorybank.core.validation.claims import claims
+from memorybank.core.validation.claims import DATE_CLAIM, claims
 from memorybank.core.validation.evidence import Evidence
 from memorybank.core.validation.line_parser import (
     FACT_KINDS,
@@ -18,7 +20,7 @@ from memorybank.core.validation.line_parser import (
     parse_row,
     says_nothing,
 )
-from memorybank.language.terms import word_count
+from memorybank.language.terms import terms, word_count
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 
@@ -39,6 +41,12 @@ __all__ = [
 ]
 
 MAX_LINE_WORDS = 60
+#: What shares fewer words with a line does not become one of its sources.
+MIN_SHARED_TERMS = 2
+#: The reason for a row that is no line: prose around the list.
+NOT_A_LINE = "not of the form “- KIND: text [1]”"
+#: The text of the row in which a model lists what it left out.
+LEFT_OUT = re.compile(r"(?:left[ -]out|omitted)\s*:?\s*(?:\[\s*\])?", re.I)
 MAX_REJECTED_CHARACTERS = 300
 MAX_CHARACTERS_PER_WORD = 20  # on average; text with longer words is not a sentence
 
@@ -48,12 +56,13 @@ class AcceptedLines:
     """The accepted lines of an answer, and the rejected ones as (line, reason), the reason without chat text.
 
     ``nothing`` means the model said that nothing is worth keeping, which is a valid answer; neither lines nor
-    ``nothing`` is a failure.
+    ``nothing`` is a failure. ``left_out`` are labels that the model says it left out.
     """
 
     lines: tuple[ParsedLine, ...] = ()
     rejected: tuple[tuple[str, str], ...] = ()
     nothing: bool = False
+    left_out: frozenset[str] = frozenset()
 
 
 def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_LINE_WORDS) -> AcceptedLines:
@@ -65,16 +74,20 @@ def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_LINE
         return AcceptedLines(nothing=True)
     accepted: dict[str, ParsedLine] = {}
     rejected: list[tuple[str, str]] = []
+    left_out: set[str] = set()
     evidence = _EvidenceBySource(sources)
     for raw in answer_rows(answer):
         written = parse_row(raw)
-        line = written and replace(written, text=escape(written.text))
-        why = _objection(line, evidence, max_words, accepted) if line else "not of the form “- KIND: text [1]”"
+        if written and LEFT_OUT.fullmatch(written.text):
+            left_out.update(written.labels)
+            continue
+        line = written and _with_missing_citations(replace(written, text=escape(written.text)), evidence)
+        why = _objection(line, evidence, max_words, accepted) if line else NOT_A_LINE
         if line and written and not why:
             accepted[comparison_key(line.text)] = _with_quarantine(line, written.text)
         else:
             rejected.append((escape(raw)[:MAX_REJECTED_CHARACTERS], why))
-    return AcceptedLines(tuple(accepted.values()), tuple(rejected))
+    return AcceptedLines(tuple(accepted.values()), tuple(rejected), left_out=frozenset(left_out) & sources.keys())
 
 
 def unsupported(text: str, sources: Iterable[str]) -> str:
@@ -83,11 +96,20 @@ def unsupported(text: str, sources: Iterable[str]) -> str:
 
 
 class _EvidenceBySource:
-    """Evidence of each source, read once and only if a line cites it."""
+    """Evidence and words of each source, read once and only if a line needs them."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self.sources = sources
         self._read: dict[str, Evidence] = {}
+
+    @cached_property
+    def _terms(self) -> dict[str, frozenset[str]]:
+        return {label: frozenset(terms(text)) for label, text in self.sources.items()}
+
+    def related(self, text: str) -> list[str]:
+        """The sources that share at least ``MIN_SHARED_TERMS`` words with ``text``."""
+        words = frozenset(terms(text))
+        return [label for label, theirs in self._terms.items() if len(words & theirs) >= MIN_SHARED_TERMS]
 
     def of(self, label: str) -> Evidence:
         if label not in self._read:
@@ -98,6 +120,31 @@ class _EvidenceBySource:
 def _with_quarantine(line: ParsedLine, written: str) -> ParsedLine:
     """The line with its quarantine reason: checked as the model wrote it, and as it would be stored."""
     return replace(line, quarantine=line.quarantine or quarantine.reason(written) or quarantine.reason(line.text))
+
+
+def _with_missing_citations(line: ParsedLine, evidence: _EvidenceBySource) -> ParsedLine:
+    """The line citing also what alone states a claim that its cited sources do not; of several dates, the nearest.
+
+    Only what shares words with the line: a number that stands somewhere else is another number.
+    """
+    if not line.labels or any(label not in evidence.sources for label in line.labels):
+        return line
+    cited = dict.fromkeys(line.labels)
+    related: list[str] | None = None
+    for claim in claims(line.text):
+        if claim.supported([evidence.of(label) for label in cited]):
+            continue
+        related = evidence.related(line.text) if related is None else related
+        stating = [label for label in related if claim.supported([evidence.of(label)])]
+        if claim.what == DATE_CLAIM or len(stating) == 1:
+            cited.update(dict.fromkeys(sorted(stating, key=lambda label: _distance(label, line.labels))[:1]))
+    return replace(line, labels=tuple(cited))
+
+
+def _distance(label: str, labels: Sequence[str]) -> int:
+    """How many items lie between one and the nearest of others."""
+    number = int(label.lstrip("F"))
+    return min(abs(number - int(other.lstrip("F"))) for other in labels)
 
 
 def _objection(line: ParsedLine, evidence: _EvidenceBySource, max_words: int, accepted: Container[str]) -> str:

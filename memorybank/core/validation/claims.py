@@ -15,7 +15,7 @@ from memorybank.core.validation.evidence import (
     normalized_link,
 )
 from memorybank.core.validation.numbers import CLAIMED_VALUES_BY_WORD, NUMBER, readings, scaled
-from memorybank.core.validation.written_dates import WrittenDate
+from memorybank.core.validation.written_dates import WrittenDate, named_months
 from memorybank.language import alternation, collect
 
 _LETTER = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ӿ"  # scripts that write identifiers; a number beside 日 or 개 is a number
@@ -72,9 +72,11 @@ class Claim:
         )
 
     def _year_elsewhere(self, evidence: Sequence[Evidence]) -> bool:
-        """“7 May” in one cited source and 2023 in its date or in another source make 7 May 2023."""
+        """“7 May” or “in May” in one cited source, and 2023 in its date or in another, make 7 May 2023 or May 2023."""
         dates = [date for source in evidence for date in source.dates]
         years = {date.year for date in dates if date.year}
+        if any(date.year and date.day is None for date in self.dates):
+            dates += [WrittenDate(None, month, None) for source in evidence for month in named_months(source.text)]
         completed = [date._replace(year=year) for date in dates if date.year is None for year in years]
         return any(date.states(claimed) for date in completed for claimed in self.dates)
 

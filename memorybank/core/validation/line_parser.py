@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memorybank.core.turns import STEERS_ASSISTANT
 from memorybank.language import alternation, meanings, packs
 
-FACT_KINDS = ("fact", "decision", "preference", "question")
+FACT_KINDS = ("fact", "decision", "plan", "preference", "question")
 #: A model's kind for a line that steers the assistant: stored as a fact and quarantined.
 INSTRUCTION_KIND = "instruction"
 

@@ -31,6 +31,7 @@ _FORMS = (
 )  # fmt: skip
 _DATE_PATTERNS = tuple(re.compile(form) for form in _FORMS)
 _SLASHED = re.compile(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2((?:1[5-9]|20|21)\d\d|\d\d)(?![\d])(?![/.-]\d)")
+_NAME = re.compile(r"[^\W\d_]+")
 _DAY_AND_MONTH = re.compile(r"(?<![\d/.])(\d{1,2})[/.](\d{1,2})\.?(?![\d/.])")
 
 
@@ -64,6 +65,11 @@ def mentions(text: str) -> list[DateMention]:
 def short_mentions(text: str) -> list[DateMention]:
     """Possible dates without a year, such as ``5/7`` or ``7.5.``: they may support a date, but claim none."""
     return [mention for match in _DAY_AND_MONTH.finditer(text) if (mention := _numeric(match, None))]
+
+
+def named_months(text: str) -> set[int]:
+    """The months that a casefolded text names, with or without a day; “may” may be no month."""
+    return {MONTH_NUMBERS[word] for word in _NAME.findall(text) if word in MONTH_NUMBERS}
 
 
 def without(dates: list[DateMention], text: str) -> str:

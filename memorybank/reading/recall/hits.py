@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument, Standing
+from memorybank.models import Bank, Chat, Entry, Fact, FactState, SearchDocument
 from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.searching import SearchResult, parse_question, search
 from memorybank.reading.recall.visibility import as_paragraphs, visible_lines
@@ -62,13 +62,13 @@ def facts_about(bank: Bank, question: str, *, most: int, now: datetime) -> list[
     turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("chat_id", "sequence")
     values: dict[int, float] = {}
     for fact in _facts_of_turns(list(turns)):
-        share = _question_share(f"{fact.text} {fact.said_first} {fact.speaker}", result)
+        share = _question_share(f"{fact.text} {fact.original_text} {fact.speaker}", result)
         if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
             values[fact.pk] = max(cited) * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * share)
     return sorted(values, key=lambda pk: (-values[pk], -pk))[:most]
 
 
-def _facts_of_turns(turns: Collection[tuple[int, int]]) -> list[Standing]:
+def _facts_of_turns(turns: Collection[tuple[int, int]]) -> list[FactState]:
     """The leaf facts that may cite these turns."""
     places = defaultdict(list)
     for chat, sequence in turns:
@@ -79,10 +79,10 @@ def _facts_of_turns(turns: Collection[tuple[int, int]]) -> list[Standing]:
         for pk, chat, first, last in ranges
         if any((first or 0) <= place <= (last or 0) for place in places[chat or 0])
     ]
-    return Fact.objects.filter(entry__in=covering).standing() if covering else []
+    return Fact.objects.filter(entry__in=covering).states() if covering else []
 
 
-def _fact_hit(fact: Standing, turns: Mapping[int, Hit], result: SearchResult) -> Hit | None:
+def _fact_hit(fact: FactState, turns: Mapping[int, Hit], result: SearchResult) -> Hit | None:
     """The fact as a hit, if it cites one of the turns."""
     cited = [turns[output] for output in fact.citations if output in turns]
     if not cited:

@@ -9,7 +9,7 @@ from memorybank import conf
 from memorybank.core.packing.notes import Passage
 from memorybank.language import dates, tokens
 from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
-from memorybank.models.fact import End
+from memorybank.models.fact import Replacement
 from memorybank.reading.recall.index_terms import FILLER_WORDS, content_words, words_naming
 from memorybank.reading.recall.searching import ParsedQuestion, SearchResult, parse_question, score_passages, search
 from memorybank.reading.recall.visibility import VisibleSentence, replacing_line, visible_lines
@@ -66,8 +66,16 @@ class CandidateSentence:
     value: float
     asked: tuple[str, ...] = ()
     named: bool = False
-    ends: tuple[End, ...] = ()
+    ends: tuple[Replacement, ...] = ()
     behind: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledPassages:
+    """Sentences that answer a message, best first, and the tokens that they are worth."""
+
+    passages: tuple[Passage, ...] = ()
+    max_tokens: int = 0
 
 
 def find_passages(
@@ -78,21 +86,23 @@ def find_passages(
     known: Sequence[str] = (),
     exclude_chat: str = "",
     now: datetime | None = None,
-) -> list[Passage]:
-    """Sentences that answer ``question`` in ``max_tokens`` tokens (and a few spare ones), best first.
+) -> RecalledPassages:
+    """Sentences that answer ``question`` in at most ``max_tokens`` tokens (and a few spare ones), best first.
 
+    The less of the question the bank knows, the fewer tokens; none if it shares no more than chance would give.
     Leaves out what the ``known`` lines say already. Reads the index and the turns it names; writes nothing.
     """
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
     parsed = parse_question(bank, question, now)
     result = search(bank, parsed, without=without, most=MAX_TURNS_READ)
-    if not result.ranked:
-        return []
+    max_tokens = int(max_tokens * result.relevance)
+    if not result.ranked or not max_tokens:
+        return RecalledPassages()
     profile = choose_profile(parsed, result)
     valued = _turn_values(result, score_passages(bank, result), profile)
     read = list(_documents_with_lines(bank, valued))
     rows, lines = {pk: row for pk, row, _ in read}, {pk: own for pk, _, own in read}
-    matcher, repeats = QuestionMatcher(profile, result, question), RepeatFilter(known)
+    matcher, repeats = QuestionMatcher(profile, result, parsed.text), RepeatFilter(known)
     sentences: list[CandidateSentence] = []
     for pk, value in valued.items():
         if pk in rows:
@@ -105,10 +115,11 @@ def find_passages(
     for pk, row, own in _documents_with_lines(bank, others):
         if row.chat_id != (without and without.pk):
             rows[pk], lines[pk] = row, own
-    return [
+    passages = (
         _to_passage(sentence, rows[sentence.turn], ranks.get(sentence.turn, 0))
         for sentence in follow_replacements(chosen, lines)
-    ]
+    )
+    return RecalledPassages(tuple(passages), max_tokens)
 
 
 def visible_sentences(bank: Bank, turns: Iterable[int]) -> dict[int, list[VisibleSentence]]:
@@ -125,7 +136,7 @@ def _documents_with_lines(
     facts = Fact.objects.filter(
         entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
     )
-    lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.standing(changed=True))
+    lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.states(changed=True))
     yield from ((pk, row, lines[pk]) for pk, row in rows.items())
 
 

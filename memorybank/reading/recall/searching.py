@@ -9,6 +9,7 @@ from memorybank.language import dates
 from memorybank.models import Bank, Chat, SearchDocument
 from memorybank.reading.recall import index, ranking, vectors
 from memorybank.reading.recall.index_terms import (
+    FILLER_WORDS,
     NAME_SUFFIX,
     SPEAKER_SUFFIX,
     PartialDate,
@@ -21,9 +22,12 @@ from memorybank.reading.recall.index_terms import (
 )
 from memorybank.reading.recall.index_terms import possible_names as names_in
 from memorybank.reading.recall.ranking import IndexedTurn
+from memorybank.reading.recall.relevance import DECISIVE_FACTOR, IDF_POWER, Term, covered_share, relevance
 
 #: Turns that are scored, at least. The rest has too little in common with the question.
 MIN_RANKED_TURNS = 40
+#: Of a longer message only the two ends are read: a million characters took two seconds.
+MAX_QUESTION_CHARACTERS = 8_000
 #: Passages are searched in the chats of this many best turns.
 MAX_PASSAGE_SEEDS = 60
 #: The newest turns of those chats that are read.
@@ -49,17 +53,27 @@ class ParsedQuestion:
 class SearchResult:
     """Turns with their scores, best first; for each word of the question, its idf in this bank and its turns.
 
-    ``names`` are those of the question that are the whole name of somebody who spoke.
+    ``names`` are those of the question that are the whole name of somebody who spoke. ``relevance`` (0…1) says how much
+    the bank has to say about the question at all; the scores only compare turns.
     """
 
     ranked: list[tuple[int, float]] = field(default_factory=list)
     idfs: dict[str, float] = field(default_factory=dict)
     postings: list[list[int]] = field(default_factory=list)
     names: frozenset[str] = frozenset()
+    relevance: float = 0.0
+
+
+def _bounded(question: str) -> str:
+    """The two ends of a long message, where people say what they want; between them stands what they pasted."""
+    if len(question) <= MAX_QUESTION_CHARACTERS:
+        return question
+    return f"{question[: MAX_QUESTION_CHARACTERS // 2]}\n{question[-MAX_QUESTION_CHARACTERS // 2 :]}"
 
 
 def parse_question(bank: Bank, question: str, now: datetime | None) -> ParsedQuestion:
     """The question's words, names and dates; "yesterday" is relative to ``now`` in the bank's time zone."""
+    question = _bounded(question)
     absolute = dates.resolve(question, now.astimezone(bank.tz).date(), replace=True) if now else question
     named = sorted(partial_dates(absolute), key=PartialDate.word)
     date_terms = tuple(partial.word() for partial in named)
@@ -97,7 +111,9 @@ def search(bank: Bank, question: ParsedQuestion, *, without: Chat | None, most: 
     spoken = frozenset(chain.from_iterable(by_name.values()))
     scored = ranking.scores(turns, idfs, dated=dated, spoken=spoken, cosines=cosines)
     ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
-    return SearchResult(ranked[:most], dict(zip(question.words, idfs, strict=True)), by_word, frozenset(by_name))
+    known = dict(zip(question.words, idfs, strict=True))
+    share = covered_share(_terms(known, by_word, by_date, by_name, total), turns)
+    return SearchResult(ranked[:most], known, by_word, frozenset(by_name), relevance(share, total, cosines))
 
 
 def score_passages(bank: Bank, result: SearchResult) -> dict[int, float]:
@@ -129,13 +145,45 @@ def chats_mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]
     return set(SearchDocument.objects.of(bank).filter(pk__in=turns).values_list("chat_id", flat=True))
 
 
-def _idfs(by_word: Mapping[str, Sequence[int]], by_name: Mapping[str, Sequence[int]], total: int) -> list[float]:
-    """The idf of each word. A name also counts where that person speaks, or it would be rare in their own chats."""
-    spoken: dict[str, set[int]] = {}
+def _terms(
+    idfs: Mapping[str, float],
+    by_word: Sequence[Sequence[int]],
+    by_date: Iterable[Sequence[int]],
+    by_name: Mapping[str, Sequence[int]],
+    total: int,
+) -> list[Term]:
+    """What the question is about: its words and dates, with their weights.
+
+    Words of small talk count only if there are no others.
+    """
+    spoken, rarest = _spoken_words(by_name), ranking.idf(0, total)
+
+    def term(idf: float, turns: Sequence[int], speaking: frozenset[int] = frozenset()) -> Term:
+        weight = DECISIVE_FACTOR * rarest**IDF_POWER if speaking or not turns else idf**IDF_POWER
+        return Term(weight, speaking.union(turns))
+
+    informative = idfs.keys() - FILLER_WORDS or idfs.keys()
+    words = [
+        term(idf, turns, spoken.get(word, frozenset()))
+        for (word, idf), turns in zip(idfs.items(), by_word, strict=True)
+        if word in informative
+    ]
+    return [*words, *(term(ranking.idf(len(turns), total), turns) for turns in by_date)]
+
+
+def _spoken_words(by_name: Mapping[str, Sequence[int]]) -> dict[str, frozenset[int]]:
+    """The words of the names, each with the turns in which that person speaks."""
+    spoken: dict[str, frozenset[int]] = {}
     for name, turns in by_name.items():
         for word in content_words(name):
-            spoken.setdefault(word, set()).update(turns)
-    return [ranking.idf(len(spoken.get(word, set()).union(turns)), total) for word, turns in by_word.items()]
+            spoken[word] = spoken.get(word, frozenset()).union(turns)
+    return spoken
+
+
+def _idfs(by_word: Mapping[str, Sequence[int]], by_name: Mapping[str, Sequence[int]], total: int) -> list[float]:
+    """The idf of each word. A name also counts where that person speaks, or it would be rare in their own chats."""
+    spoken = _spoken_words(by_name)
+    return [ranking.idf(len(spoken.get(word, frozenset()).union(turns)), total) for word, turns in by_word.items()]
 
 
 def _date_scores(postings: Sequence[Sequence[int]], exact: Sequence[float]) -> dict[int, float]:

@@ -11,8 +11,8 @@ from memorybank.core.turns import STEERS_ASSISTANT
 from memorybank.language.dates import format_date
 from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
-from memorybank.models import Standing
-from memorybank.models.fact import End
+from memorybank.models import FactState
+from memorybank.models.fact import Replacement
 
 #: A sentence says a fact if they share this part of the shorter one's content words.
 MIN_SHARED_WORDS = 0.6
@@ -32,7 +32,7 @@ class VisibleSentence(NamedTuple):
     text: str
     worth: float
     place: int
-    ends: tuple[End, ...] = ()
+    ends: tuple[Replacement, ...] = ()
 
 
 class FactChange(NamedTuple):
@@ -40,11 +40,11 @@ class FactChange(NamedTuple):
 
     words: frozenset[str]
     correction: tuple[str, str] | None
-    end: End | None
+    end: Replacement | None
 
 
 def visible_lines(
-    lines: Mapping[int, Sequence[StoredLine]], facts: Iterable[Standing]
+    lines: Mapping[int, Sequence[StoredLine]], facts: Iterable[FactState]
 ) -> dict[int, list[VisibleSentence]]:
     """The visible lines of each turn, given all its lines and the facts that cite it. Pure.
 
@@ -58,7 +58,7 @@ def visible_lines(
             steering.update(fact.citations)
         if fact.correction or not fact.is_visible:
             for turn in fact.citations:
-                changes[turn].append(FactChange(frozenset(terms(fact.said_first)), fact.correction, fact.end))
+                changes[turn].append(FactChange(frozenset(terms(fact.original_text)), fact.correction, fact.end))
         if fact.is_released and fact.is_visible:
             released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight))
     shown = {turn: [] if turn in steering else [*own, *released.get(turn, ())] for turn, own in lines.items()}
@@ -103,7 +103,9 @@ def is_same_statement(sentence: frozenset[str], fact: frozenset[str]) -> bool:
     return shorter > 0 and len(sentence & fact) >= MIN_SHARED_WORDS * shorter
 
 
-def replacing_line(end: End, lines: Mapping[int, Sequence[VisibleSentence]]) -> tuple[int, VisibleSentence] | None:
+def replacing_line(
+    end: Replacement, lines: Mapping[int, Sequence[VisibleSentence]]
+) -> tuple[int, VisibleSentence] | None:
     """The turn and the line that say what replaced something, if they may be shown and nothing replaced them."""
     words = frozenset(terms(end.text))
     matches = [

@@ -77,6 +77,7 @@ class AnthropicMessages(Protocol):
     """``system`` is a field; a user message may also hold tool results."""
 
     upstream = "anthropic"
+    continues_prefill = True
     reader = AnthropicMessagesReader
 
     def messages(self, body: JSONObject) -> list[Message]:

@@ -1,6 +1,7 @@
 """OpenAI's Chat Completions API. Pure."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
 from typing import Any
 
 from projects.gateway.messages import (
@@ -19,12 +20,11 @@ _SYSTEM_ROLES = ("system", "developer")
 
 
 class ChatCompletionsReader(Reader):
-    """Collects deltas of the first choice; other choices are alternatives for the client."""
+    """Collects deltas by choice. The first is the answer; the others are alternatives for the client."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._text: list[str] = []
-        self._calls: dict[int, dict[str, str]] = {}
+        self._choices: dict[int, _Choice] = {}
         self._finished = False
 
     @property
@@ -39,19 +39,21 @@ class ChatCompletionsReader(Reader):
             self.note_error(data)
             return
         self._head(data)
-        for choice in _first_choice(data):
-            self._delta(choice.get("delta") or {})
-            self._finished = self._finished or bool(choice.get("finish_reason"))
+        for choice in data.get("choices") or []:
+            self._choice(choice).add(choice.get("delta") or {})
+            self._finished = self._finished or bool(choice.get("finish_reason") and not choice.get("index"))
 
     def read_body(self, data: JSONObject) -> None:
         self._head(data)
-        for choice in _first_choice(data):
-            self._delta(choice.get("message") or {})
+        for choice in data.get("choices") or []:
+            self._choice(choice).add(choice.get("message") or {})
         self.done = True
 
     def messages(self) -> list[Message]:
-        calls = [tool_call(call["id"], call["name"], call["arguments"]) for call in self._calls.values()]
-        return [assistant_message("".join(self._text), calls)] if self._text or calls else []
+        return self._choices[0].messages() if 0 in self._choices else []
+
+    def alternatives(self) -> list[list[Message]]:
+        return [choice.messages() for index, choice in self._choices.items() if index]
 
     def _head(self, data: JSONObject) -> None:
         self.note_model(data)
@@ -59,7 +61,19 @@ class ChatCompletionsReader(Reader):
         self.prompt_tokens = token_count(usage.get("prompt_tokens")) or self.prompt_tokens
         self.completion_tokens = token_count(usage.get("completion_tokens")) or self.completion_tokens
 
-    def _delta(self, delta: JSONObject) -> None:
+    def _choice(self, choice: JSONObject) -> _Choice:
+        return self._choices.setdefault(choice.get("index") or 0, _Choice())
+
+
+class _Choice:
+    """One choice: its text and its tool calls."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._calls: dict[int, dict[str, str]] = {}
+
+    def add(self, delta: JSONObject) -> None:
+        """Add a delta, or a whole message."""
         content = delta.get("content") or delta.get("refusal")
         if content:
             self._text.append(split_content(content)[0])
@@ -70,11 +84,10 @@ class ChatCompletionsReader(Reader):
             call["name"] += function.get("name") or ""
             call["arguments"] += function.get("arguments") or ""
 
-
-def _first_choice(data: JSONObject) -> Iterator[JSONObject]:
-    for choice in data.get("choices") or []:
-        if not choice.get("index"):
-            yield choice
+    def messages(self) -> list[Message]:
+        """Its message so far."""
+        calls = [tool_call(call["id"], call["name"], call["arguments"]) for call in self._calls.values()]
+        return [assistant_message("".join(self._text), calls)] if self._text or calls else []
 
 
 class ChatCompletions(Protocol):

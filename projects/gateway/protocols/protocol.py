@@ -16,13 +16,17 @@ class UnsupportedRequest(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """An upstream's answer, read while it is forwarded. Token counts are None if it reports none."""
+    """An upstream's answer, read while it is forwarded. Token counts are None if it reports none.
+
+    ``alternatives`` are other answers to the same request, from which the client may choose.
+    """
 
     messages: list[Message] = field(default_factory=list)
     model: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     error: str = ""
+    alternatives: list[list[Message]] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -61,9 +65,15 @@ class Reader(ABC):
     def messages(self) -> list[Message]:
         """The messages so far, as the client will send them back."""
 
+    def alternatives(self) -> list[list[Message]]:
+        """The messages of other answers to the same request."""
+        return []
+
     def answer(self) -> Answer:
         """The answer read so far."""
-        return Answer(self.messages(), self.model, self.prompt_tokens, self.completion_tokens, self.error)
+        return Answer(
+            self.messages(), self.model, self.prompt_tokens, self.completion_tokens, self.error, self.alternatives()
+        )
 
     def note_model(self, data: JSONObject) -> None:
         """Keep the model's name, as the upstream reports it."""
@@ -83,6 +93,8 @@ class Protocol(ABC):
     #: The kind of upstream that serves it.
     upstream: ClassVar[str]
     reader: ClassVar[type[Reader]]
+    #: Whether an answer continues the assistant message that ends a request.
+    continues_prefill: ClassVar[bool] = False
 
     @abstractmethod
     def messages(self, body: JSONObject) -> list[Message]:

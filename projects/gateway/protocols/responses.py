@@ -106,15 +106,18 @@ class Responses(Protocol):
 
 
 def _item_message(item: JSONObject, position: int) -> Message | None:
-    kind = item.get("type") or "message"
+    kind, item_id = item.get("type") or ("message" if "role" in item else "item_reference"), str(item.get("id") or "")
     if kind == "message":
         return _message(item, position)
     if kind in _CALL_TYPES:
         arguments = item.get("arguments") if kind == "function_call" else item.get("input")
-        return assistant_message("", [tool_call(item.get("call_id"), item.get("name"), arguments or "")], position)
+        call = tool_call(item.get("call_id"), item.get("name"), arguments or "")
+        return assistant_message("", [call], position, item_id=item_id)
     if kind in (f"{call_type}_output" for call_type in _CALL_TYPES):
         words, others = split_content(item.get("output"), _TEXT_TYPES)
         return tool_message(words, str(item.get("call_id") or ""), others, position)
+    if kind == "item_reference" and not item_id.startswith("rs_"):  # not that of reasoning
+        return Message("assistant", position=position, reference=item_id)
     return None  # reasoning, or calls of the upstream's own tools
 
 
@@ -122,4 +125,6 @@ def _message(item: JSONObject, position: int) -> Message | None:
     words, others = split_content(item.get("content"), _TEXT_TYPES)
     if item.get("role") == "user":
         return user_message(words, others, position)
-    return assistant_message(words, [], position) if item.get("role") == "assistant" else None
+    if item.get("role") != "assistant":
+        return None
+    return assistant_message(words, [], position, item_id=str(item.get("id") or ""))

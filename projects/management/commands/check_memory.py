@@ -16,7 +16,7 @@ from ..base import FAILURE_EXIT_CODE, MemoryCommand, find_project, pluralised
 class Command(MemoryCommand):
     help = (
         "Check on live data that every turn is in exactly one summary or waits for one (I1), that the tree of entries "
-        "and citations is sound (I2), that the block fits its budget (I3), and that the audit trails are whole. Reads "
+        "and citations is sound (I2), that the block fits its budget (I3), and that the audit logs are whole. Reads "
         "only. Exits with 1 and the list if something is broken."
     )
 
@@ -39,7 +39,7 @@ class Command(MemoryCommand):
             raise CommandError(f"{pluralised(len(violations), 'violation')}.", returncode=FAILURE_EXIT_CODE)
         if not json:
             checked = pluralised(len(chosen), "project")
-            self.stdout.write(f"{checked} checked: coverage, tree, budget and audit trail hold.")
+            self.stdout.write(f"{checked} checked: coverage, tree, budget and audit log hold.")
 
 
 def _project_violations(projects: Iterable[Project]) -> Iterator[dict[str, str]]:
@@ -50,5 +50,5 @@ def _project_violations(projects: Iterable[Project]) -> Iterator[dict[str, str]]
 
 def _audit_violations(tenants: Iterable[Tenant]) -> Iterator[dict[str, str]]:
     for tenant in tenants:
-        for where, what in audit.flaws(tenant):
+        for where, what in audit.verify(tenant):
             yield {"project": f"{tenant.slug}/", "invariant": "trail", "where": where, "what": what}

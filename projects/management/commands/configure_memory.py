@@ -11,7 +11,14 @@ from django.core.management.base import CommandError, CommandParser
 from memorybank import services
 from memorybank.services import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
 
-from ..base import COMMAND_ACTOR, USAGE_EXIT_CODE, MemoryCommand, add_project_argument, find_project, whole_number
+from ..base import (
+    COMMAND_ACTOR,
+    USAGE_EXIT_CODE,
+    MemoryCommand,
+    add_number_argument,
+    add_project_argument,
+    find_project,
+)
 
 BANK_FIELDS = {
     "budget": "max_tokens",
@@ -35,24 +42,12 @@ class Command(MemoryCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
         _add_switch(parser)
-        parser.add_argument(
-            "--budget",
-            metavar="TOKENS",
-            type=whole_number(MIN_TOKENS, MAX_TOKENS, "tokens"),
-            help=f"tokens of the block in every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}",
-        )
-        parser.add_argument(
-            "--recall",
-            metavar="TOKENS",
-            type=whole_number(0, MAX_RECALL_TOKENS, "tokens"),
-            help=f"tokens of the notes for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none",
-        )
-        parser.add_argument(
-            "--idle-minutes",
-            metavar="N",
-            type=whole_number(1, MAX_IDLE_MINUTES, "minutes"),
-            help=f"minutes of silence before a chat is summarised, 1 to {MAX_IDLE_MINUTES:,}",
-        )
+        budget_help = f"tokens of the block in every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}"
+        add_number_argument(parser, "--budget", MIN_TOKENS, MAX_TOKENS, unit="tokens", help=budget_help)
+        recall_help = f"tokens of the notes for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none"
+        add_number_argument(parser, "--recall", 0, MAX_RECALL_TOKENS, unit="tokens", help=recall_help)
+        idle_help = f"minutes of silence before a chat is summarised, 1 to {MAX_IDLE_MINUTES:,}"
+        add_number_argument(parser, "--idle-minutes", 1, MAX_IDLE_MINUTES, unit="minutes", help=idle_help, metavar="N")
         parser.add_argument("--timezone", metavar="TZ", help="where days begin and end, such as Europe/Berlin")
         parser.add_argument(
             "--focus", metavar="TEXT", help="what matters most, for the model that summarises; at most 1,000 characters"
@@ -64,19 +59,14 @@ class Command(MemoryCommand):
             help="monthly limit in the currency of the price settings, such as 25 or 0.50; “none”: no limit",
         )
         for name, what in (("turns", "the text of turns"), ("memory", "memory")):
-            parser.add_argument(
-                f"--keep-{name}",
-                metavar="DAYS",
-                type=whole_number(0, MAX_DAYS, "days"),
-                help=f"delete {what} after this many days; 0: never",
-            )
+            keep_help = f"delete {what} after this many days; 0: never"
+            add_number_argument(parser, f"--keep-{name}", 0, MAX_DAYS, unit="days", help=keep_help)
         parser.add_argument("--json", action="store_true", help="print the settings as JSON")
 
     def handle(self, *, project: str, enable: bool | None, json: bool, preview: bool, **options: Any) -> None:
         bank = find_project(project).bank
         if preview:
-            preview_counts = asdict(services.history(bank))
-            self.print_json(preview_counts) if json else self.print_counts(preview_counts)
+            self.print_values(asdict(services.history(bank)), json=json)
             return
         changes = {field: options[name] for name, field in BANK_FIELDS.items() if options[name] is not None}
         if changes.get("monthly_cap") is NO_CAP:
@@ -91,11 +81,10 @@ class Command(MemoryCommand):
         if enable is False:
             services.disable(bank, actor=COMMAND_ACTOR)
         shown = {"enabled": bank.enabled, **{name: getattr(bank, field) for name, field in BANK_FIELDS.items()}}
-        self.print_json(shown) if json else self.print_counts(shown)
+        self.print_values(shown, json=json)
 
 
 def _amount(text: str) -> Decimal:
-    """An amount of money, or none, for argparse."""
     if text == "none":
         return NO_CAP
     if not AMOUNT_PATTERN.fullmatch(text):

@@ -1,22 +1,21 @@
 """Run the demo: create the database, replay the sample, print a block, serve the site."""
 
 import sys
-from datetime import datetime
+from contextlib import nullcontext
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
-from memorybank import services
+from memorybank import llm, services
 from memorybank.services import Bank
 from projects.importing import demo
 from projects.importing.jsonl import ImportLine
-from projects.importing.replay import replay
 from projects.web import supervisor
 
 from ..base import USAGE_EXIT_CODE, MemoryCommand
+from ..progress import replay_with_progress_bar
 
 DEMO_PROJECT = "northwind-clinics/billing-migration"
 DEMO_QUESTION = "Who is our contact at Paywright?"
@@ -37,7 +36,13 @@ class Command(MemoryCommand):
             help="where to serve (default: %(default)s); the demo's passwords are public, so keep it on this machine",
         )
 
-    def handle(self, *, no_serve: bool, address: str, **options: Any) -> None:
+        parser.add_argument(
+            "--recorded",
+            action="store_true",
+            help="replay with recorded answers of a large model instead of your summary model or none",
+        )
+
+    def handle(self, *, no_serve: bool, address: str, recorded: bool, **options: Any) -> None:
         _require_own_machine(address)
         call_command("migrate", verbosity=0)
         lines = demo.load_sample()
@@ -45,7 +50,8 @@ class Command(MemoryCommand):
         if demo.is_loaded(lines):
             self.stdout.write("The sample is loaded already.")
         else:
-            self._replay(lines)
+            with llm.using("summary", demo.recorded_model()) if recorded else nullcontext():
+                self._replay(lines)
         self._show(lines)
         self._say_how_to_log_in(address)
         if not no_serve:
@@ -53,14 +59,7 @@ class Command(MemoryCommand):
 
     def _replay(self, lines: list[ImportLine]) -> None:
         self.stdout.write(f"Replaying {len(lines)} turns of four months on a simulated clock …")
-        with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
-
-            def progress(clock: datetime, fed: int) -> None:
-                bar.set_postfix_str(f"{clock:%d %b %Y}", refresh=False)
-                bar.update(fed - bar.n)
-
-            report = replay(lines, step=demo.REPLAY_STEP, prepare=demo.prepare, progress=progress)
-        self.print_counts(report.as_dict())
+        self.print_counts(replay_with_progress_bar(lines, step=demo.REPLAY_STEP, prepare=demo.prepare).as_dict())
 
     def _show(self, lines: list[ImportLine]) -> None:
         projects = {project.path: project for project in demo.sample_projects(lines)}
@@ -96,6 +95,5 @@ def _require_own_machine(address: str) -> None:
         why = "is not on this machine, and the demo's passwords are public."
         raise CommandError(f"--address: “{address}” {why}", returncode=USAGE_EXIT_CODE)
     if not settings.DEBUG:
-        raise CommandError(
-            "The demo's passwords are public, so it creates nobody with DEBUG off.", returncode=USAGE_EXIT_CODE
-        )
+        why = "The demo's passwords are public, so it creates nobody with DEBUG off."
+        raise CommandError(why, returncode=USAGE_EXIT_CODE)

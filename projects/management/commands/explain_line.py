@@ -28,11 +28,10 @@ class Command(MemoryCommand):
         if not lines:
             raise CommandError("TEXT: nothing is left of it but markup or white space.", returncode=USAGE_EXIT_CODE)
         for line in lines:
-            self.stdout.write("\n".join(rows(line)))
+            self.stdout.write("\n".join(_rows(line)))
 
 
-def rows(line: ExplainedLine) -> Iterator[str]:
-    """The sentence, what counts against it, and how its worth is computed."""
+def _rows(line: ExplainedLine) -> Iterator[str]:
     yield line.text
     yield f"  kind: {line.kind}"
     if line.too_short:

@@ -39,7 +39,7 @@ class Command(MemoryCommand):
             named = {name: options[name] for name in ("chat", "author", "output")}
             receipt = services.forget(bank, actor=COMMAND_ACTOR, dry_run=dry_run, **named)
         fields = receipt.as_dict() | {"id": services.public_id(receipt.id) or None}
-        self.print_json(fields) if json else self.print_counts(_readable(receipt, fields))
+        self.print_values(fields if json else _readable(receipt, fields), json=json)
 
 
 def _readable(receipt: services.ErasureReceipt, fields: dict[str, Any]) -> dict[str, Any]:

@@ -12,15 +12,7 @@ from memorybank import services
 from projects.importing.jsonl import BadLineError, Reader
 from projects.importing.service import BATCH_LINES, ProjectCache, batches, import_batch
 
-from ..base import (
-    COMMAND_ACTOR,
-    FAILURE_EXIT_CODE,
-    TRANSCRIPT_HELP,
-    MemoryCommand,
-    open_lines,
-    pluralised,
-    readable_path,
-)
+from ..base import COMMAND_ACTOR, FAILURE_EXIT_CODE, MemoryCommand, add_file_arguments, open_lines, pluralised
 
 
 class Command(MemoryCommand):
@@ -34,9 +26,7 @@ class Command(MemoryCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "file", metavar="FILE", type=readable_path, help="JSON Lines in UTF-8; - reads standard input"
-        )
+        add_file_arguments(parser)
         parser.add_argument(
             "--enable",
             action="store_true",
@@ -46,7 +36,6 @@ class Command(MemoryCommand):
         parser.add_argument(
             "--strict", action="store_true", help="stop at the first bad line; earlier lines stay recorded"
         )
-        parser.add_argument("--transcript", action="store_true", help=TRANSCRIPT_HELP)
         parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
     def handle(self, *, file: str, enable: bool, strict: bool, transcript: bool, json: bool, **options: Any) -> None:
@@ -67,14 +56,12 @@ class Command(MemoryCommand):
         counts["projects"] = len(projects.all())
         if reader.hint:
             self.stderr.write(reader.hint)
-        self.print_json(counts) if json else self.print_counts(counts)
+        self.print_values(counts, json=json)
         if counts["bad"]:
-            raise CommandError(
-                f"Skipped {counts['bad']:,} bad of {pluralised(counts['lines'], 'line')}.", returncode=FAILURE_EXIT_CODE
-            )
+            skipped = f"Skipped {counts['bad']:,} bad of {pluralised(counts['lines'], 'line')}."
+            raise CommandError(skipped, returncode=FAILURE_EXIT_CODE)
 
     def _counted(self, outcome: bool | BadLineError, strict: bool) -> str:
-        """The count that a line belongs to."""
         if not isinstance(outcome, BadLineError):
             return "recorded" if outcome else "known"
         if strict:

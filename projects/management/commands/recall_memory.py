@@ -37,7 +37,7 @@ class Command(MemoryCommand):
         services.reindex(bank)
         hits = services.recall(bank, question, top=top, exclude_chat=options["exclude_chat"])
         if json:
-            self.print_json({"hits": [as_row(hit) for hit in hits]})
+            self.print_json({"hits": [_hit_json(hit) for hit in hits]})
             return
         for hit in hits:
             text = hit.text.replace("\n", "\n" + " " * 8)
@@ -48,7 +48,6 @@ class Command(MemoryCommand):
         self.stderr.write(f"{len(hits)} hit{'' if len(hits) == 1 else 's'}.{why}")
 
 
-def as_row(hit: Hit) -> dict[str, Any]:
-    """A hit for ``--json``."""
+def _hit_json(hit: Hit) -> dict[str, Any]:
     names = ("kind", "chat", "text", "score")
     return {name: getattr(hit, name) for name in names} | {"created_at": hit.created_at.isoformat()}

@@ -1,28 +1,26 @@
 """Replay a log of chats on a simulated clock."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.timezone import now
-from tqdm import tqdm
 
 from memorybank import services
 from memorybank.services import MAX_TOKENS, MIN_TOKENS, Bank
 from projects.importing.jsonl import BadLineError, ImportLine, Reader
-from projects.importing.replay import replay
 
 from ..base import (
     COMMAND_ACTOR,
     FAILURE_EXIT_CODE,
-    TRANSCRIPT_HELP,
     MemoryCommand,
+    add_file_arguments,
+    add_number_argument,
     open_lines,
     parse_duration,
     pluralised,
-    readable_path,
-    whole_number,
 )
+from ..progress import replay_with_progress_bar
 
 
 class Command(MemoryCommand):
@@ -34,9 +32,7 @@ class Command(MemoryCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "file", metavar="FILE", type=readable_path, help="JSON Lines in UTF-8; - reads standard input"
-        )
+        add_file_arguments(parser)
         parser.add_argument(
             "--step",
             metavar="TIME",
@@ -44,13 +40,8 @@ class Command(MemoryCommand):
             default=timedelta(hours=6),
             help="duration of one step of the clock: 30m, 6h (the default), 1d",
         )
-        parser.add_argument(
-            "--budget",
-            metavar="TOKENS",
-            type=whole_number(MIN_TOKENS, MAX_TOKENS, "tokens"),
-            help=f"set the token budget of every project in the file, {MIN_TOKENS} to {MAX_TOKENS:,}",
-        )
-        parser.add_argument("--transcript", action="store_true", help=TRANSCRIPT_HELP)
+        budget_help = f"set the token budget of every project in the file, {MIN_TOKENS} to {MAX_TOKENS:,}"
+        add_number_argument(parser, "--budget", MIN_TOKENS, MAX_TOKENS, unit="tokens", help=budget_help)
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *, file: str, step: timedelta, json: bool, **options: Any) -> None:
@@ -64,20 +55,12 @@ class Command(MemoryCommand):
             services.configure(bank, actor=COMMAND_ACTOR, **settings)
             services.enable(bank, actor=COMMAND_ACTOR, disclosure_accepted=True, history=not bank.enabled)
 
-        with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
-
-            def progress(clock: datetime, fed: int) -> None:
-                bar.set_postfix_str(f"{clock:%d %b %Y}", refresh=False)
-                bar.update(fed - bar.n)
-
-            report = replay(lines, step=step, prepare=prepare, progress=progress)
-        self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
+        report = replay_with_progress_bar(lines, step=step, prepare=prepare)
+        self.print_values(report.as_dict(), json=json)
         waiting = report.due + services.failing()
         if waiting or report.parked:
-            what = f"{pluralised(waiting, 'chat')} not summarised yet, {report.parked:,} parked"
-            raise CommandError(
-                f"{what} (see the log). Nothing is lost: continue with run_memory.", returncode=FAILURE_EXIT_CODE
-            )
+            unfinished = f"{pluralised(waiting, 'chat')} not summarised yet, {report.parked:,} parked (see the log)."
+            raise CommandError(f"{unfinished} Nothing is lost: continue with run_memory.", returncode=FAILURE_EXIT_CODE)
 
     def _lines(self, reader: Reader, file: str) -> list[ImportLine]:
         """All lines; a bad one stops the replay before anything is written, because its order is unknown."""

@@ -52,11 +52,8 @@ class Command(MemoryCommand):
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *, path: str | None, project: str | None, chat: str | None, force: bool, **options: Any) -> None:
-        project_path, now, wanted = (
-            path or project,
-            options["now"],
-            _requested_jobs(force=force and not chat, **options),
-        )
+        project_path, now = path or project, options["now"]
+        wanted = _requested_jobs(force=force and not chat, **options)
         if (path and project) or ((chat or force or wanted) and not project_path) or (chat and wanted):
             usage = "Name one project, and either --chat or the work to do in it."
             raise CommandError(usage, returncode=USAGE_EXIT_CODE)
@@ -65,9 +62,8 @@ class Command(MemoryCommand):
             self._run_chat(_find_chat(bank, chat), force=force, now=now or timezone.now(), json=options["json"])
             return
         for kind in wanted:
-            services.request_job(
-                find_project(str(project_path)).bank, kind, actor=COMMAND_ACTOR, now=now or timezone.now()
-            )
+            assert bank
+            services.request_job(bank, kind, actor=COMMAND_ACTOR, now=now or timezone.now())
         self._run_all(bank, until_idle=options["until_idle"] or bool(wanted), now=now, json=options["json"])
 
     def _run_all(self, bank: Bank | None, *, until_idle: bool, now: datetime | None, json: bool) -> None:
@@ -77,13 +73,13 @@ class Command(MemoryCommand):
                 bar.update(report.summarised + report.rolled_up - bar.n)
 
             report = services.run(bank=bank, until_idle=until_idle, now=now, progress=progress)
-        self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
+        self.print_values(report.as_dict(), json=json)
         _fail_if_unfinished(report, report.due + services.failing(bank), services.outage(now=now or timezone.now()))
 
     def _run_chat(self, chat: Chat, *, force: bool, now: datetime, json: bool) -> None:
         if force and not _why_never_due(chat):
             report = services.summarise_now(chat.bank, chat_key=chat.key, now=now)
-            self.print_json(report.as_dict()) if json else self.print_counts(report.as_dict())
+            self.print_values(report.as_dict(), json=json)
             return
         why = _why_never_due(chat) or _due_text(chat, now)
         values = {"chat": chat.key, "pending": chat.pending_outputs, "due_at": chat.due_at, "why": why}
@@ -94,8 +90,8 @@ class Command(MemoryCommand):
 
 def _requested_jobs(*, force: bool, rebuild: bool, retry_parked: bool, **_: Any) -> list[Job.Kind]:
     """The jobs to start for a whole project, in this order."""
-    asked = {Job.Kind.RETRY: retry_parked, Job.Kind.SUMMARISE: force, Job.Kind.REBUILD: rebuild}
-    return [kind for kind, wanted in asked.items() if wanted]
+    requested = {Job.Kind.RETRY: retry_parked, Job.Kind.SUMMARISE: force, Job.Kind.REBUILD: rebuild}
+    return [kind for kind, wanted in requested.items() if wanted]
 
 
 def _find_chat(bank: Bank, key: str) -> Chat:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from projects.importing import demo
 from projects.web import supervisor
 
 from ..base import USAGE_EXIT_CODE, MemoryCommand
@@ -22,4 +23,10 @@ class Command(MemoryCommand):
         host, _, port = address.rpartition(":")
         if not (host and port.isdecimal() and int(port) < 2**16):
             raise CommandError(f"--address: “{address[:80]}” is not HOST:PORT.", returncode=USAGE_EXIT_CODE)
+        if names := demo.public_superusers():
+            raise CommandError(
+                f"{', '.join(names)}: may do everything with the demo's password, which is public. Change it with "
+                f"“manage.py changepassword {names[0]}”, or run “manage.py demo” on this machine only.",
+                returncode=USAGE_EXIT_CODE,
+            )
         sys.exit(supervisor.serve(address))

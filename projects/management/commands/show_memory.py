@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from memorybank import services
 from memorybank.services import MAX_RECALL_TOKENS, MAX_TOKENS, Block, Text
 
-from ..base import MemoryCommand, add_project_argument, find_project, whole_number
+from ..base import MemoryCommand, add_number_argument, add_project_argument, find_project
 
 #: The fields of a line that are printed as JSON.
 LINE_FIELDS = ("text", "granularity", "period", "citations")
@@ -21,20 +21,12 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
-        parser.add_argument(
-            "--budget",
-            metavar="TOKENS",
-            type=whole_number(1, MAX_TOKENS, "tokens"),
-            help=f"render the block for this many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget",
-        )
+        budget_help = f"render the block for this many tokens, 1 to {MAX_TOKENS:,}, instead of the project's own budget"
+        add_number_argument(parser, "--budget", 1, MAX_TOKENS, unit="tokens", help=budget_help)
         question_help = "also print the notes for this message; the block stays the same"
         parser.add_argument("--question", metavar="TEXT", default="", help=question_help)
-        parser.add_argument(
-            "--recall",
-            metavar="TOKENS",
-            type=whole_number(0, MAX_RECALL_TOKENS, "tokens"),
-            help=f"recall this many tokens, 0 to {MAX_RECALL_TOKENS:,}, instead of the project's own recall budget",
-        )
+        recall_help = f"recall this many tokens, 0 to {MAX_RECALL_TOKENS:,}, instead of the project's own recall budget"
+        add_number_argument(parser, "--recall", 0, MAX_RECALL_TOKENS, unit="tokens", help=recall_help)
         parser.add_argument(
             "--exclude-chat",
             metavar="KEY",
@@ -57,7 +49,7 @@ class Command(MemoryCommand):
             question=question,
         )
         if json:
-            self.print_json(as_row(block))
+            self.print_json(_block_json(block))
             return
         self.stdout.write(block.text)
         why = "" if bank.enabled else " Memory is off: nothing is shown."
@@ -67,8 +59,7 @@ class Command(MemoryCommand):
             self.stderr.write(f"{block.recalled.tokens:,} tokens recalled for the question.")
 
 
-def as_row(block: Block) -> dict[str, Any]:
-    """Both texts for ``--json``."""
+def _block_json(block: Block) -> dict[str, Any]:
     return {
         "block": block.text,
         "tokens": block.tokens,
@@ -76,11 +67,10 @@ def as_row(block: Block) -> dict[str, Any]:
         "recalled": block.recalled.text,
         "recalled_tokens": block.recalled.tokens,
         "encoding": block.encoding,
-        "lines": rows(block),
-        "recalled_lines": rows(block.recalled),
+        "lines": _lines_json(block),
+        "recalled_lines": _lines_json(block.recalled),
     }
 
 
-def rows(text: Text) -> list[dict[str, Any]]:
-    """The lines of a text for ``--json``."""
+def _lines_json(text: Text) -> list[dict[str, Any]]:
     return [{name: getattr(line, name) for name in LINE_FIELDS} for line in text.lines]

@@ -60,7 +60,7 @@
       if (acts && old?.outerHTML !== acts.outerHTML) old ? old.replaceWith(acts) : turn.append(acts);
     }
     const list = fresh.querySelector("#chats ul");
-    const open = document.querySelector("#chats :focus, #chats .manage[open], #chats-sought:not(:placeholder-shown)");
+    const open = document.querySelector("#chats :focus, #chats .manage[open], #chats-search:not(:placeholder-shown)");
     if (list && !open) document.querySelector("#chats ul").replaceWith(list);
   };
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from memorybank.models import Bank, Erasure, ErasureRequest, Event, Job, Trail
+from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Job
 
 Action = Event.Action
 #: Earlier lines of the block are not kept beyond these.
@@ -28,9 +28,9 @@ def erased_since(bank: Bank, moment: datetime) -> bool:
     return events_of(bank).filter(at__gt=moment, action__in=ERASING_ACTIONS).exists()
 
 
-def audit_logs(banks: Collection[int]) -> dict[int, Trail]:
+def audit_logs(banks: Collection[int]) -> dict[int, AuditLog]:
     """The heads of these banks' audit logs, by id; a bank without events has none."""
-    return Trail.objects.in_bulk(banks)
+    return AuditLog.objects.in_bulk(banks)
 
 
 def erasures_of(bank: Bank) -> QuerySet[Erasure]:

@@ -1,4 +1,4 @@
-"""Signs of life: when somebody last looked for what is due, how many prompts were given memory, what a day was like."""
+"""Jobs that people requested, the time of the last sweep, and daily counts of prompts, due chats and blocks."""
 
 from __future__ import annotations
 
@@ -6,24 +6,60 @@ from datetime import UTC, datetime
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Greatest
 
 from .bank import Bank
 from .chat import Chat
 
 
+class JobQuerySet(models.QuerySet["Job"]):
+    def open(self) -> JobQuerySet:
+        """Unfinished jobs."""
+        return self.filter(finished_at=None)
+
+
+class Job(models.Model):
+    """Work that a person requested. The work itself is marked as due; this row has the requester and the progress."""
+
+    class Kind(models.TextChoices):
+        SUMMARISE = "summarise", "Summarise now"
+        COMPRESS = "compress", "Compress now"
+        REBUILD = "rebuild", "Rebuild"
+        RETRY = "retry", "Retry parked"
+
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="jobs")
+    kind = models.CharField(max_length=10, choices=Kind)
+    asked_by = models.CharField(max_length=200)
+    asked_at = models.DateTimeField()
+    total = models.PositiveBigIntegerField(default=0, help_text="Chats, excess tokens or digests at the beginning.")
+    percent = models.PositiveSmallIntegerField(default=0, help_text="It never decreases.")
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[JobQuerySet] = JobQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            # A repeated request is one job. Its index finds open jobs after each piece of work.
+            models.UniqueConstraint(name="job_open_once", fields=["bank", "kind"], condition=Q(finished_at=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}, {self.percent} %"
+
+
 class SweepQuerySet(models.QuerySet["Sweep"]):
-    """The one row there is."""
+    """The only row."""
 
     def note(self, now: datetime) -> None:
-        """Somebody looks for what is due."""
+        """Note that a sweep has begun."""
         if not self.filter(pk=1).update(at=now):
             self.bulk_create([Sweep(pk=1, at=now)], ignore_conflicts=True)
 
 
 class Sweep(models.Model):
-    """When the last sweep was: without it nobody sees that beat or every worker is gone."""
+    """The time of the last sweep, which shows whether beat and a worker are running."""
 
     at = models.DateTimeField()
 
@@ -34,13 +70,11 @@ class Sweep(models.Model):
 
 
 class PromptCountQuerySet(models.QuerySet["PromptCount"]):
-    """Sets of counts."""
-
     def note(self, bank_id: int, memory: PromptCount.Memory, now: datetime) -> None:
-        """One more prompt was made."""
+        """Count one more prompt."""
         which = {"bank_id": bank_id, "day": now.date(), "memory": memory}
         if not self._add(which):
-            # Two first prompts of a day may meet here; the constraint lets one in, and both are counted.
+            # Of two concurrent first prompts of a day the constraint lets one insert; both are counted below.
             self.bulk_create([PromptCount(**which)], ignore_conflicts=True)
             self._add(which)
 
@@ -49,7 +83,7 @@ class PromptCountQuerySet(models.QuerySet["PromptCount"]):
 
 
 class PromptCount(models.Model):
-    """How many prompts of a bank were given memory on a day (UTC), and why others were not. Counts, never words."""
+    """Prompts of a bank on a day (UTC), with memory or with the reason why not. It has no text."""
 
     class Memory(models.TextChoices):
         GIVEN = "given"
@@ -67,11 +101,11 @@ class PromptCount(models.Model):
 
     class Meta:
         constraints = [
-            # Two prompts at once are two on one row, not two rows.
+            # Concurrent prompts are counted in one row.
             models.UniqueConstraint(name="prompt_count_unique", fields=["bank", "day", "memory"]),
         ]
         indexes = [
-            # Read by vitals: one day of all banks.
+            # Read by the health metrics: one day of all banks.
             models.Index(name="prompt_count_by_day", fields=["day"]),
         ]
 
@@ -80,10 +114,8 @@ class PromptCount(models.Model):
 
 
 class BankDayQuerySet(models.QuerySet["BankDay"]):
-    """Sets of days."""
-
     def note_due(self, now: datetime) -> None:
-        """How many chats are due in each bank, if it is more than before on that day. One query when none is."""
+        """Note the number of due chats in each bank, if it is the highest of the day. One query if there is none."""
         due = Chat.objects.due(now).order_by()
         banks = list(due.values_list("bank", flat=True).distinct())
         if not banks:
@@ -94,13 +126,13 @@ class BankDayQuerySet(models.QuerySet["BankDay"]):
         self.filter(day=today).update(due=Greatest("due", Coalesce(Subquery(at_once), 0)))
 
     def note_block(self, bank: Bank, tokens: int, now: datetime) -> None:
-        """How large its block is now."""
+        """Note the size of the block."""
         size = {"block_tokens": tokens, "budget": bank.max_tokens}
         self.update_or_create(bank=bank, day=now.astimezone(UTC).date(), defaults=size)
 
 
 class BankDay(models.Model):
-    """What a day (UTC) of a bank was like: the most chats due at once, and its last block. Counts, never words."""
+    """A day (UTC) of a bank: the most chats due at once, and the size of its last block. It has no text."""
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="days", db_index=False)
     day = models.DateField()
@@ -112,7 +144,7 @@ class BankDay(models.Model):
 
     class Meta:
         constraints = [
-            # Two who note at once note in one row; its index is read by the board.
+            # Concurrent notes go to one row. Its index is read by the dashboard.
             models.UniqueConstraint(name="bank_day_unique", fields=["bank", "day"]),
         ]
         indexes = [

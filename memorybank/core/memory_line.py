@@ -4,12 +4,15 @@ A field that a fact has under the same name is read with the candidates; every f
 name; a field that ``BlockLineVersion`` has under the same name is kept in the history; templates have them all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, NamedTuple, Self
 
 from memorybank.core.granularity import Granularity
+
+#: What a fact costs beside its own tokens, on average: a share of its date and speaker.
+LABEL_TOKENS = 3
 
 
 class Source(NamedTuple):
@@ -90,6 +93,20 @@ class MemoryLine(NamedTuple):
         """By time."""
         return self.said_at, self.facts[0]
 
+    def without(self, chats: Set[str], facts: Set[int], own: str = "") -> Self | None:
+        """The line without some chats and facts; None if nothing is left."""
+        if not self.restates.isdisjoint(facts):
+            return None
+        left = [
+            (fact, source)
+            for fact, source in zip(self.facts, self.sources, strict=True)
+            if fact not in facts and chats.isdisjoint(source.chats) and source.chats != (own,)
+        ]
+        if len(left) == len(self.facts):
+            return self
+        kept, sources = zip(*left, strict=True) if left else ((), ())
+        return self._replace(facts=kept, sources=sources) if kept else None
+
     def shown(self, **changed: Any) -> Self:
         """As it stands in a block, without what only choosing needs."""
         return self._replace(pinned=bool(self.pinned), **_NOT_CHOOSING, **changed)  # SQLite has 0 and 1
@@ -127,6 +144,11 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def lines_without(lines: Iterable[MemoryLine], chats: Set[str], facts: Set[int], own: str = "") -> list[MemoryLine]:
+    """What is left of these lines without some chats and facts, and without what the chat ``own`` alone said."""
+    return [line for line in (each.without(chats, facts, own) for each in lines) if line]
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A text for a prompt, its exact tokens, and every line of it in the order shown."""
@@ -143,9 +165,19 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class PackedBlock(Text):
-    """A block, and what would be said next, best first: it fills the place of lines that somebody must not see."""
+    """A block, and what would be said next, best first: it fills the place of lines that somebody must not see.
+
+    A block that lost lines has no text until it is laid out again.
+    """
 
     reserve: tuple[MemoryLine, ...] = ()
+
+    def dropping(self, chats: Set[str]) -> "PackedBlock":
+        """The block without some chats; the same object if it has no line of them."""
+        lines, reserve = (tuple(lines_without(part, chats, set())) for part in (self.lines, self.reserve))
+        if (lines, reserve) == (self.lines, self.reserve):
+            return self
+        return PackedBlock(lines=lines, reserve=reserve)
 
     def as_json(self) -> dict[str, Any]:
         """For a JSON column; the text and its tokens have columns of their own."""

@@ -1,0 +1,26 @@
+"""Remove erased and changed lines from the stored block at once, before it is rendered anew."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db.models import F
+
+from memorybank.models import Bank, BlockLineVersion, StoredBlock
+from memorybank.models.bank import LONG_DUE
+from memorybank.reading.stored_block import without
+
+
+def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = (), now: datetime | None) -> None:
+    """Remove the lines of some chats, or of some facts, from the stored block. No chat keeps an older one.
+
+    The next sweep renders the block anew, if nobody does before. The caller holds the bank's lock. ``now`` is when the
+    lines left the block; None if they say the same in other words.
+    """
+    newest = StoredBlock.objects.current(bank.pk)
+    StoredBlock.objects.filter(bank=bank).delete()
+    if newest:
+        rest = without(newest, bank.max_tokens, chats=chats, facts=facts)
+        StoredBlock.objects.add(bank.pk, bank.version + 1, rest, newest.made_at)
+        if now:
+            BlockLineVersion.objects.note(bank, rest, now)
+    Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)

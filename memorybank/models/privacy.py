@@ -1,0 +1,217 @@
+"""What memory must not show or import: masked values, erased turns, authors who opted out, requests to forget."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils.crypto import salted_hmac
+
+from .bank import Bank
+from .chat import Chat, Output
+from .public_id import public_id
+
+if TYPE_CHECKING:
+    from memorybank.safety.redaction import Masker
+
+
+#: What was erased: ("chat", key), ("author", name), ("output", key of its chat, key), ("line", ids of facts …) or
+#: ("everything",).
+Subject = tuple[str, ...]
+
+
+class ErasureQuerySet(models.QuerySet["Erasure"]):
+    def until(self, bank: Bank, subjects: Collection[Subject]) -> dict[Subject, datetime]:
+        """The erased ones among these subjects, each with the time up to which outputs must not be imported again."""
+        if not bank.epoch:  # nothing was ever erased
+            return {}
+        known = {Erasure.digest(bank, each): each for each in subjects}
+        found = self.filter(bank=bank, subject__in=known).order_by("at").values_list("subject", "at")
+        return {known[digest]: at for digest, at in found}
+
+
+class Erasure(models.Model):
+    """The receipt of an erasure: how much, when and by whom. What was erased is stored as a keyed hash only."""
+
+    class Kind(models.TextChoices):
+        CHAT = "chat"
+        AUTHOR = "author"
+        OUTPUT = "output", "turn"
+        LINE = "line"
+        EVERYTHING = "everything"
+
+    # No index of its own: the one below begins with it.
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="erasures", db_index=False)
+    kind = models.CharField(max_length=10, choices=Kind)
+    subject = models.CharField(max_length=40, help_text="A keyed hash of what was erased.")
+    asked_by = models.CharField(max_length=200)
+    epoch = models.PositiveIntegerField(help_text="Work that began before this epoch writes nothing.")
+    counts = models.JSONField(help_text="How much was erased and will be rebuilt; empty for further turns of a line.")
+    at = models.DateTimeField()
+
+    objects: ClassVar[ErasureQuerySet] = ErasureQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            # Read by recording: whether an output was erased.
+            models.Index(name="erasure_of_subject", fields=["bank", "subject"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"erasure {public_id(self.pk)}"
+
+    @staticmethod
+    def digest(bank: Bank, subject: Subject) -> str:
+        """A keyed hash of a subject. Without the site's secret key nobody can guess names or compare two banks."""
+        value = "\x00".join((str(bank.pk), *subject))
+        return salted_hmac("memorybank.erased", value, algorithm="sha256").hexdigest()[:40]
+
+
+class OptOutQuerySet(models.QuerySet["OptOut"]):
+    def usable(self, bank: Bank, outputs: Iterable[Output], *, in_chat: bool = False) -> list[Output]:
+        """The outputs that memory may use: not withheld, not too old, and of nobody who opted out.
+
+        ``in_chat``: for use in the chat itself, whether or not memory was on or the output is set aside.
+        """
+        until = dict(self.filter(bank=bank).values_list("author", "until"))
+        since = bank.remembers_since
+
+        def is_usable(output: Output) -> bool:
+            people = [name for name in (output.author, output.said_by, output.answered_by) if name in until]
+            opted_out = any((end := until[name]) is None or output.created_at < end for name in people)
+            is_left_out = (output.left_out or output.set_aside) and not in_chat
+            return not (opted_out or is_left_out or output.withheld or (since and output.created_at < since))
+
+        return [output for output in outputs if is_usable(output)]
+
+
+class OptOut(models.Model):
+    """An author whose words memory does not use. Once ``until`` is set, only their words from before it."""
+
+    # No index of its own: that of the constraint begins with it.
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="opt_outs", db_index=False)
+    author = models.CharField(max_length=200)
+    until = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[OptOutQuerySet] = OptOutQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            # Two rows of one author could contradict each other. Its index finds those of a bank.
+            models.UniqueConstraint(name="opt_out_once", fields=["bank", "author"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"opt-out {self.pk}"
+
+
+class ErasureRequest(models.Model):
+    """An author's request in a chat to forget turns: withheld from memory at once, erased once an owner agrees."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        RESTORED = "restored"
+        ERASED = "erased"
+
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="erasure_requests")
+    chat = models.ForeignKey(Chat, models.SET_NULL, related_name="+", null=True)
+    asked_in = models.PositiveBigIntegerField(db_index=True, help_text="The turn with the request.")
+    author = models.CharField(max_length=200)
+    outputs = models.JSONField(help_text="Ids of the turns to forget, including the one with the request.")
+    facts = models.JSONField(default=list, help_text="Ids of the facts that were hidden because of it.")
+    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    asked_at = models.DateTimeField()
+    closed_by = models.CharField(max_length=200, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(name="erasure_request_closed", condition=Q(state="open") | ~Q(closed_by="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"request {public_id(self.pk)}"
+
+
+# The masking rules are imported late: a command that masks nothing starts faster without them.
+
+
+class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
+    def masker(self, bank: Bank) -> Masker:
+        """The masker of a bank, with its current settings. One indexed read."""
+        return self.maskers([bank])[bank.pk]
+
+    def maskers(self, banks: Iterable[Bank]) -> dict[int, Masker]:
+        """The maskers of several banks, by id. One indexed read."""
+        by_id = {bank.pk: bank for bank in banks}
+        rows: dict[int, list[MaskedValue]] = {pk: [] for pk in by_id}
+        for row in self.filter(bank__in=by_id):
+            if by_id[row.bank_id].redact_personal or not row.personal:
+                rows[row.bank_id].append(row)
+        return {pk: _masker(bank, rows[pk]) for pk, bank in by_id.items()}
+
+    def learn(self, bank: Bank, values: Mapping[str, str]) -> dict[str, str]:
+        """Store new values, given with their kinds; return the new ones. The caller holds the bank's lock."""
+        from memorybank.safety.redaction import PERSONAL_KINDS, digest
+
+        key = _key(bank)
+        digests = {digest(key, value): value for value in values}
+        known = set(self.filter(bank=bank, digest__in=digests).values_list("digest", flat=True)) if digests else set()
+        new = {digest: value for digest, value in digests.items() if digest not in known}
+        self.bulk_create(
+            MaskedValue(
+                bank=bank,
+                digest=each,
+                length=len(value),
+                kind=values[value][:60],
+                personal=values[value] in PERSONAL_KINDS,
+            )
+            for each, value in new.items()
+        )
+        return {value: values[value] for value in new.values()}
+
+    def forget(self, bank: Bank, values: Iterable[str]) -> int:
+        """Delete these values; return how many were known. The caller holds the bank's lock."""
+        from memorybank.safety.redaction import digest
+
+        digests = [digest(_key(bank), value) for value in values]
+        return self.filter(bank=bank, digest__in=digests).delete()[0]
+
+
+def _masker(bank: Bank, rows: Iterable[MaskedValue]) -> Masker:
+    from memorybank.safety.redaction import KnownValues, Masker
+
+    kinds = {row.digest: row.kind for row in rows}
+    return Masker(bank.redact_personal, KnownValues(_key(bank), kinds, sorted({row.length for row in rows})))
+
+
+def _key(bank: Bank) -> bytes:
+    """A key for each bank, so that nobody sees that two banks share a secret."""
+    return salted_hmac("memorybank.masked", str(bank.pk), algorithm="sha256").digest()
+
+
+class MaskedValue(models.Model):
+    """A masked value: its keyed hash, its length, and the kind that masks it."""
+
+    # No index of its own: that of the constraint begins with it.
+    bank = models.ForeignKey(Bank, models.CASCADE, related_name="masked_values", db_index=False)
+    digest = models.CharField(max_length=40)
+    length = models.PositiveSmallIntegerField()
+    kind = models.CharField(max_length=60)
+    personal = models.BooleanField(help_text="Masked only while the bank masks personal data.")
+
+    objects: ClassVar[MaskedValueQuerySet] = MaskedValueQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            # A value is stored once. Its index finds the values of a bank.
+            models.UniqueConstraint(name="masked_value_once", fields=["bank", "digest"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"masked value {self.pk} of bank {self.bank_id}"

@@ -1,0 +1,86 @@
+"""Clean an upstream's errors before they are stored or passed on: no sent word, no key, no masked value. Pure."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from memorybank import services
+
+from .events import EventSplitter, replace_data
+from .requests import GatewayRequest
+
+DEFAULT_MESSAGE = "The upstream returned an error."
+#: Fields of an error that programs decide by, if they are plain names.
+_CODE_FIELDS = ("type", "code", "param")
+_CODE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}")
+#: Fields of a request that are names of models and formats, which an error has to name.
+_NAMES = frozenset({"model", "role", "type", "object"})
+
+
+def clean_body(request: GatewayRequest, status: int, content: bytes) -> bytes:
+    """An error's body in the protocol's format."""
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        data = None
+    body = request.route.protocol.problem(status, DEFAULT_MESSAGE)
+    found = (_error_of(data) or data) if isinstance(data, dict) else {}
+    return json.dumps({**body, "error": {**body["error"], **_clean(request, found)}}, ensure_ascii=False).encode()
+
+
+def holds_error(event: dict[str, Any]) -> bool:
+    """Whether an event of a stream reports an error."""
+    return event.get("type") == "error" or _error_of(event) is not None
+
+
+def clean_event(request: GatewayRequest, event: dict[str, Any]) -> dict[str, Any]:
+    """An event that reports an error, with a clean one and no other field that may repeat words."""
+    kind = {"type": event["type"]} if isinstance(event.get("type"), str) else {}
+    error = _clean(request, _error_of(event) or event)
+    if kind.get("type") == "response.failed":
+        response = event["response"]
+        kept = {name: response[name] for name in ("id", "object", "created_at", "model", "usage") if name in response}
+        return {**kind, "response": {**kept, "status": "failed", "output": [], "error": error}, **_number(event)}
+    return {**kind, **_number(event), **({"error": error} if "error" in event else error | kind)}
+
+
+def clean_events(request: GatewayRequest, raw: bytes) -> tuple[bytes, list[dict[str, Any]]]:
+    """These complete events with clean errors, as bytes and as JSON data."""
+    cleaned = replace_data(raw, lambda event: clean_event(request, event) if holds_error(event) else None)
+    return EventSplitter().feed(cleaned)
+
+
+def _number(event: dict[str, Any]) -> dict[str, int]:
+    number = event.get("sequence_number")
+    return {"sequence_number": number} if isinstance(number, int) else {}
+
+
+def _error_of(data: dict[str, Any]) -> dict[str, Any] | None:
+    response = data.get("response")
+    error = data.get("error") or (response.get("error") if isinstance(response, dict) else None)
+    if isinstance(error, str):
+        return {"message": error}
+    return error if isinstance(error, dict) else None
+
+
+def _clean(request: GatewayRequest, error: dict[str, Any]) -> dict[str, Any]:
+    sent = [request.target.api_key, *_texts(request.injection.body)]
+    message = error.get("message") or error.get("detail")
+    message = services.clean_error(message, sent=sent) if isinstance(message, str) else ""
+    codes = {name: error[name] for name in _CODE_FIELDS if isinstance(error.get(name), str)}
+    named = {name: value for name, value in codes.items() if _CODE.fullmatch(value)}
+    kept = {name: value for name, value in named.items() if services.clean_error(value, sent=sent) == value}
+    return {"message": message or DEFAULT_MESSAGE, **kept}
+
+
+def _texts(value: Any, name: str = "") -> Iterator[str]:
+    """The texts within a request, without names of fields."""
+    if isinstance(value, str) and name not in _NAMES:
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield from _texts(part, name)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
