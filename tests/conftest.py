@@ -6,6 +6,7 @@ something. ``--hypothesis-profile=search`` goes hunting for new ones.
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 
@@ -26,7 +27,7 @@ from .support.scripted_model import model, no_model, tuned  # noqa: F401 - fixtu
 
 # How long an example takes, or is sought, says how busy the machine is.
 UNHURRIED = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", UNHURRIED, max_examples=40, derandomize=True, database=None)
+settings.register_profile("quick", UNHURRIED, max_examples=24, derandomize=True, database=None)
 settings.register_profile("ci", UNHURRIED, max_examples=200, derandomize=True, database=None)
 settings.register_profile("search", UNHURRIED, max_examples=5000)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "quick")
@@ -49,11 +50,15 @@ def _in_no_order(connection: BaseDatabaseWrapper, **signal: object) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _shared(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: pytest_django.DjangoDbBlocker) -> None:
+def _shared(
+    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: pytest_django.DjangoDbBlocker
+) -> Iterator[None]:
     """Where all processes of this run find what is made once."""
     own_site.unblocked = django_db_blocker.unblock
     mine = tmp_path_factory.getbasetemp()
     prepared.folder = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
+    yield
+    own_site.templates.close()
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ __all__ = ["chromium"]  # a fixture, found by its name
 pytestmark = pytest.mark.own_servers
 
 #: A project with memory of what Ann said, and two chats of Bob's: one of three turns, and one in Hebrew.
-TOLD = """
+SEED = """
 from django.contrib.auth.models import User
 from memorybank import services
 from memorybank.models import Chat
@@ -58,20 +58,20 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def seeded_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The data, made once."""
     with site(tmp_path_factory.mktemp("chat"), DEBUG="true", LLM_MAX_RETRIES="0", LLM_MODEL="harbour") as made:
-        done = made.call("shell", "--verbosity", "0", "-c", TOLD)
+        done = made.call("shell", "--verbosity", "0", "-c", SEED)
         assert done.code == 0, done.err
         yield made
 
 
 @pytest.fixture(scope="module")
-def served(told: Site) -> Iterator[Served]:
+def served(seeded_site: Site) -> Iterator[Served]:
     """With a model."""
     with Held() as model:
         address = f"http://127.0.0.1:{free_port()}"
-        serve(told, Reader(address), model)
+        serve(seeded_site, Reader(address), model)
         yield Served(address, model)
 
 

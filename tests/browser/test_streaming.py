@@ -79,8 +79,8 @@ def ask(page: Page) -> None:
 def shows(page: Page, *words: str, over: bool = False) -> None:
     """That the last answer is just this, and still being written or not."""
     answer = page.locator("#turns .theirs .text:visible").last
-    said = "".join(words).replace("#", "").replace("*", "").split()
-    expect(answer).to_have_text(re.compile(r"^\s*" + r"\s*".join(map(re.escape, said)) + r"\s*$"))
+    text = "".join(words).replace("#", "").replace("*", "").split()
+    expect(answer).to_have_text(re.compile(r"^\s*" + r"\s*".join(map(re.escape, text)) + r"\s*$"))
     expect(page.locator(".writing")).to_have_count(0 if over else 1)
 
 
@@ -95,15 +95,15 @@ def test_an_answer_grows_in_every_tab_and_a_reload_neither_loses_nor_repeats(pag
     shows(other, *WORDS[:2])
     model.say(1)
     page.reload()
-    for each in (page, other):
-        shows(each, *WORDS[:3])
+    for item in (page, other):
+        shows(item, *WORDS[:3])
     expect(page.locator("#turns .theirs strong")).to_have_text("second")
     model.say(4)
-    for each in (page, other):
-        shows(each, *WORDS, over=True)
-        expect(each.locator("#turns .turn")).to_have_count(1)
-        expect(each).to_have_title(f"{QUESTION} · Apollo")
-        expect(each.locator("#chats [aria-current] bdi")).to_have_text(QUESTION)
+    for item in (page, other):
+        shows(item, *WORDS, over=True)
+        expect(item.locator("#turns .turn")).to_have_count(1)
+        expect(item).to_have_title(f"{QUESTION} · Apollo")
+        expect(item.locator("#chats [aria-current] bdi")).to_have_text(QUESTION)
     assert model.calls == calls + 1
 
 

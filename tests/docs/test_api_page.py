@@ -50,7 +50,7 @@ def answers(own_site: Site, address: str) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, f"{done.stderr}{own_site.output()[-3000:]}"
-    return [each.strip() for each in done.stdout.split(LINE)[1:]]
+    return [item.strip() for item in done.stdout.split(LINE)[1:]]
 
 
 def test_every_example_does_what_the_page_says(own_site: Site) -> None:
@@ -59,13 +59,13 @@ def test_every_example_does_what_the_page_says(own_site: Site) -> None:
     own_site.start("manage.py", "serve", "--address", browser.base.removeprefix("http://"))
     wait_until(browser.is_up, "up", own_site)
     said = answers(own_site, browser.base)
-    events = next(each for each in said if each.startswith("event: "))
-    told: list[Any] = [json.loads(each) for each in said if each != events]
-    assert not [each for each in told if each.get("type") == "about:blank"], told
+    events = next(item for item in said if item.startswith("event: "))
+    told: list[Any] = [json.loads(item) for item in said if item != events]
+    assert not [item for item in told if item.get("type") == "about:blank"], told
     key, switched, one, batch, job = told[:5]
     assert key["project"] == "acme/apollo"
     assert switched["enabled"]
-    assert [one["recorded"], *(each["recorded"] for each in batch["outputs"])] == [True] * 3
+    assert [one["recorded"], *(item["recorded"] for item in batch["outputs"])] == [True] * 3
     assert job["kind"] == "summarise"
     assert events.rpartition("event: ")[2].startswith("done\n")
     memory, block = told[5:7]

@@ -5,8 +5,10 @@ import os
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp  # import-linter's own graph of imports
 import pytest
 from django.core.management import call_command
 
@@ -18,6 +20,7 @@ OURS = sorted(
     if "migrations" not in path.parts
 )
 MAX_LINES = 350
+MAX_IMPORT_CHAIN = 25
 # A possessive quantifier after a group or an inserted pattern ({name}). CPython before 3.11.5 matches it in the wrong
 # place (gh-100061, gh-106052), and before 3.12.8 and 3.13.1 it may raise SystemError if the group captures (gh-101955).
 # Possessive single characters and atomic groups mean the same everywhere.
@@ -32,6 +35,19 @@ def test_imports_point_down_and_every_module_has_its_layer() -> None:
     command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     done = subprocess.run([sys.executable, "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_nobody_has_to_follow_a_long_chain_of_imports_or_a_circle() -> None:
+    """Counted in files; imports inside functions count, those for type checkers do not."""
+    graph = grimp.build_graph("memorybank", "projects", cache_dir=None, exclude_type_checking_imports=True)
+    modules = {module for module in graph.modules if ".migrations" not in module}
+    imports = {module: graph.find_modules_directly_imported_by(module) & modules for module in modules}
+    chains: dict[str, tuple[str, ...]] = {}
+    for module in TopologicalSorter(imports).static_order():  # raises CycleError for a circle
+        longest = max((chains[imported] for imported in imports[module]), key=len, default=())
+        chains[module] = longest if graph.find_children(module) else (module, *longest)
+    longest = max(chains.values(), key=len)
+    assert len(longest) <= MAX_IMPORT_CHAIN, "\n".join(longest)
 
 
 def test_showing_memory_loads_neither_what_writes_it_nor_the_pages_nor_a_client() -> None:

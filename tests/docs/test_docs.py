@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 from django.core.management import get_commands, load_command_class
@@ -44,8 +43,8 @@ def invocations(text: str) -> Iterator[tuple[str, str]]:
     """Every use of a command in code: ``manage.py NAME …``, or one of ours at the beginning of a code span."""
     for block in re.findall(r"```.*?```|`[^`\n]+`", text, re.S):
         yield from re.findall(r"manage\.py (\w+)([^\n`#]*)", block)
-        if (found := re.match(r"`(\w+)((?: [^`]*)?)`$", block)) and found[1] in OURS:
-            yield found[1], found[2]
+        if (match := re.match(r"`(\w+)((?: [^`]*)?)`$", block)) and match[1] in OURS:
+            yield match[1], match[2]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -62,8 +61,8 @@ def test_every_command_and_option_named_exists(document: str) -> None:
 def test_the_page_of_commands_lists_ours_with_all_their_options() -> None:
     listed = {}
     for cells in rows(text_of("docs/commands.md")):
-        if found := re.match(r"`(\w+)( [^`]*)?`$", cells[0]):
-            listed[found[1]] = (found[2] or "", cells[-1])
+        if match := re.match(r"`(\w+)( [^`]*)?`$", cells[0]):
+            listed[match[1]] = (match[2] or "", cells[-1])
     assert set(listed) & OURS == OURS
     for name in OURS:
         options = {
@@ -121,20 +120,6 @@ def test_the_ten_steps_name_functions_that_exist() -> None:
     for function, path in re.findall(r"`([\w.]+)` \(`([\w/]+\.py)`\)", steps):
         source = text_of(path)
         assert all(re.search(rf"^ *(?:def|class) {name}\b", source, re.M) for name in function.split(".")), function
-
-
-def first_line(module: Path) -> str:
-    """The first line of its docstring, as Markdown."""
-    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
-    return docstring.partition("\n")[0].replace("``", "`")
-
-
-def test_every_module_says_what_it_is_for() -> None:
-    silent = ("__init__.py", "migrations", "management")
-    for package in ("config", "memorybank", "projects"):
-        for path in (ROOT / package).rglob("*.py"):
-            if not any(part in silent for part in (path.name, path.parent.name)):
-                assert first_line(path), path
 
 
 # --- settings ------------------------------------------------------------------------------------

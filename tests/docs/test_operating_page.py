@@ -17,7 +17,7 @@ from config.metrics import exposition
 from memorybank import conf, services
 from memorybank.models import Job
 from memorybank.monitoring.health import CallTotals, HealthMetrics
-from projects.templatetags.project_tabs import UNDER
+from projects.templatetags.project_tabs import TAB_OF_MODEL
 from projects.web import supervisor
 from tests.docs.test_docs import OURS, environment, parser_of, rows
 from tests.support.cast import Cast, without_models
@@ -120,7 +120,7 @@ def minutes(seconds: float) -> str:
 @pytest.mark.parametrize("name", ["settings", "server"])
 def test_its_numbers_are_those_of_the_code(name: str) -> None:
     now = conf.Conf()
-    told = {
+    fields = {
         "settings": [
             f"has {now.due_after_turns} waiting turns",
             f"exceeds the budget × {now.pressure}",
@@ -135,11 +135,11 @@ def test_its_numbers_are_those_of_the_code(name: str) -> None:
             f"waits for up to {supervisor.KILL_AFTER_SECONDS} seconds",
         ],
     }
-    for words in told[name]:
+    for words in fields[name]:
         assert words in WORDS, words
 
 
 def test_it_names_the_tabs_and_the_buttons_as_they_are() -> None:
-    assert f"tabs: {', '.join(dict.fromkeys(['Settings', 'Memory', *map(str, UNDER.values())]))}." in WORDS
+    assert f"tabs: {', '.join(dict.fromkeys(['Settings', 'Memory', *map(str, TAB_OF_MODEL.values())]))}." in WORDS
     for kind in Job.Kind:
         assert f"**{kind.label.lower()}**" in WORDS

@@ -30,7 +30,7 @@ class TestThePrivacyPage(Cast):
     def test_its_examples_run_and_end_with_nothing_left(self) -> None:
         number = services.public_id(Output.objects.get(chat__key="c-18").pk)
         ran = [run(*(number if word == "p3zkqv5q7h2fy" else word for word in example)) for example in examples()]
-        self.assertEqual([each.code for each in ran], [0] * len(examples()), [each.err for each in ran])
+        self.assertEqual([item.code for item in ran], [0] * len(examples()), [item.err for item in ran])
         self.assertEqual(len(ran), 12)
         self.assertFalse(Output.objects.exists())
         for word in ("zeldaberry", "aliceberry", "bobberry"):
@@ -48,8 +48,14 @@ class TestTheListsOfOwners(Cast):
     def setUp(self) -> None:
         self.switch_on(self.apollo)
         self.remember(self.apollo, "bob", "The bobberry contract was signed on Friday.")
-        said = {"chat_key": "told", "author": "bob", "question": "Please forget that.", "created_at": NOON, "now": NOON}
-        services.record(self.apollo.bank, **said)
+        fields = {
+            "chat_key": "told",
+            "author": "bob",
+            "question": "Please forget that.",
+            "created_at": NOON,
+            "now": NOON,
+        }
+        services.record(self.apollo.bank, **fields)
         self.request = ErasureRequest.objects.get()
 
     def post(self, action: str) -> None:

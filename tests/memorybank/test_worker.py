@@ -327,9 +327,9 @@ def test_a_settled_system_costs_a_sweep_the_same_few_queries_however_long_its_hi
 
 def test_the_pick_reads_one_chat_however_many_are_due_or_are_being_written() -> None:
     bank, other = make_bank(), make_bank()
-    for each in (bank, other):
+    for item in (bank, other):
         Chat.objects.bulk_create(
-            Chat(bank=each, key=f"c{n}", due_at=MONDAY + n * HOUR, pending_outputs=1) for n in range(500)
+            Chat(bank=item, key=f"c{n}", due_at=MONDAY + n * HOUR, pending_outputs=1) for n in range(500)
         )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
@@ -364,7 +364,7 @@ def test_reports_add_up() -> None:
 def test_a_month_of_work_costs_hardly_more_calls_than_there_are_things_to_write(model: ScriptedLLM) -> None:
     """Each settled chat summarised once, each period digested once, then silence."""
     banks = [make_bank(max_tokens=300) for _ in range(2)]
-    chats, days = 4, 12
+    chats, days = 4, 9
     for day in range(days):
         for bank in banks:
             for number in range(chats):

@@ -35,8 +35,8 @@ def composed(text: str = COMPOSE) -> PyCompose:
 
 
 def services() -> dict[str, Any]:
-    found: dict[str, Any] = composed().to_dict()["services"]
-    return found
+    containers: dict[str, Any] = composed().to_dict()["services"]
+    return containers
 
 
 def started() -> Iterator[list[str]]:
@@ -53,7 +53,7 @@ def started() -> Iterator[list[str]]:
 
 def test_all_that_is_started_is_there_with_its_options() -> None:
     known = {option for command in (worker, beat) for parameter in command.params for option in parameter.opts} | {"-A"}
-    served = {option for each in uvicorn.main.params for option in (*each.opts, *each.secondary_opts)}
+    served = {option for param in uvicorn.main.params for option in (*param.opts, *param.secondary_opts)}
     options = {"celery": known, "uvicorn": served}
     programs = set()
     for program, *words in started():
@@ -72,8 +72,8 @@ def test_each_is_given_as_long_to_end_as_it_takes() -> None:
     waits = {unit.stem: re.findall(r"^TimeoutStopSec=(\d+)", unit.read_text(encoding="utf-8"), re.M) for unit in UNITS}
     assert int(waits["memorybank-web"][0]) > grace
     assert int(waits["memorybank-worker"][0]) > patience
-    given = services()
-    assert (given["web"]["stop_grace_period"], given["worker"]["stop_grace_period"]) == ("40s", "2m40s")
+    containers = services()
+    assert (containers["web"]["stop_grace_period"], containers["worker"]["stop_grace_period"]) == ("40s", "2m40s")
 
 
 # --- systemd -------------------------------------------------------------------------------------
@@ -85,12 +85,12 @@ def test_systemd_takes_the_units_and_finds_them_closed(tmp_path: Path) -> None:
     for unit in tmp_path.glob("*.service"):  # it looks whether the programs are there
         text = unit.read_text(encoding="utf-8")
         unit.write_text(text.replace("/opt/memorybank/.venv/bin", str(Path(sys.executable).parent)), encoding="utf-8")
-    found = [str(unit) for unit in sorted(tmp_path.glob("*.service"))]
+    units = [str(unit) for unit in sorted(tmp_path.glob("*.service"))]
     environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"}
-    asked = {"env": environment, "capture_output": True, "text": True, "timeout": PATIENCE, "check": False}
-    ran = subprocess.run([analyze, "verify", "--man=no", *found], **asked)
+    fields = {"env": environment, "capture_output": True, "text": True, "timeout": PATIENCE, "check": False}
+    ran = subprocess.run([analyze, "verify", "--man=no", *units], **fields)
     assert (ran.returncode, ran.stderr) == (0, "")
-    ran = subprocess.run([analyze, "security", "--offline=true", "--threshold=20", "--no-pager", *found], **asked)
+    ran = subprocess.run([analyze, "security", "--offline=true", "--threshold=20", "--no-pager", *units], **fields)
     assert ran.returncode == 0, ran.stdout  # 2.0 of 10 at most
 
 
@@ -125,14 +125,20 @@ def test_the_check_finds_what_is_wrong(right: str, wrong: str) -> None:
 
 
 def test_everything_waits_for_what_it_needs_and_says_whether_it_is_well() -> None:
-    found = services()
-    for name, service in found.items():
+    containers = services()
+    for name, service in containers.items():
         for needed, how in service.get("depends_on", {}).items():
             once = how["condition"] == "service_completed_successfully"
-            assert once or found[needed]["healthcheck"].get("test"), f"{name} waits for {needed}, which does not say"
-    assert {name for name in found if "migrate" in found[name].get("depends_on", {})} == {"web", "worker", "beat"}
+            assert once or containers[needed]["healthcheck"].get("test"), (
+                f"{name} waits for {needed}, which does not say"
+            )
+    assert {name for name in containers if "migrate" in containers[name].get("depends_on", {})} == {
+        "web",
+        "worker",
+        "beat",
+    }
     assert "HEALTHCHECK" in IMAGE
-    assert found["worker"]["healthcheck"]["test"]
+    assert containers["worker"]["healthcheck"]["test"]
 
 
 def test_no_secret_is_written_down_and_none_has_a_default() -> None:

@@ -96,12 +96,12 @@ def test_a_database_that_is_down_is_missing_and_the_site_lives(tmp_path: Path) -
             print(answer.status_code, answer.content.decode().strip())
     """
     nowhere = {"DATABASE_URL": "postgres://nobody:secret@127.0.0.1:1/none", "STATIC_ROOT": str(tmp_path)}
-    asked = python("-W", "ignore", "-c", ask, data=tmp_path, DJANGO_SETTINGS_MODULE="config.settings", **nowhere)
-    lines = asked.stdout.splitlines()
-    assert lines[0] == "200 alive", asked.stderr
+    result = python("-W", "ignore", "-c", ask, data=tmp_path, DJANGO_SETTINGS_MODULE="config.settings", **nowhere)
+    lines = result.stdout.splitlines()
+    assert lines[0] == "200 alive", result.stderr
     assert lines[1] == '503 {"ready": false, "missing": ["database", "sweep"]}'
     assert lines[2] == "503 database"
-    assert "secret" not in asked.stdout
+    assert "secret" not in result.stdout
 
 
 @without_models
@@ -118,12 +118,12 @@ class MetricsTest(Cast):
 
     def test_it_says_what_waits_and_for_how_long(self) -> None:
         say(self.apollo.bank, "c1", "Hello", at=timezone.now() - timedelta(minutes=30))
-        found = self.figures()
-        self.assertEqual(found["chats_due"], 1)
-        self.assertAlmostEqual(found["lag_seconds"], 20 * 60, delta=120)
+        figures = self.figures()
+        self.assertEqual(figures["chats_due"], 1)
+        self.assertAlmostEqual(figures["lag_seconds"], 20 * 60, delta=120)
         Chat.objects.update(parked_at=timezone.now(), due_at=None)
-        found = self.figures()
-        self.assertEqual((found["chats_due"], found["chats_parked"], found["lag_seconds"]), (0, 1, 0))
+        figures = self.figures()
+        self.assertEqual((figures["chats_due"], figures["chats_parked"], figures["lag_seconds"]), (0, 1, 0))
 
     def test_it_says_for_how_long_a_block_has_not_been_made_anew(self) -> None:
         self.apollo.bank.compress_at = timezone.now() - timedelta(minutes=7)
@@ -159,10 +159,10 @@ class MetricsTest(Cast):
             prompt(self.apollo.bank)
         services.prompt_memory(self.apollo.bank, question="When?", now=now)  # looked at, not sent
         prompt(self.zeus.bank)
-        found = self.figures()
-        self.assertEqual(found["injected_total"], 3)
-        self.assertEqual(found['skipped_total{reason="nothing"}'], 1)
-        self.assertEqual(found['skipped_total{reason="off"}'], 1)
+        figures = self.figures()
+        self.assertEqual(figures["injected_total"], 3)
+        self.assertEqual(figures['skipped_total{reason="nothing"}'], 1)
+        self.assertEqual(figures['skipped_total{reason="off"}'], 1)
         self.assertEqual(PromptCount.objects.count(), 3)
 
     def test_a_message_to_a_model_is_counted_once(self) -> None:
@@ -233,10 +233,10 @@ class LogTest(Cast):
             missed = self.client.get("/p/none/none/")
         lines = [json.loads(line) for line in written.getvalue().splitlines()]
         self.assertEqual(answer.headers["X-Request-ID"], "trace-1")
-        said = {name: lines[-1][name] for name in ("level", "logger", "message", "request")}
+        names = {name: lines[-1][name] for name in ("level", "logger", "message", "request")}
         request = missed.headers["X-Request-ID"]
         expected: dict[str, Any] = {"level": "WARNING", "logger": "django.request", "request": request}
-        self.assertEqual(said, {**expected, "message": "Not Found: /p/none/none/"})
+        self.assertEqual(names, {**expected, "message": "Not Found: /p/none/none/"})
         self.assertRegex(request, r"^[0-9a-f]{32}$")
 
     def test_a_request_names_itself_only_if_it_is_sane(self) -> None:

@@ -1,5 +1,6 @@
 """A database of the last release has the newest tables after ``migrate``, and nothing in it is lost."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,18 @@ from tests.support.release_dump import DUMPS, PROJECT, SAID
 from tests.support.requirements import needs_postgres
 
 pytestmark = [pytest.mark.long, pytest.mark.own_servers]
+
+NEW_TURN = json.dumps(
+    {
+        "tenant": "acme",
+        "project": "apollo",
+        "chat": "c1",
+        "user": "tom",
+        "question": "The winch is in Bremen.",
+        "answer": "Noted.",
+        "created_at": "2026-03-05T09:00:00Z",
+    }
+)
 
 
 def newest(database: str) -> str:
@@ -37,15 +50,11 @@ def test_a_database_of_the_last_release_migrates_and_goes_on(tmp_path: Path, dat
         load(made, newest(database))
         migrated = made.manage("migrate", "--verbosity", "0")
         assert (migrated.code, migrated.err) == (0, "")
-        assert made.manage("migrate", "--check").code == 0
-        assert made.manage("check_memory").code == 0
-        assert SAID in made.manage("show_memory", PROJECT).out
-        assert SAID in made.manage("recall_memory", PROJECT, "What did we choose for billing?").out
-        new = (
-            '{"tenant": "acme", "project": "apollo", "chat": "c1", "user": "tom", "question": "The winch is in Bremen."'
-        )
-        new += ', "answer": "Noted.", "created_at": "2026-03-05T09:00:00Z"}'
-        assert made.manage("import_chats", "-", stdin=new).code == 0
-        assert made.manage("run_memory", "--until-idle", "--now", "2026-03-05T12:00:00Z").code == 0
-        assert "winch is in Bremen" in made.manage("show_memory", PROJECT).out
-        assert made.manage("check_memory").code == 0
+        assert made.call("migrate", "--check").code == 0
+        assert made.call("check_memory").code == 0
+        assert SAID in made.call("show_memory", PROJECT).out
+        assert SAID in made.call("recall_memory", PROJECT, "What did we choose for billing?").out
+        assert made.call("import_chats", "-", stdin=NEW_TURN).code == 0
+        assert made.call("run_memory", "--until-idle", "--now", "2026-03-05T12:00:00Z").code == 0
+        assert "winch is in Bremen" in made.call("show_memory", PROJECT).out
+        assert made.call("check_memory").code == 0

@@ -115,9 +115,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_every_file_of_the_packages(wheel: Path) -> None:
     ours = {path.relative_to(ROOT).as_posix() for package in PACKAGES for path in files(ROOT / package)}
     with ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
     # The folder of all templates is linked into projects whole; those of memorybank are shipped with memorybank alone.
-    assert held == {name for name in ours if not name.startswith("projects/templates/memorybank/")}
+    assert names == {name for name in ours if not name.startswith("projects/templates/memorybank/")}
 
 
 @pytest.mark.parametrize("kind", ["wheel", "sdist", "editable"])

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from projects.models import LoginFailures
-from projects.tenancy.login_throttle import FREE, LONGEST, wait
+from projects.tenancy.login_throttle import FREE_ATTEMPTS, MAX_WAIT, wait
 from tests.projects.chat.test_lost_answers import PEOPLE, Browser, Stalling, free_port
 from tests.support.cast import Cast, without_models
 from tests.support.commands import NO_MODEL, OURS, PATIENCE, ROOT
@@ -106,6 +106,15 @@ def test_the_demo_s_people_are_made_on_this_machine_with_debug_alone(
     assert not (tmp_path / "memorybank.sqlite3").exists()
 
 
+def test_nothing_is_served_while_a_superuser_has_the_demo_s_password(tmp_path: Path) -> None:
+    assert python("manage.py", "migrate", "-v0", data=tmp_path).returncode == 0
+    create = "from projects.importing import demo; demo.create_people([])"
+    assert python("manage.py", "shell", "-c", create, data=tmp_path).returncode == 0
+    for address in ("127.0.0.1:0", "0.0.0.0:0"):
+        ran = python("manage.py", "serve", "--address", address, data=tmp_path)
+        assert (ran.returncode, "admin: may do everything with the demo's password" in ran.stderr) == (2, True)
+
+
 # --- wrong logins --------------------------------------------------------------------------------
 
 
@@ -123,25 +132,25 @@ class LoginTest(Cast):
     def test_guessing_is_slowed_at_both_doors_and_the_right_password_waits_as_well(self) -> None:
         for door in ("login", "admin:login"):
             LoginFailures.objects.all().delete()
-            for _ in range(FREE["name"]):
+            for _ in range(FREE_ATTEMPTS["name"]):
                 self.assertNotContains(self.login(door, "alice", "guess"), "Too many")
             for password in ("guess", "a pass phrase"):
-                self.assertContains(self.login(door, "alice", password), "Too many wrong logins. Try again in ")
-            LoginFailures.objects.update(last=timezone.now() - LONGEST)
+                self.assertContains(self.login(door, "alice", password), "Too many failed logins. Try again in ")
+            LoginFailures.objects.update(last=timezone.now() - MAX_WAIT)
             self.assertEqual(self.login(door, "alice", "a pass phrase").status_code, 302)
             self.client.logout()
 
     def test_others_are_not_slowed_and_a_success_forgets(self) -> None:
-        for _ in range(FREE["name"] - 1):
+        for _ in range(FREE_ATTEMPTS["name"] - 1):
             self.login("login", "alice", "guess")
         self.assertEqual(self.login("login", "alice", "a pass phrase").status_code, 302)
         self.client.logout()
-        for _ in range(FREE["name"]):
+        for _ in range(FREE_ATTEMPTS["name"]):
             self.login("login", "alice", "guess")
         self.assertEqual(self.login("login", "bob", "a pass phrase").status_code, 302)
 
     def test_one_address_does_not_try_out_many_names(self) -> None:
-        for number in range(FREE["address"]):
+        for number in range(FREE_ATTEMPTS["address"]):
             self.login("login", f"nobody{number}", "guess")
         self.assertContains(self.login("login", "alice", "guess"), "Too many")
         self.assertNotContains(self.login("login", "alice", "guess", REMOTE_ADDR="192.0.2.7"), "Too many")
@@ -149,18 +158,18 @@ class LoginTest(Cast):
     def test_who_is_nobody_is_slowed_just_as_somebody(self) -> None:
         answers = []
         for name in ("alice", "nobodyx"):
-            tries = [self.login("login", name, "guess") for _ in range(FREE["name"] + 1)]
+            tries = [self.login("login", name, "guess") for _ in range(FREE_ATTEMPTS["name"] + 1)]
             answers.append(["Too many" in page.content.decode() for page in tries])
         self.assertEqual(*answers)
 
     def test_the_pause_doubles_up_to_its_limit_and_is_forgotten_in_a_day(self) -> None:
         now, keys = timezone.now(), LoginFailures.keys(name="alice")
         pauses = []
-        for count in range(FREE["name"] - 1, FREE["name"] + 12):
+        for count in range(FREE_ATTEMPTS["name"] - 1, FREE_ATTEMPTS["name"] + 12):
             LoginFailures.objects.update_or_create(key=keys["name"], defaults={"count": count, "last": now})
             pauses.append(wait(keys, now).total_seconds())
         self.assertEqual(pauses[:4], [0, 60, 120, 240])
-        self.assertEqual(pauses[-1], LONGEST.total_seconds())
+        self.assertEqual(pauses[-1], MAX_WAIT.total_seconds())
         self.assertEqual(wait(keys, now + timedelta(days=1)), timedelta())
 
     def test_every_page_says_what_it_loads_and_that_nobody_keeps_it(self) -> None:

@@ -93,7 +93,7 @@ def listens(port: int) -> bool:
 
 
 @contextmanager
-def asked(port: int, method: str, path: str, body: str | None = None, **headers: str) -> Iterator[HTTPResponse]:
+def requested(port: int, method: str, path: str, body: str | None = None, **headers: str) -> Iterator[HTTPResponse]:
     """One request by HTTPS, for the name of the site; what answers it, not yet read."""
     unverified = ssl._create_unverified_context()
     with closing(HTTPSConnection("127.0.0.1", port, timeout=PATIENCE, context=unverified)) as connection:
@@ -111,12 +111,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 def test_it_passes_on_what_it_should_and_knows_of_https(programs: Gateway, tmp_path: Path) -> None:
     with proxied(programs, tmp_path / "nginx") as port:
         for path, status in (("/healthz", 200), ("/metrics", 404)):
-            with asked(port, "GET", path) as answer:
+            with requested(port, "GET", path) as answer:
                 assert answer.status == status
-        with asked(port, "GET", "/login/") as page:  # and is sent to no other address
+        with requested(port, "GET", "/login/") as page:  # and is sent to no other address
             assert (page.status, "Secure" in page.headers["Set-Cookie"]) == (200, True)
-        said = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
-        with asked(port, "POST", "/mcp", said, **program(programs)) as answer:
+        text = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+        with requested(port, "POST", "/mcp", text, **program(programs)) as answer:
             assert (answer.status, b"project_memory" in answer.read()) == (200, True)
 
 
@@ -125,7 +125,7 @@ def test_an_answer_comes_as_it_is_made_and_who_goes_away_ends_it(programs: Gatew
     upstream.pace = PATIENCE  # the second piece never comes, so whoever waits for it waits for ever
     body = json.dumps({"model": "small", "stream": True, "messages": [{"role": "user", "content": "Slowly, please."}]})
     with proxied(programs, tmp_path / "nginx") as port:
-        with asked(port, "POST", "/v1/chat/completions", body, **program(programs)) as answer:
+        with requested(port, "POST", "/v1/chat/completions", body, **program(programs)) as answer:
             assert (answer.status, answer.headers["X-Accel-Buffering"]) == (200, None)  # it is for nginx alone
             assert answer.readline().startswith(b"data: {")
             assert upstream.gone == 0

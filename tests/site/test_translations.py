@@ -23,7 +23,21 @@ from tests.projects.tenancy.test_strangers import Everything, patterns, register
 
 TEMPLATES = [path for app in translations.APPS for path in translations.templates(app)]
 #: What is the same in German, and the product's name.
-SAME = {"Admin", "Memory Bank", "Chat", "Chats", "Fact", "Name", "Tokens", "Person", "Version", "Text", "OK", "ID"}
+SAME = {
+    "Admin",
+    "Memory Bank",
+    "Chat",
+    "Chats",
+    "Fact",
+    "Plan",
+    "Name",
+    "Tokens",
+    "Person",
+    "Version",
+    "Text",
+    "OK",
+    "ID",
+}
 #: Percent signs are placeholders only with a letter behind.
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w+\}|<[^>]*>")
 SPEAKING = re.compile(r"\s(?:aria-label|title|placeholder|alt)=\"([^\"]*)\"")
@@ -35,7 +49,7 @@ def catalogue(request: pytest.FixtureRequest) -> tuple[str, str]:
     return app, domain
 
 
-def said(entry: polib.POEntry) -> list[tuple[str, str]]:
+def forms_of(entry: polib.POEntry) -> list[tuple[str, str]]:
     """What each German text stands for."""
     if entry.msgid_plural:
         forms = entry.msgstr_plural
@@ -55,7 +69,7 @@ def test_all_of_it_is_translated(catalogue: tuple[str, str]) -> None:
 def test_what_is_filled_in_is_filled_in_there_too(catalogue: tuple[str, str]) -> None:
     wrong = []
     for entry in translations.read(*catalogue):
-        for number, (text, german) in enumerate(said(entry)):
+        for number, (text, german) in enumerate(forms_of(entry)):
             known, used = PLACEHOLDER.findall(entry.msgid_plural or text), PLACEHOLDER.findall(german)
             one_is_said = entry.msgid_plural and number == 0 and set(used) <= set(known)
             if sorted(known) != sorted(used) and not one_is_said:
@@ -64,7 +78,7 @@ def test_what_is_filled_in_is_filled_in_there_too(catalogue: tuple[str, str]) ->
 
 
 def test_german_is_written_as_german_is(catalogue: tuple[str, str]) -> None:
-    texts = [german for entry in translations.read(*catalogue) for _text, german in said(entry)]
+    texts = [german for entry in translations.read(*catalogue) for _text, german in forms_of(entry)]
     assert [text for text in texts if re.search(r"[“”]", text.replace("„", "")) and "„" not in text] == []
     assert [text for text in texts if "  " in text or re.search(r"\b(?:du|dein|dir|dich)\b", text)] == []
 
@@ -100,8 +114,8 @@ def test_a_template_says_nothing_in_words_of_its_own(path: Path) -> None:
 def labelled() -> Iterator[tuple[str, Any]]:
     """What the admin calls things, with where."""
     admin.autodiscover()
-    asked = RequestFactory().get("/admin/")
-    asked.user = User(is_superuser=True)
+    request = RequestFactory().get("/admin/")
+    request.user = User(is_superuser=True)
     for model, shown in admin.site._registry.items():
         if model._meta.app_label not in translations.APPS:
             continue
@@ -110,7 +124,7 @@ def labelled() -> Iterator[tuple[str, Any]]:
         for field in model._meta.local_fields:
             texts = (field.verbose_name, field.help_text, *(label for _value, label in field.flatchoices))
             yield from ((f"{where}.{field.name}", text) for text in texts if text)
-        for name in (*shown.list_display, *shown.get_readonly_fields(asked), *(shown.actions or ())):
+        for name in (*shown.list_display, *shown.get_readonly_fields(request), *(shown.actions or ())):
             method = getattr(shown, name, None) if isinstance(name, str) else None
             if inspect.ismethod(method) and name != "__str__":
                 yield f"{where} {name}", getattr(method, "short_description", name.replace("_", " "))
@@ -123,7 +137,7 @@ def test_the_admin_calls_nothing_by_an_english_name() -> None:
         with override("en-gb"):
             original = str(text)
         with override("de"):
-            if str(text) == original and original.lower() not in {each.lower() for each in SAME}:
+            if str(text) == original and original.lower() not in {item.lower() for item in SAME}:
                 english[where].append(original)
     assert {where: texts for where, texts in english.items() if texts} == {}
 
@@ -133,7 +147,7 @@ def english_in(page: str) -> list[str]:
     shown = re.sub(r"<(script|pre|textarea)\b.*?</\1>", " ", page, flags=re.S)
     shown = " ".join(unescape(re.sub(r"<[^>]*>", "\x00", shown)).split())
     entries = [entry for app, domain in translations.catalogues() for entry in translations.read(app, domain)]
-    same = {german for entry in entries for _text, german in said(entry)}
+    same = {german for entry in entries for _text, german in forms_of(entry)}
     texts = {entry.msgid for entry in entries if len(entry.msgid) > 12 and not PLACEHOLDER.search(entry.msgid)} - same
     return [text for text in texts if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", shown)]
 
@@ -172,9 +186,9 @@ class GermanPagesTest(Everything):
 
     def test_a_mail_is_in_the_language_of_who_invites(self) -> None:
         self.client.force_login(self.alice)
-        asked = {"email": "ida@example.com", "role": "viewer"}
-        self.client.post(reverse("invite", args=["acme"]), asked, headers={"accept-language": "de"})
-        self.assertEqual(mail.outbox[0].subject, "Acme beitreten")
+        fields = {"email": "ida@example.com", "role": "viewer"}
+        self.client.post(reverse("invite", args=["acme"]), fields, headers={"accept-language": "de"})
+        self.assertEqual(mail.outbox[0].subject, "Eine Einladung zu Memory Bank")
         self.assertIn("mit der Rolle „Leser“", mail.outbox[0].body)
 
     def test_programs_are_answered_in_english(self) -> None:

@@ -13,6 +13,7 @@ from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, LLMEndpoint, Output
+from memorybank.writing.fact_store import new_fact
 from tests.support import openai_server
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -32,8 +33,8 @@ def make_bank(*, now: datetime = MONDAY, enabled: bool = True, **settings: Any) 
 
 def say(bank: Bank, chat: str, question: str, *, at: datetime = MONDAY, **more: Any) -> Output:
     """Record one turn at the moment it was said."""
-    given = {"author": "Priya", "answer": "Noted.", "now": at, **more}
-    return services.record(bank, chat_key=chat, question=question, created_at=at, **given)
+    fields = {"author": "Priya", "answer": "Noted.", "now": at, **more}
+    return services.record(bank, chat_key=chat, question=question, created_at=at, **fields)
 
 
 def sentence(number: int) -> str:
@@ -79,7 +80,7 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
         output_count=1,
         first_at=at,
         last_at=at,
-        method="test",
+        method="extractive/1",
         tokens=sum(tokens.count(text) for text in texts),
     )
     for position, text in enumerate(texts):
@@ -91,10 +92,10 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
 
 def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact:
     """A fact that cites all there is to cite in its leaf."""
-    given = {"said_on": entry.last_at.date(), "speaker": "Priya", **more}
-    if "citations" not in given:
-        given["citations"] = [output.pk for output in entry.covered()[:1]]
-    fact = Fact.of(entry, text=text, position=position, tokens=tokens.count(text), **given)
+    fields = {"said_on": entry.last_at.date(), "speaker": "Priya", **more}
+    if "citations" not in fields:
+        fields["citations"] = [output.pk for output in entry.covered()[:1]]
+    fact = new_fact(entry, text=text, position=position, tokens=tokens.count(text), **fields)
     Fact.objects.create_cited([fact])
     return fact
 

@@ -21,6 +21,7 @@ def served(site_of_module: Gateway) -> Iterator[Gateway]:
     upstream = site_of_module.upstream
     upstream.answer, upstream.status, upstream.usage = obedient, 200, True
     upstream.delay, upstream.pace, upstream.break_after = 0.0, 0.0, 0
+    upstream.headers, upstream.error = {"x-request-id": "req_upstream"}, "The upstream says no."
     upstream.seen.clear()
     yield site_of_module
     while site_of_module.clients:

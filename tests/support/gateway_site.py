@@ -77,7 +77,7 @@ class Gateway:
         )
         names = ("question", "answer", "status", "author", "messages", "chat", "error")
         found = [dict(zip(names, row, strict=True)) for row in rows]
-        return [{**each, "messages": _json(each["messages"])} for each in found]
+        return [{**item, "messages": _json(item["messages"])} for item in found]
 
     def calls(self) -> list[dict[str, Any]]:
         """The ledger, in order."""
@@ -87,9 +87,9 @@ class Gateway:
 
     def post(self, path: str, body: Any, **headers: str) -> tuple[int, dict[str, str], bytes]:
         """As plain a client as there is."""
-        given = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key()}", **headers}
+        fields = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key()}", **headers}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.address}{path}", data, given)
+        request = urllib.request.Request(f"{self.address}{path}", data, fields)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
@@ -130,9 +130,9 @@ def gateway(data: Path, *, postgres: str = "", **env: str) -> Iterator[Gateway]:
 
 def _projects(made: Site) -> dict[str, str]:
     """Made by one process, because each takes seconds to begin."""
-    told = made.call("shell", "--verbosity", "0", "-c", SET_UP)
-    assert told.code == 0, told.err
-    return dict(line.split() for line in told.out.splitlines())
+    result = made.call("shell", "--verbosity", "0", "-c", SET_UP)
+    assert result.code == 0, result.err
+    return dict(line.split() for line in result.out.splitlines())
 
 
 def _answers(address: str) -> bool:

@@ -50,7 +50,7 @@ def turns(tokens: int, *, chat: str = "long", author: str = "Priya", at: datetim
     planted = {2 + number * (count // 2) // len(PLANTED): said[1] for number, said in enumerate(PLANTED)}
     made = []
     for number in range(count):
-        asked, answered = (" ".join(each.format(n=number, m=n * 7 + number, k=n) for n in range(3)) for each in _FILLER)
+        asked, answered = (" ".join(item.format(n=number, m=n * 7 + number, k=n) for n in range(3)) for item in _FILLER)
         question = f"{planted[number]} {asked}" if number in planted else asked
         answer = LAST if number == count - 1 else answered
         time = at + timedelta(minutes=number)
@@ -102,8 +102,8 @@ def best_sentence(messages: Sequence[dict[str, Any]]) -> str:
     """What shares most words with the last question, of all that stands before it."""
     asked, _, beside = str(messages[-1]["content"]).partition("\n\n")  # recalled notes follow the question
     question, before = _words(asked), [*(str(message["content"]) for message in messages[:-1]), beside]
-    said = [sentence for text in before for sentence in _SENTENCE.split(text) if sentence.strip()]
-    return max(said, key=lambda each: len(question & _words(each)), default="I do not know.")
+    texts = [sentence for text in before for sentence in _SENTENCE.split(text) if sentence.strip()]
+    return max(texts, key=lambda each: len(question & _words(each)), default="I do not know.")
 
 
 def _words(text: str) -> set[str]:

@@ -35,10 +35,10 @@ def needs_rabbitmq() -> str:
 def needs_chromium() -> str:
     """The program that shows pages."""
     names = (os.environ.get("TEST_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), "")
-    if not found:
+    program = next(filter(None, map(shutil.which, names)), "")
+    if not program:
         _give_up("!! NO CHROMIUM: install it, or set TEST_CHROMIUM to a browser of its kind; its tests did NOT run.")
-    return found
+    return program
 
 
 def needs_systemd() -> str:
@@ -53,18 +53,18 @@ def needs_nginx() -> str:
 
 def needs_small_model() -> str:
     """The Python that has a small model and its server; skipped in CI, too, for only `make test-llm` names one."""
-    found = os.environ.get("TEST_SMALL_MODEL", "")
-    if not found:
+    program = os.environ.get("TEST_SMALL_MODEL", "")
+    if not program:
         pytest.skip("!! NO SMALL MODEL: `make test-llm` prepares it and runs its tests; they did NOT run.")
-    return found
+    return program
 
 
 def _program(name: str) -> str:
     # Where administrators' programs are, which is not on everybody's path.
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/local/sbin")
-    if not found:
+    program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/local/sbin")
+    if not program:
         _give_up(f"!! NO {name.upper()}: install it; its tests did NOT run.")
-    return found
+    return program
 
 
 def _address(server: str, variable: str, connect: Callable[[str], None]) -> str:

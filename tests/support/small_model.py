@@ -104,8 +104,8 @@ class _Recorder(ThreadingHTTPServer):
 @contextmanager
 def small_model(python: str, folder: Path) -> Iterator[SmallModel]:
     """Served by the interpreter ``python``; its words are in ``folder``."""
-    found = subprocess.run([python, "-c", FIND], capture_output=True, text=True, check=True, timeout=PATIENCE)
-    [file] = Path(found.stdout.strip()).parent.glob("*.gguf")
+    result = subprocess.run([python, "-c", FIND], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    [file] = Path(result.stdout.strip()).parent.glob("*.gguf")
     port = free_port()
     options = {"model": file, "model_alias": NAME, "port": port, "n_ctx": CONTEXT, "interrupt_requests": False}
     command = [python, "-m", "llama_cpp.server", *(f"--{name}={value}" for name, value in options.items())]
@@ -129,6 +129,6 @@ def _wait(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
             urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=PATIENCE).close()
             return
         except OSError:
-            said = output.read_text(errors="replace")[-2000:]
-            assert process.poll() is None and time.monotonic() < deadline, said
+            output_text = output.read_text(errors="replace")[-2000:]
+            assert process.poll() is None and time.monotonic() < deadline, output_text
         time.sleep(0.1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from .commands import PATIENCE
-from .upstream_events import STREAMS, WHOLE, Said
+from .upstream_events import STREAMS, WHOLE, Said, error_event
 
 Body = dict[str, Any]
 
@@ -74,6 +74,8 @@ class Upstream:
     pace: float = 0.0  # seconds between events
     break_after: int = 0  # events, after which the connection is cut
     usage: bool = True
+    headers: dict[str, str] = field(default_factory=dict)  # sent with every answer
+    error: str = "The upstream says no."
     seen: deque[Seen] = field(default_factory=lambda: deque(maxlen=1000))
     gone: int = 0  # clients that went away before their answer was whole
 
@@ -140,20 +142,21 @@ class Upstream:
             await asyncio.sleep(self.delay)
         path = seen.path.partition("?")[0]
         if self.status != 200:
-            _write(
-                writer, self.status, {"error": {"type": "test_error", "message": "The upstream says no.", "code": "x1"}}
-            )
+            self._write(writer, self.status, {"error": {"type": "test_error", "message": self.error, "code": "x1"}})
         elif path in STREAMS and seen.body.get("stream"):
             await self._stream(path, seen.body, writer)
         elif path in WHOLE:
-            _write(writer, 200, WHOLE[path](seen.body, self.answer(seen.body) if path in STREAMS else Said("")))
+            self._write(writer, 200, WHOLE[path](seen.body, self.answer(seen.body) if path in STREAMS else Said("")))
         else:
-            _write(writer, 404, {"error": {"type": "not_found", "message": f"no {path}"}})
+            self._write(writer, 404, {"error": {"type": "not_found", "message": f"no {path}"}})
         await writer.drain()
 
     async def _stream(self, path: str, body: Body, writer: asyncio.StreamWriter) -> None:
-        writer.write(_head(200, "text/event-stream", b"Transfer-Encoding: chunked\r\nX-Upstream: yes"))
-        events: Iterator[bytes] = STREAMS[path](body, self.answer(body), self.usage)
+        writer.write(_head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked", **self.headers}))
+        answer = self.answer(body)
+        events: Iterator[bytes] = STREAMS[path](body, answer, self.usage)
+        if answer.error:  # within the answer, before its last two events
+            events = iter([*list(events)[:-2], error_event(path, answer.error)])
         for number, event in enumerate(events, start=1):
             cut = self.break_after and number > self.break_after
             event = event[: len(event) // 2] if cut else event
@@ -164,6 +167,11 @@ class Upstream:
             if self.pace:
                 await asyncio.sleep(self.pace)
         writer.write(b"0\r\n\r\n")
+
+    def _write(self, writer: asyncio.StreamWriter, status: int, data: Body) -> None:
+        content = json.dumps(data).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **self.headers}
+        writer.write(_head(status, headers) + content)
 
 
 async def _ended(server: asyncio.Server) -> None:
@@ -185,13 +193,9 @@ async def _request(reader: asyncio.StreamReader) -> Seen | None:
     return Seen(first.split()[1], headers, raw)
 
 
-def _head(status: int, kind: str, more: bytes) -> bytes:
-    return b"HTTP/1.1 %d X\r\nContent-Type: %s\r\n%s\r\n\r\n" % (status, kind.encode(), more)
-
-
-def _write(writer: asyncio.StreamWriter, status: int, data: Body) -> None:
-    content = json.dumps(data).encode()
-    writer.write(_head(status, "application/json", b"X-Upstream: yes\r\nContent-Length: %d" % len(content)) + content)
+def _head(status: int, headers: dict[str, str]) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode()
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:

@@ -9,10 +9,11 @@ Body = dict[str, Any]
 
 
 class Said(NamedTuple):
-    """What a model says: words, or the call of a tool with its arguments as JSON."""
+    """What a model says: words, or the call of a tool with its arguments as JSON. An ``error`` ends a stream of it."""
 
     text: str
     call: tuple[str, str] | None = None
+    error: str = ""
 
 
 def _words(text: str) -> list[str]:
@@ -196,3 +197,11 @@ WHOLE: dict[str, Callable[[Body, Said], Body]] = {
     "/v1/models": _models,
     "/v1/models/small": _model,
 }
+
+
+def error_event(path: str, message: str) -> bytes:
+    """The event that ends a stream with an error."""
+    error = {"message": message, "type": "test_error", "code": "x1"}
+    if path == "/v1/chat/completions":
+        return _data({"error": error})
+    return _event({**error, "type": "error"} if path == "/v1/responses" else {"type": "error", "error": error})

@@ -43,13 +43,13 @@ def _indexed(word: str) -> Iterator[str]:
             with connection.cursor() as cursor:
                 cursor.execute("CREATE VIRTUAL TABLE temp.seen USING fts5vocab(main, memorybank_search, row)")
                 cursor.execute(f"SELECT term FROM temp.seen WHERE term IN ({','.join(['%s'] * len(hashes))})", hashes)
-                found = cursor.fetchall()
+                rows = cursor.fetchall()
                 cursor.execute("DROP TABLE temp.seen")
-            if found:
+            if rows:
                 yield f"vocabulary of bank {bank.pk}"
 
 
-def told(bank: Bank, question: str) -> str:
+def visible_text(bank: Bank, question: str) -> str:
     """All that anybody is given or can ask for: block, notes, hits, and the export."""
     bank = Bank.objects.get(pk=bank.pk)
     memory = services.prompt_memory(bank, question=question)

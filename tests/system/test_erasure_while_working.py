@@ -58,8 +58,8 @@ def everything(own_site: Site) -> str:
     rows = [str(own_site.ask(f'SELECT * FROM "{name}"')) for (name,) in own_site.ask(names)]
     queued = [path for path in own_site.data.glob("broker*/**/*") if path.is_file()]
     files = [path.read_bytes().decode("utf-8", "replace") for path in queued]
-    told = own_site.call("show_memory", "acme/apollo", "--question", f"{CANARIES[0]} contract")
-    return "\n".join([*rows, *files, told.out, own_site.call("export_memory", "acme/apollo").out, own_site.output()])
+    result = own_site.call("show_memory", "acme/apollo", "--question", f"{CANARIES[0]} contract")
+    return "\n".join([*rows, *files, result.out, own_site.call("export_memory", "acme/apollo").out, own_site.output()])
 
 
 @pytest.mark.own_servers
@@ -80,5 +80,5 @@ def test_a_worker_that_reads_what_is_erased_meanwhile_brings_nothing_back(own_si
     assert [canary for canary in CANARIES if canary in left] == []
     assert "Lisbon" in left and "warehouse" in left and "Zelda" not in receipt.out
     assert own_site.call("check_memory").code == 0
-    shown = own_site.call("show_memory", "acme/apollo", "--question", "When does the ferry to Lisbon sail?")
-    assert "Lisbon" in shown.out
+    result = own_site.call("show_memory", "acme/apollo", "--question", "When does the ferry to Lisbon sail?")
+    assert "Lisbon" in result.out

@@ -73,11 +73,7 @@ def test_a_chat_that_failed_while_its_day_was_digested_is_not_taken_for_absorbed
     for hours in range(1, 72):
         run(MONDAY + hours * HOUR)
     assert Entry.objects.filter(granularity=Granularity.DAY).exists()
-    assert chat_of(bank, "failing").pending_outputs == 1
-    model.answer = note_taker
-    services.retry_parked(bank, actor="alice", now=MONDAY + 3 * DAY)
-    run(MONDAY + 3 * DAY)
-    assert (covered(), chat_of(bank, "failing").pending_outputs) == (17, 0)
+    assert (covered(), chat_of(bank, "failing").pending_outputs) == (17, 0)  # extracted in the end
     assert sound(bank)
 
 
@@ -104,7 +100,8 @@ def test_an_outage_over_budget_drops_nothing(model: ScriptedLLM) -> None:
     model.answer = ""
     for day in range(5, 40):
         run(MONDAY + day * DAY)
-    assert Entry.objects.live().count() == Entry.objects.count() == 20
+    assert Entry.objects.leaves().count() == 20
+    assert not Entry.objects.digests().exclude(method="carried over").exists()
     assert 0 < block_of(bank)[1] <= 200
     model.answer = note_taker
     run(MONDAY + 41 * DAY)
@@ -112,8 +109,9 @@ def test_an_outage_over_budget_drops_nothing(model: ScriptedLLM) -> None:
     assert sound(bank)
 
 
-def test_a_busy_day_pushes_no_old_digest_out() -> None:
+def test_a_busy_day_pushes_no_old_digest_out(settings: Any) -> None:
     """Thirty new chats delete nothing and leave history its share of the block."""
+    settings.MEMORYBANK = {}
     bank = make_bank(max_tokens=400)
     for day in range(4):
         pressed_day(bank, day)
@@ -144,7 +142,7 @@ def test_failing_chats_and_empty_projects_starve_nobody(model: ScriptedLLM, answ
             services.run(now=MONDAY + hours * HOUR + minutes * MINUTE)
         assert chat_of(healthy, f"good{hours}").pending_outputs == 0
     assert not Chat.objects.filter(bank=empty, pending_outputs__gt=0).exists()
-    assert Chat.objects.filter(bank=failing).parked().count() == 5
+    assert not Chat.objects.filter(bank=failing, pending_outputs__gt=0).exists()  # extracted in the end
     assert len(model.history) <= 10 + 5 * 8
     assert sound(failing, empty, healthy)
 
@@ -256,7 +254,7 @@ def test_no_transaction_is_open_while_the_model_answers(model: ScriptedLLM) -> N
 
     model.answer = meanwhile(chatting)
     services.run(now=MONDAY + 3 * DAY)
-    assert seen == [False, False]  # a summary and a digest
+    assert len(seen) >= 2 and not any(seen)  # a summary and a digest
     assert sound(bank)
 
 
@@ -280,9 +278,9 @@ def test_what_a_digester_reads_is_in_the_order_it_was_said_and_the_leaves_own_wo
         pressed_day(bank, day)
     model.answer = "- fact: A digest in words of its own about it all. [1,5,9,13]"
     run(MONDAY + 6 * DAY)
-    pressed_day(bank, 30)
-    run(MONDAY + 30 * DAY)
-    weeks = [prompt_of(call) for call in model.history if "the week 2026-W10" in call[0]["content"]]
+    pressed_day(bank, 16)
+    run(MONDAY + 17 * DAY)
+    weeks = [prompt_of(call) for call in model.history if "the week 2026-W10" in prompt_of(call)]
     assert re.findall(r"^\[\d+\] \((\d+) March", weeks[0], re.M) == [*"2222", *"3333", *"4444"]
     assert "words of its own" not in weeks[0]
     leaf_facts = set(Fact.objects.filter(entry__granularity="conversation").values_list("pk", flat=True))
@@ -302,8 +300,8 @@ def test_an_answer_that_was_never_given_is_not_remembered(model: ScriptedLLM, st
     assert covered() == 1
 
 
-def test_days_are_the_bank_s_own_and_a_week_across_two_months_is_filed_once() -> None:
-    """Half past eleven in the evening of 31 March, Pacific time, is 1 April in UTC; the week is April's."""
+def test_days_are_the_bank_s_own_and_a_week_across_two_months_is_parted() -> None:
+    """Half past eleven in the evening of 31 March, Pacific time, is 1 April in UTC; it is March's."""
     bank = make_bank(max_tokens=200, timezone="America/Los_Angeles")
     evening = datetime(2026, 4, 1, 6, 30, tzinfo=UTC)
     for number in range(4):
@@ -317,8 +315,9 @@ def test_days_are_the_bank_s_own_and_a_week_across_two_months_is_filed_once() ->
     run(evening + 61 * DAY)
     weeks = Entry.objects.filter(granularity=Granularity.WEEK, period_start=date(2026, 3, 30))
     months = Entry.objects.filter(granularity=Granularity.MONTH)
-    assert [week.output_count for week in weeks] == [32]
-    assert [(month.period_start, month.output_count) for month in months] == [(date(2026, 4, 1), 32)]
+    assert not weeks.exists()
+    counts = [(month.period_start, month.output_count) for month in months.order_by("period_start")]
+    assert counts == [(date(2026, 3, 1), 16), (date(2026, 4, 1), 16)]
     assert sound(bank)
 
 
@@ -357,7 +356,7 @@ def test_a_giant_turn_is_split_and_the_merge_is_bounded_too(model: ScriptedLLM, 
     run(MONDAY + HOUR)
     data = [prompt_of(call) for call in model.history]
     assert len(data) > 5
-    assert max(tokens.count(each) for each in data) <= 600 * 1.5
+    assert max(tokens.count(item) for item in data) <= 600 * 1.5
     chunks = "".join(prompt_of(call) for call in model.history if "Make one list" not in call[0]["content"])
     assert [tag(n) in chunks for n in range(150)].count(False) <= len(data)  # but for a word cut in two
     assert covered() == 1

@@ -45,7 +45,7 @@ def strings() -> Iterator[str]:
     for path in CODE:
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-        translated = {id(given) for call in calls if call.func.id == "_" for given in call.args}
+        translated = {id(arg) for call in calls if call.func.id == "_" for arg in call.args}
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in translated:
                 yield node.value

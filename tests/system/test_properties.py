@@ -123,8 +123,8 @@ def remembering(history: list[Turn], *, since: datetime = MONDAY, timezone: str 
         bank = make_bank(now=since, max_tokens=200, timezone=timezone)
         for number, turn in enumerate(history):
             now = since + timedelta(hours=turn.hour)
-            said = {"author": turn.author, "question": turn.question, "answer": turn.answer}
-            services.record(bank, chat_key=turn.chat, created_at=now, now=now, **said)
+            fields = {"author": turn.author, "question": turn.question, "answer": turn.answer}
+            services.record(bank, chat_key=turn.chat, created_at=now, now=now, **fields)
             if number % 3 == 2:
                 services.run(now=now)
         services.run(now=since + timedelta(days=200), until_idle=True)
@@ -154,15 +154,15 @@ def test_a_block_fits_its_budget_is_whole_and_is_the_same_every_time(
     history: list[Turn], budget: int, question: str, asking: str
 ) -> None:
     with remembering(history) as bank:
-        asked: dict[str, Any] = {"budget": budget, "question": question, "exclude_chat": asking, "now": MONDAY}
-        block = services.render(bank, **asked)
+        fields: dict[str, Any] = {"budget": budget, "question": question, "exclude_chat": asking, "now": MONDAY}
+        block = services.render(bank, **fields)
 
         assert exactly(block.text) == block.tokens <= budget
         assert is_whole(block)
-        assert services.render(Bank.objects.get(pk=bank.pk), **asked) == block
+        assert services.render(Bank.objects.get(pk=bank.pk), **fields) == block
         assert all(line.citations and line.facts for line in block.lines)
 
-        later = services.render(bank, **{**asked, "question": "", "now": MONDAY + timedelta(days=999)})
+        later = services.render(bank, **{**fields, "question": "", "now": MONDAY + timedelta(days=999)})
         assert (later.text, later.lines, later.recalled.text) == (block.text, block.lines, "")
 
 
@@ -173,13 +173,13 @@ def test_what_is_recalled_fits_its_budget_cites_turns_and_repeats_nothing(
     history: list[Turn], budget: int, question: str, asking: str
 ) -> None:
     with remembering(history) as bank:
-        told = services.render(bank, recall_budget=budget, question=question, exclude_chat=asking, now=MONDAY)
+        rendered = services.render(bank, recall_budget=budget, question=question, exclude_chat=asking, now=MONDAY)
 
-        assert exactly(told.recalled.text) == told.recalled.tokens <= budget
-        assert asking not in told.recalled.chats
-        assert all(line.citations and not line.facts for line in told.recalled.lines)
-        assert {line.text for line in told.lines}.isdisjoint(line.text for line in told.recalled.lines)
-        assert told.recalled.text.count("```") == (2 if told.recalled.text else 0)
+        assert exactly(rendered.recalled.text) == rendered.recalled.tokens <= budget
+        assert asking not in rendered.recalled.chats
+        assert all(line.citations and not line.facts for line in rendered.recalled.lines)
+        assert {line.text for line in rendered.lines}.isdisjoint(line.text for line in rendered.recalled.lines)
+        assert rendered.recalled.text.count("```") == (2 if rendered.recalled.text else 0)
 
 
 @pytest.mark.usefixtures("configured")
@@ -187,9 +187,9 @@ def test_what_is_recalled_fits_its_budget_cites_turns_and_repeats_nothing(
 @given(histories, questions)
 def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(history: list[Turn], question: str) -> None:
     with remembering(history) as bank:
-        told = services.render(bank, budget=32_000, question=question, now=MONDAY)
-        both = (told.text, told.recalled.text)
-        text = "".join(each.removesuffix("```").replace("```\n", "", 1) for each in both)  # all but our own fences
+        rendered = services.render(bank, budget=32_000, question=question, now=MONDAY)
+        both = (rendered.text, rendered.recalled.text)
+        text = "".join(item.removesuffix("```").replace("```\n", "", 1) for item in both)  # all but our own fences
         assert not any(mark in text for mark in ("<|", "```", "\n#", "\n---", "\u202e", "\x00", "\ud800"))
         text.encode()  # no lone surrogate
 

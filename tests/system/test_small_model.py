@@ -131,8 +131,8 @@ def test_a_program_that_changed_an_address_and_a_key_is_told_what_another_chat_s
     assert (question, answer, status) == (SAID, "".join(pieces), "ok")
 
     falls_idle(own_site)
-    asked = [{"role": "user", "content": ASKED}]
-    made = client.chat.completions.create(model=NAME, messages=asked)  # type: ignore[call-overload]
+    messages = [{"role": "user", "content": ASKED}]
+    made = client.chat.completions.create(model=NAME, messages=messages)  # type: ignore[call-overload]
     client.close()
     assert made.choices[0].message.content
     assert KEPT in model.told()

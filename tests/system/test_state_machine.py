@@ -282,22 +282,22 @@ class MemoryMachine(RuleBasedStateMachine):
         self.erase(number, key, what)
 
     def erase(self, number: int, key: str, what: str) -> None:
-        known = {name for name, each in self.said.items() if (each.bank, each.chat) == (number, key)}
+        known = {name for name, item in self.said.items() if (item.bank, item.chat) == (number, key)}
         if not known:
             return
         author = self.said[min(known)].author
-        meant: dict[str, Any] = {"chat": key} if what == "chat" else {"author": author}
+        fields: dict[str, Any] = {"chat": key} if what == "chat" else {"author": author}
         if what == "turn":
             known = {min(known)}
-            meant = {"output": Output.objects.get(chat__bank=self.banks[number], key=min(known)).pk}
+            fields = {"output": Output.objects.get(chat__bank=self.banks[number], key=min(known)).pk}
         elif what == "person":
-            known = {name for name, each in self.said.items() if (each.bank, each.author) == (number, author)}
-        would = services.forget(self.fresh(number), **meant, actor="alice", now=self.now, dry_run=True)
-        assert would.counts == services.forget(self.fresh(number), **meant, actor="alice", now=self.now).counts
+            known = {name for name, item in self.said.items() if (item.bank, item.author) == (number, author)}
+        would = services.forget(self.fresh(number), **fields, actor="alice", now=self.now, dry_run=True)
+        assert would.counts == services.forget(self.fresh(number), **fields, actor="alice", now=self.now).counts
         if what != "turn":
-            self.until[number, *next(iter(meant.items()))] = self.now
+            self.until[number, *next(iter(fields.items()))] = self.now
         words = {self.said.pop(name).words for name in known}
-        self.erased |= {each for each in words if each.startswith("Project")}
+        self.erased |= {item for item in words if item.startswith("Project")}
 
     @rule(number=banks, budget=st.sampled_from([200, 260, 500, 8000]), idle=st.integers(1, 90), zone=zones)
     def somebody_configures(self, number: int, budget: int, idle: int, zone: str) -> None:

@@ -12,10 +12,8 @@ from celery import Celery
 
 from tests.support.commands import PATIENCE
 from tests.support.openai_server import OpenAIServer
-from tests.support.own_site import Site, kill, site, wait_until
+from tests.support.own_site import Site, site, wait_until
 from tests.support.requirements import needs_postgres
-
-from .test_concurrency import Holding
 
 SEED = """
 from datetime import timedelta
@@ -105,37 +103,21 @@ def stale(own_site: Site) -> int:
 
 @pytest.mark.own_servers
 def test_one_sweep_is_enough_for_any_number_of_chats_and_the_block_is_current_without_another(own_site: Site) -> None:
-    seed(own_site, 40, 1)
+    seed(own_site, 20, 1)
     with OpenAIServer(keep=1000) as model:
         start_worker(own_site, model)
         sweep(own_site)
         wait_until(lambda: not waiting(own_site) and not stale(own_site), "settled", own_site)
-        assert model.calls == 41
+        assert model.calls == 21
     assert own_site.call("check_memory").code == 0
 
 
 @pytest.mark.own_servers
-def test_the_next_sweep_recovers_what_went_with_a_killed_worker(own_site: Site) -> None:
-    seed(own_site, 6)
-    with Holding() as model:
-        first = start_worker(own_site, model)
-        sweep(own_site)
-        wait_until(lambda: model.calls and waiting(own_site) < 6, "called", own_site)
-        kill(first)
-        for table in ("memorybank_chat", "memorybank_bank"):  # as time does: the killed worker's leases run out
-            own_site.tell(f"UPDATE {table} SET leased_until = CURRENT_TIMESTAMP WHERE leased_until IS NOT NULL")
-        start_worker(own_site, model)
-        sweep(own_site)
-        wait_until(lambda: not waiting(own_site) and not stale(own_site), "settled", own_site)
-    assert own_site.call("check_memory").code == 0
-
-
-@pytest.mark.own_servers
-@pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_a_worker_that_is_told_to_end_finishes_its_chats_and_takes_no_more(own_site: Site, pool: str) -> None:
+def test_a_worker_of_processes_that_is_told_to_end_finishes_its_chats_and_takes_no_more(own_site: Site) -> None:
+    """A worker of threads: :func:`test_a_chat_that_is_only_prepared_is_given_back`."""
     seed(own_site, 30)
     with OpenAIServer(delay=1, keep=1000) as model:
-        worker = start_worker(own_site, model, pool)
+        worker = start_worker(own_site, model, "prefork")
         sweep(own_site)
         wait_until(lambda: model.calls, "called", own_site)
         worker.terminate()
@@ -150,17 +132,17 @@ def test_while_a_worker_s_call_is_under_way_its_next_chat_is_begun_but_not_asked
     database: str, tmp_path: Path
 ) -> None:
     with site(tmp_path, postgres=needs_postgres() if database == "PostgreSQL" else "") as made, Gate() as model:
-        seed(made, 6, 6)
+        seed(made, 3, 3)
         worker = start_worker(made, model, size=1)
         sweep(made)
         wait_until(lambda: model.under_way and leased(made) == 2, "prepared the next", made)
         assert model.calls == 1
-        model.let_through(12)
+        model.let_through(6)
         wait_until(lambda: not waiting(made), "summarised", made)
         wait_until(lambda: not stale(made), "settled", made)
         worker.terminate()
         assert worker.wait(timeout=PATIENCE) == 0
-        assert (model.calls, model.most, leased(made)) == (12, 1, 0)
+        assert (model.calls, model.most, leased(made)) == (6, 1, 0)
         assert made.call("check_memory").code == 0
 
 

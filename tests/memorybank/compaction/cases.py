@@ -36,7 +36,7 @@ def refused(bank: Bank, **options: Any) -> str:
     return str(why.value)
 
 
-def shown(model: ScriptedLLM, call: int = -1) -> str:
+def prompt_text(model: ScriptedLLM, call: int = -1) -> str:
     return model.history[call][1]["content"]
 
 

@@ -10,9 +10,9 @@ from memorybank.exceptions import InvalidInput
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Checkpoint, Output
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, make_bank, run, say
-from tests.support.word_search import places, told
+from tests.support.word_search import places, visible_text
 
-from .cases import CHAT, GOOD, compact, refused, shown, talk
+from .cases import CHAT, GOOD, compact, prompt_text, refused, talk
 
 pytestmark = pytest.mark.django_db
 
@@ -68,7 +68,7 @@ def test_who_opts_out_is_in_no_checkpoint_and_her_turns_are_shown_to_no_summaris
     services.opt_out(bank, author="Zelda", actor="Zelda", now=NOW)
     assert not any("Checkpoint" in place for place in places(CANARY))
     chat_model.answer = GOOD
-    assert CANARY not in compact(bank, now=NOW).text + shown(chat_model)
+    assert CANARY not in compact(bank, now=NOW).text + prompt_text(chat_model)
 
 
 def test_of_a_chat_of_somebody_who_is_left_out_there_is_nothing_to_note(bank: Bank, chat_model: ScriptedLLM) -> None:
@@ -103,7 +103,7 @@ def test_one_that_was_made_without_what_is_too_old_stays(bank: Bank, chat_model:
     run(NOW + 2 * DAY)
     talk(bank, CHAT, range(40, 52), at=NOW + 2 * DAY)
     made = compact(bank, now=NOW + 2 * DAY + HOUR)
-    assert "ORD-00001" not in shown(chat_model)
+    assert "ORD-00001" not in prompt_text(chat_model)
     run(NOW + 3 * DAY + timedelta(hours=-2))
     assert Checkpoint.objects.get() == made
 
@@ -117,7 +117,7 @@ def test_no_memory_and_no_other_chat_is_told_of_a_private_chats_checkpoint(chat_
     made = compact(bank)
     run(MONDAY + DAY)
     assert CANARY in made.text
-    assert CANARY not in told(bank, f"{CANARY} crane")
+    assert CANARY not in visible_text(bank, f"{CANARY} crane")
     assert {place.partition(".")[2].partition(".")[0] for place in places(CANARY)} == {"Checkpoint"}
 
 

@@ -6,7 +6,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Checkpoint, LLMCall, Output
 from tests.support.factories import HOUR, MINUTE, MONDAY, make_bank, say
 
-from .cases import CHAT, compact, shown, talk
+from .cases import CHAT, compact, prompt_text, talk
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def test_a_checkpoint_stands_for_all_but_the_newest_turns_which_stay_stored(
 
 def test_the_model_is_shown_the_old_turns_as_data_and_the_kept_ones_beside(bank: Bank, chat_model: ScriptedLLM) -> None:
     compact(bank, focus="the crane")
-    system, (data, _, kept) = chat_model.history[0][0]["content"], shown(chat_model).partition("<<<newest")
+    system, (data, _, kept) = chat_model.history[0][0]["content"], prompt_text(chat_model).partition("<<<newest")
     assert "ORD-00007" in data and "ORD-00008" not in data
     assert "ORD-00008" in kept and "ORD-00011" in kept and "ORD-00007" not in kept
     assert system.endswith("What matters most to the person now\nthe crane")
@@ -37,8 +37,8 @@ def test_the_checkpoint_before_is_brought_up_to_date_and_not_begun_anew(bank: Ba
     first = compact(bank)
     talk(bank, CHAT, range(20, 30), at=MONDAY + HOUR)
     second = compact(bank, now=MONDAY + 2 * HOUR)
-    assert "<<<checkpoint" in shown(chat_model) and "- goal: paint the crane" in shown(chat_model)
-    assert "ORD-00003" not in shown(chat_model) and "ORD-00011" in shown(chat_model)
+    assert "<<<checkpoint" in prompt_text(chat_model) and "- goal: paint the crane" in prompt_text(chat_model)
+    assert "ORD-00003" not in prompt_text(chat_model) and "ORD-00011" in prompt_text(chat_model)
     assert "ORD-00003" in second.text  # people's own words reach back further
     assert Checkpoint.objects.newest(first.chat_id) == second
     assert Checkpoint.objects.newest(first.chat_id, second.through) == first
@@ -76,4 +76,4 @@ def test_what_the_model_was_not_shown_is_in_no_checkpoint(bank: Bank, chat_model
 def test_secrets_are_masked_in_it(bank: Bank, chat_model: ScriptedLLM) -> None:
     say(bank, "d", "My password is Tr0ub4dor&3xyz, keep it.", at=MONDAY)
     talk(bank, "d", range(12), at=MONDAY + MINUTE)
-    assert "Tr0ub4dor" not in compact(bank, chat_key="d").text + shown(chat_model)
+    assert "Tr0ub4dor" not in compact(bank, chat_key="d").text + prompt_text(chat_model)

@@ -57,7 +57,7 @@ def test_notes_that_one_call_cannot_read_are_joined_in_rounds(long_bank: Bank, s
 
     def talkative(messages: Any) -> str:
         more = re.findall(r"the log has \d+ lines", messages[1]["content"])[:6]
-        return "\n".join([long_chats.model([dict(m) for m in messages]), *(f"- done: {each}" for each in more)])
+        return "\n".join([long_chats.model([dict(m) for m in messages]), *(f"- done: {item}" for item in more)])
 
     model.answer = talkative
     made = compact(long_bank, window=8_000, progress=steps.append)

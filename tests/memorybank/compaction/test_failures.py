@@ -43,8 +43,8 @@ def test_a_model_that_fails_leaves_the_chat_as_it_was_with_its_tokens(
 ) -> None:
     chat_model.enqueue(failure)
     why = refused(bank)
-    said = "is not available" if isinstance(failure, LLMUnavailable) else "gave no answer that can be used"
-    assert why == f"The model {said}, so the chat stays as it was, 1,302 tokens."  # and no word of its provider's
+    text = "is not available" if isinstance(failure, LLMUnavailable) else "gave no answer that can be used"
+    assert why == f"The model {text}, so the chat stays as it was, 1,302 tokens."  # and no word of its provider's
     assert Compaction.objects.get().error == why
     assert compact(bank).tokens_after  # and works when the model does
 
@@ -97,10 +97,10 @@ def test_one_that_died_is_taken_over_when_its_lease_ends(bank: Bank, chat_model:
 
 
 def test_saying_how_far_it_is_holds_it_for_longer(bank: Bank, chat_model: ScriptedLLM) -> None:
-    held = Compaction.objects.begin(Chat.objects.get(key=CHAT), MONDAY + HOUR, MINUTE)
-    assert held
-    ProgressReporter(held, MONDAY + HOUR, 5 * MINUTE).part(1, 2)
-    running = Compaction.objects.running(held.chat_id, MONDAY + HOUR + 4 * MINUTE)
+    compaction = Compaction.objects.begin(Chat.objects.get(key=CHAT), MONDAY + HOUR, MINUTE)
+    assert compaction
+    ProgressReporter(compaction, MONDAY + HOUR, 5 * MINUTE).part(1, 2)
+    running = Compaction.objects.running(compaction.chat_id, MONDAY + HOUR + 4 * MINUTE)
     assert running and (running.percent, running.done, running.of) == (45, 1, 2)
 
 

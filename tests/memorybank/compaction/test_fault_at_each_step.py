@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection
 
 from memorybank import llm
 from memorybank.compaction.lease import Progress
-from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable, NotCompacted
+from memorybank.exceptions import LLMRejected, LLMUnavailable, NotCompacted
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Checkpoint, Output
@@ -104,17 +104,17 @@ def test_a_write_that_fails_leaves_the_chat_as_it_was_and_the_next_attempt_works
     [
         (LLMRejected("no"), True),
         (LLMUnavailable("HTTP 503"), False),
-        (LLMMisconfigured("HTTP 401"), False),
         (RuntimeError("a fault of ours"), False),
         (SystemExit(1), False),
     ],
     ids=repr,
 )
 def test_a_call_that_fails_costs_its_part_or_leaves_the_chat_as_it_was(
-    long_bank: Bank, fault: BaseException, survived: bool
+    long_bank: Bank, fault: BaseException, survived: bool, settings: Any
 ) -> None:
+    settings.MEMORYBANK |= {"INPUT_TOKENS": 1_800, "CHUNK_TOKENS": 1_000}  # fewer parts: each call fails in turn
     shortened, refused = each_fault(long_bank, model_with, fault, window=8_000)
-    assert shortened + refused > 5
+    assert shortened + refused >= 4  # some parts, and joining their notes
     assert (refused == 0) is survived
     assert (shortened == 0) is not survived
 

@@ -48,7 +48,7 @@ def turn(*said: tuple[str, str], number: int = 1) -> Turn:
 
 
 def size(made: list[Turn]) -> int:
-    return sum(tokens.count(u.text) for each in made for u in each.utterances)
+    return sum(tokens.count(u.text) for item in made for u in item.utterances)
 
 
 class TestPlanning:
@@ -75,7 +75,9 @@ class TestPlanning:
 
         def gone(room: int) -> list[int]:
             return [
-                each.id for each in elide_tool_results(made, room, ENCODING) if ELISION_MARK in each.utterances[1].text
+                message.id
+                for message in elide_tool_results(made, room, ENCODING)
+                if ELISION_MARK in message.utterances[1].text
             ]
 
         assert gone(1_900) == [4]
@@ -97,7 +99,7 @@ class TestPlanning:
     @given(turns, st.integers(0, 120))
     def test_own_words_are_verbatim_and_within_their_room(self, made: list[Turn], room: int) -> None:
         kept = quote_people(reversed(made), room, ENCODING)
-        assert sum(tokens.count(each) + 3 for each in kept) <= room + 8  # the mark of a cut
+        assert sum(tokens.count(item) + 3 for item in kept) <= room + 8  # the mark of a cut
 
     def test_own_words_are_the_newest_in_their_order(self) -> None:
         made = [turn(("user", f"number {n}"), ("assistant", "ok"), number=n) for n in range(5)]

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memorybank.core.memory_line import MemoryLine, PackedBlock, Source
 from memorybank.core.packing.assembly import FENCE
 from memorybank.core.packing.block import HEADER, pack
 from memorybank.core.packing.exclusion import exclude
 from memorybank.core.packing.items import concepts
 from memorybank.core.packing.layout import Sheet
-from memorybank.core.packing.memory_line import MemoryLine, PackedBlock, Source
 from memorybank.core.packing.notes import Notes, Passage, pack_notes
 from memorybank.core.packing.pool import Pool
 from memorybank.language import tokens
@@ -62,7 +62,7 @@ def passage(number: int, *, place: int = 0, **more: object) -> Passage:
 
 def outputs(notes: Notes) -> set[int]:
     """The turns that the notes show."""
-    return {each.output for each in notes.passages}
+    return {item.output for item in notes.passages}
 
 
 def ids(block: PackedBlock) -> set[int]:
@@ -123,8 +123,8 @@ CHANGED = "The series start is moved from 1 September to 15 September."
 
 def about_the_start(**more: object) -> list[MemoryLine]:
     """Facts that have every word of a change between them, facts that have none, and the change, the newest."""
-    said = [f"The series start is moved, {word} 1 September and 15 September." for word in ("not", "hardly", "never")]
-    known = [fact(n, chat=n, text=text, weight=0.9) for n, text in enumerate(said)]
+    texts = [f"The series start is moved, {word} 1 September and 15 September." for word in ("not", "hardly", "never")]
+    known = [fact(n, chat=n, text=text, weight=0.9) for n, text in enumerate(texts)]
     others = [fact(100 + n, chat=100 + n, weight=0.5, day=1) for n in range(20)]
     return [*known, *others, fact(50, chat=50, day=2, text=CHANGED, weight=0.5, **more)]
 
@@ -175,11 +175,11 @@ def test_it_shows_whole_facts_once_each_under_a_header(candidates: list[MemoryLi
 
 
 def test_near_the_date_of_its_paragraph_a_fact_does_not_repeat_its_year() -> None:
-    said = [fact(n, day=0, text=f"On 4 January 2026 we counted {n} boxes of paper in the cellar") for n in range(9)]
-    block = pack([one._replace(label="5 January 2026", speaker="anna", chat="c") for one in said], 4000)
-    shown = [line.text for line in block.lines]
-    assert "2026" not in shown[0] and "4 January 2026" in shown[-1]
-    assert all(text in block.text for text in shown)
+    texts = [fact(n, day=0, text=f"On 4 January 2026 we counted {n} boxes of paper in the cellar") for n in range(9)]
+    block = pack([one._replace(label="5 January 2026", speaker="anna", chat="c") for one in texts], 4000)
+    lines = [line.text for line in block.lines]
+    assert "2026" not in lines[0] and "4 January 2026" in lines[-1]
+    assert all(text in block.text for text in lines)
 
 
 @settings(deadline=None)
@@ -298,18 +298,18 @@ def test_it_says_once_what_was_said_twice_and_cites_both() -> None:
 
 
 def test_what_a_model_noted_of_a_turn_and_what_was_said_there_are_not_both_shown_before_something_else() -> None:
-    said = fact(1, text="We will pay Marta 300 euros in May.", weight=0.6, turns=frozenset({7}))
+    candidate = fact(1, text="We will pay Marta 300 euros in May.", weight=0.6, turns=frozenset({7}))
     noted = fact(2, text="Ben agreed that her salary is raised.", weight=0.6, turns=frozenset({7}), detail=False)
     other = fact(3, text="The roof of the barn leaks again.", weight=0.3, turns=frozenset({8}))
     room = tokens.count(HEADER) + 40
-    assert "roof" in pack([said, noted, other], room).text
-    assert "roof" not in pack([said, noted._replace(turns=frozenset({9})), other], room).text
+    assert "roof" in pack([candidate, noted, other], room).text
+    assert "roof" not in pack([candidate, noted._replace(turns=frozenset({9})), other], room).text
 
 
 def test_a_model_that_says_what_day_a_line_is_of_tells_no_more_than_its_heading() -> None:
     noted = fact(1, text="On 5 January 2026 Ben baked bread.", detail=False)
     other = noted._replace(text="On 9 August 2026 Ben baked bread.")
-    by_heading, by_line = (Pool([each], "o200k_base").item(0).concepts for each in (noted, other))
+    by_heading, by_line = (Pool([item], "o200k_base").item(0).concepts for item in (noted, other))
     assert set(by_line) - set(by_heading) == {"9", *concepts("August")}
 
 
@@ -429,8 +429,8 @@ def test_notes_stand_by_day_and_chat_each_turn_together_in_its_order() -> None:
         for chat, n, place in [(1, 8, 0), (2, 5, 0), (1, 4, 1), (1, 4, 0), (2, 3, 0)]
     ]
     shown = pack_notes(ranked, 4000, header="Notes:").passages
-    assert [(each.chat, each.output) for each in shown] == [(1, 4), (1, 4), (1, 8), (2, 3), (2, 5)]
-    assert [each.place for each in shown] == [0, 1, 0, 0, 0]
+    assert [(item.chat, item.output) for item in shown] == [(1, 4), (1, 4), (1, 8), (2, 3), (2, 5)]
+    assert [item.place for item in shown] == [0, 1, 0, 0, 0]
 
 
 # --- what changes ---------------------------------------------------------------------------------------

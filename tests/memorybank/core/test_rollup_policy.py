@@ -1,6 +1,7 @@
 """Planning the ladder: which entries roll up into which period, and when. No database."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import count
 from zoneinfo import ZoneInfo
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybank.core import rollup_policy
+from memorybank.core.granularity import EPOCH
 from memorybank.core.rollup_policy import Node, Step
 from memorybank.models import Granularity
 
-CONVERSATION, DAY, WEEK, MONTH = list(Granularity)[:4]
+CONVERSATION, DAY, WEEK, MONTH, BACKGROUND = Granularity
 BERLIN = ZoneInfo("Europe/Berlin")
 UTC_ZONE = ZoneInfo("UTC")
 TUESDAY = date(2026, 3, 3)
@@ -30,7 +32,7 @@ def node(granularity: Granularity, day: date, *, hour: int = 12, size: int = 100
 
 
 def ids(nodes: list[Node]) -> tuple[int, ...]:
-    return tuple(each.id for each in nodes)
+    return tuple(item.id for item in nodes)
 
 
 def test_the_conversations_of_a_closed_day_become_one_step() -> None:
@@ -63,7 +65,7 @@ def test_a_long_meeting_has_a_longer_digest_than_a_short_chat() -> None:
 def test_a_period_waits_until_its_newest_entry_is_a_rung_s_age_old(
     finer: Granularity, coarser: Granularity, age: timedelta
 ) -> None:
-    last = coarser.rung.end(coarser.rung.start(TUESDAY)) - timedelta(days=1)
+    last = coarser.rung.end(coarser.rung.start(TUESDAY)) - timedelta(days=3 if finer is WEEK else 1)
     newest = node(finer, last, hour=23)
     instant = timedelta(microseconds=1)
     assert rollup_policy.due_periods([newest], newest.last_at + age - instant, UTC_ZONE) == []
@@ -75,8 +77,9 @@ def test_a_period_waits_until_its_newest_entry_is_a_rung_s_age_old(
 def test_nothing_rolls_up_before_its_period_is_over_however_old_it_is() -> None:
     """A month that still runs keeps its weeks, though the newest is more than 30 days old."""
     week = node(WEEK, date(2026, 3, 30))  # its Thursday, 2 April, makes it April's
-    assert rollup_policy.due_periods([week], datetime(2026, 5, 1, tzinfo=UTC), UTC_ZONE) == []
-    assert len(rollup_policy.due_periods([week], datetime(2026, 5, 4, tzinfo=UTC), UTC_ZONE)) == 1
+    month_end = datetime(2026, 5, 1, tzinfo=UTC)
+    assert rollup_policy.due_periods([week], month_end - timedelta(microseconds=1), UTC_ZONE) == []
+    assert len(rollup_policy.due_periods([week], month_end, UTC_ZONE)) == 1
 
 
 def test_the_finest_and_then_the_oldest_step_comes_first() -> None:
@@ -112,11 +115,10 @@ def test_a_step_never_names_its_own_digest_among_its_children() -> None:
 @given(days)
 def test_every_week_is_filed_in_exactly_one_month_that_of_its_thursday(day: date) -> None:
     monday = WEEK.rung.start(day)
-    months = {MONTH.rung.start(monday + timedelta(days=n)) for n in range(7)}
-    assert months == {(monday + timedelta(days=3)).replace(day=1)}
+    assert MONTH.period_above(WEEK, monday) == (monday + timedelta(days=3)).replace(day=1)
 
 
-@given(days, st.sampled_from(Granularity.digests()))
+@given(days, st.sampled_from([DAY, WEEK, MONTH]))
 def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity: Granularity) -> None:
     start = granularity.rung.start(day)
     end = granularity.rung.end(start)
@@ -132,8 +134,9 @@ def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity
         (CONVERSATION, date(2026, 5, 8), "2026-05-08"),
         (DAY, date(2026, 5, 8), "2026-05-08"),
         (WEEK, date(2027, 1, 1), "2026-W53"),
-        (MONTH, date(2027, 1, 1), "2026-12"),
-        (MONTH, date(2026, 3, 30), "2026-04"),
+        (MONTH, date(2027, 1, 1), "2027-01"),
+        (MONTH, date(2026, 3, 30), "2026-03"),
+        (BACKGROUND, date(2026, 3, 30), "background"),
     ],
 )
 def test_periods_have_iso_names(granularity: Granularity, day: date, key: str) -> None:
@@ -153,14 +156,14 @@ def test_a_digest_is_sized_by_its_share_of_the_budget() -> None:
     assert sizes == [1000, 1500, 2400]
 
 
-nodes = st.builds(node, st.sampled_from(list(Granularity)), st.dates(date(2025, 11, 1), date(2026, 3, 31)))
+nodes = st.builds(
+    node, st.sampled_from([CONVERSATION, DAY, WEEK, MONTH]), st.dates(date(2025, 11, 1), date(2026, 3, 31))
+)
 
 
 @given(st.lists(nodes, max_size=30))
 def test_climbing_ends_absorbs_every_entry_once_and_makes_one_digest_a_period(entries: list[Node]) -> None:
-    frontier = list(
-        {(n.granularity, n.period_start) if n.granularity != CONVERSATION else n.id: n for n in entries}.values()
-    )
+    frontier = without_twins(entries)
     absorbed: Counter[int] = Counter()
     for _ in range(len(Granularity) * len(frontier) + 1):
         steps = rollup_policy.due_periods(frontier, FAR, UTC_ZONE)
@@ -168,19 +171,26 @@ def test_climbing_ends_absorbs_every_entry_once_and_makes_one_digest_a_period(en
             break
         absorbed.update(steps[0].children)
         frontier = carried_out(steps[0], frontier)
-    assert {each.granularity for each in frontier} <= {Granularity.coarsest_first()[0]}
+    assert {item.granularity for item in frontier} <= {MONTH}
     assert set(absorbed.values()) <= {1}
-    assert len({each.period_start for each in frontier}) == len(frontier)
+    assert len({item.period_start for item in frontier}) == len(frontier)
+
+
+def without_twins(entries: list[Node]) -> list[Node]:
+    """One digest for each period, and any number of conversations."""
+    return list(
+        {(n.granularity, n.period_start) if n.granularity != CONVERSATION else n.id: n for n in entries}.values()
+    )
 
 
 def carried_out(step: Step, frontier: list[Node]) -> list[Node]:
     """The frontier after a step, as a roll-up leaves it."""
     assert step.children, "a step without children digests nothing"
     gone = {*step.children, step.digest}
-    newest = max(each.last_at for each in frontier if each.id in gone)
+    newest = max(item.last_at for item in frontier if item.id in gone)
     digest = Node(step.digest or next(_ids), step.granularity, step.period_start, newest, 100)
-    assert all(step.granularity.tier > each.granularity.tier for each in frontier if each.id in step.children)
-    return [*(each for each in frontier if each.id not in gone), digest]
+    assert all(step.granularity.tier > item.granularity.tier for item in frontier if item.id in step.children)
+    return [*(item for item in frontier if item.id not in gone), digest]
 
 
 @given(st.lists(nodes, max_size=12), st.integers(0, 200))
@@ -201,3 +211,67 @@ def test_what_may_get_another_chat_at_once_is_left_and_nothing_else(
     left = rollup_policy.due_periods(entries, now, UTC_ZONE, waiting=waiting)
     for step in rollup_policy.due_periods(entries, now, UTC_ZONE):
         assert (step in left) == (waiting.date() >= step.granularity.rung.end(step.period_start))
+
+
+# --- where a model writes digests --------------------------------------------------------------------
+
+
+def test_what_a_coarser_due_period_holds_only_passes_through_and_the_month_is_written_once() -> None:
+    frontier, steps = [node(CONVERSATION, date(2026, 3, day)) for day in (3, 4, 12)], []
+    while due := rollup_policy.due_written(frontier, FAR, UTC_ZONE):
+        steps.append(due[0])
+        frontier = carried_out(due[0], frontier)
+    assert [step.granularity for step in steps] == [DAY, DAY, DAY, WEEK, WEEK, MONTH]
+    assert [step.passes for step in steps] == [True] * 5 + [False]
+
+
+def test_days_of_a_week_that_two_months_share_go_to_their_own_month() -> None:
+    march, april = node(DAY, date(2026, 3, 31)), node(DAY, date(2026, 4, 1))
+    steps = rollup_policy.due_written([march, april], FAR, UTC_ZONE)
+    assert [(step.granularity, step.period_start, step.children) for step in steps] == [
+        (MONTH, date(2026, 3, 1), (march.id,)),
+        (MONTH, date(2026, 4, 1), (april.id,)),
+    ]
+
+
+def test_the_background_unites_all_months_but_the_newest_once_nothing_else_is_due_for_a_month() -> None:
+    months = [node(MONTH, date(2026, month, 1)) for month in (1, 2, 3)]
+    [first] = rollup_policy.due_written(months, FAR, UTC_ZONE)
+    assert (first.granularity, first.children, first.digest) == (BACKGROUND, ids(months[:2]), None)
+    background = replace(node(BACKGROUND, TUESDAY), last_at=months[1].last_at)
+    [second] = rollup_policy.due_written([background, months[2]], FAR, UTC_ZONE)
+    assert (second.children, second.digest) == (ids(months[2:]), background.id)
+    assert rollup_policy.due_written(months[:1], FAR, UTC_ZONE) == []
+
+
+def test_a_late_chat_joins_the_background_only_if_that_covers_its_time() -> None:
+    background = replace(node(BACKGROUND, TUESDAY), last_at=datetime(2026, 2, 27, tzinfo=UTC))
+    late, last, new = (node(CONVERSATION, day) for day in (date(2026, 2, 3), date(2026, 2, 28), TUESDAY))
+    steps = rollup_policy.due_written([background, late, last, new], datetime(2026, 3, 5, tzinfo=UTC), UTC_ZONE)
+    assert [(step.granularity, step.children) for step in steps] == [
+        (BACKGROUND, ids([late, last])),
+        (DAY, (new.id,)),
+    ]
+
+
+@given(st.integers(0, 3_000), st.integers(0, 3_000))
+def test_the_background_gets_what_the_rest_leaves_between_a_half_and_three_quarters(months: int, rest: int) -> None:
+    joining, beside = node(MONTH, TUESDAY, size=months), node(CONVERSATION, TUESDAY, size=rest)
+    step = Step(BACKGROUND, EPOCH, (joining.id,))
+    tokens = rollup_policy.background_tokens([joining, beside], step, 2_000)
+    assert 1_000 <= tokens <= 1_500
+    assert tokens == 1_000 or tokens + rest <= 2_000
+
+
+@given(st.lists(nodes, max_size=30))
+def test_written_climbing_ends_and_absorbs_every_entry_once(entries: list[Node]) -> None:
+    frontier = without_twins(entries)
+    absorbed: Counter[int] = Counter()
+    for _ in range(len(Granularity) * len(frontier) + 1):
+        if not (steps := rollup_policy.due_written(frontier, FAR, UTC_ZONE)):
+            break
+        absorbed.update(steps[0].children)
+        frontier = carried_out(steps[0], frontier)
+    assert {item.granularity for item in frontier} <= {MONTH, BACKGROUND}
+    assert len(frontier) <= 1 or [item.granularity for item in frontier].count(MONTH) <= 1
+    assert set(absorbed.values()) <= {1}

@@ -62,7 +62,7 @@ def test_what_speakers_say_of_themselves_only_they_end() -> None:
 
 def test_a_value_for_now_that_names_nothing_is_about_what_its_turn_is_about() -> None:
     older, moved = "The current answer is July 10.", "Maple moves from July 10 to July 31, 2026."
-    asked = "When does Maple launch?\nThe current answer is July 10."
-    assert is_over(Statement(older, "assistant", asked), Statement(moved, "bo"))
-    assert not is_over(Statement(older, "assistant", asked.replace("Maple", "Cedar")), Statement(moved, "bo"))
+    text = "When does Maple launch?\nThe current answer is July 10."
+    assert is_over(Statement(older, "assistant", text), Statement(moved, "bo"))
+    assert not is_over(Statement(older, "assistant", text.replace("Maple", "Cedar")), Statement(moved, "bo"))
     assert not is_over(Statement(older, "assistant"), Statement(moved, "bo"))

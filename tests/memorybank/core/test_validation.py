@@ -162,13 +162,27 @@ def test_it_refuses_what_the_sources_do_not_state(line: str, why: str) -> None:
     assert accept(line, SOURCES).rejected[0][1] == f"states {why} that its cited sources do not"
 
 
-def test_it_looks_into_the_cited_sources_only() -> None:
-    assert not kept("- Postgres 16 [2]", {"1": "Postgres 16", "2": "Bob likes tea"})
-    assert kept("- Postgres 16 [1, 2]", {"1": "Postgres 16", "2": "Bob likes tea"})
+def test_a_claim_that_one_other_source_states_of_the_same_subject_is_cited_there_too() -> None:
+    sources = {"1": "(8 May 2023) The new server runs Postgres 16", "2": "Bob likes tea and the new server"}
+    [line] = accept("- Bob likes new server, Postgres 16 [2]", sources).lines
+    assert line.labels == ("2", "1")
+
+
+def test_otherwise_it_looks_into_the_cited_sources_only() -> None:
+    assert not kept("- Bob drinks 16 teas [2]", {"1": "Postgres 16", "2": "Bob likes tea"})
+    twice = {"1": "Postgres 16 on the server", "2": "The server is new", "3": "16 cores in the server"}
+    assert not kept("- new server 16 [2]", twice)
 
 
 def test_a_label_is_not_a_number_of_its_source() -> None:
     assert not kept("- 3 engineers [3]", {"3": "[3] Bob hires engineers"})
+
+
+def test_a_month_without_a_day_takes_its_year_from_the_date_of_the_source() -> None:
+    source = {"1": "(8 May 2026) Tillmark wants the grippers in October"}
+    assert kept("- Tillmark wants grippers October 2026 [1]", source)
+    assert not kept("- Tillmark wants grippers October 2025 [1]", source)
+    assert not kept("- Tillmark wants grippers November 2026 [1]", source)
 
 
 def test_a_year_may_come_from_the_date_of_the_source() -> None:

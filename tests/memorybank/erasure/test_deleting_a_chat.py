@@ -54,8 +54,8 @@ def test_a_deleted_chat_is_in_no_stored_block(what: str) -> None:
     assert stored_text(bank).count("zanzibar") == 2
     DELETIONS[what](bank)
     assert "zanzibar" not in stored_text(bank)
-    told = services.prompt_memory(bank, chat_key="other", question="Which crane is orange?")
-    assert "zanzibar" not in told.block.text + told.recalled.text
+    memory = services.prompt_memory(bank, chat_key="other", question="Which crane is orange?")
+    assert "zanzibar" not in memory.block.text + memory.recalled.text
     assert stored_text(elsewhere).count("zanzibar") == 2
 
 

@@ -31,7 +31,7 @@ from tests.support.factories import (
     tag,
     undone,
 )
-from tests.support.word_search import places, told
+from tests.support.word_search import places, visible_text
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +62,7 @@ def planted(bank: Bank, chat: str = "zelda", author: str = "Zelda", *, at: Any =
 def gone(bank: Bank) -> bool:
     """Whether no canary is left; where one is, in the assertion's message."""
     assert [(word, where) for word in CANARIES for where in places(word)] == []
-    assert [word for word in CANARIES if word in told(bank, f"{WORD} {NUMBER} contract")] == []
+    assert [word for word in CANARIES if word in visible_text(bank, f"{WORD} {NUMBER} contract")] == []
     return sound(bank)
 
 
@@ -117,7 +117,7 @@ def test_the_walk_finds_a_word_wherever_it_is() -> None:
     found = {where.rpartition(".")[0] or where.split()[0] for where in places(WORD)}
     expected = {"Output", "Chat", "Fact", "StoredBlock", "SearchDocument"}
     assert {f"memorybank.{name}" for name in expected} | {"index"} <= found
-    assert WORD in told(bank, WORD)
+    assert WORD in visible_text(bank, WORD)
 
 
 @pytest.mark.usefixtures("no_model")
@@ -131,7 +131,7 @@ def test_nothing_is_left_after_a_month(subtests: pytest.Subtests) -> None:
             assert gone(bank)
             run(MONDAY + 91 * DAY)
             assert gone(bank)
-            assert (tag(3) in told(bank, tag(3))) == (way != "everything")
+            assert (tag(3) in visible_text(bank, tag(3))) == (way != "everything")
 
 
 def test_nothing_is_left_where_a_model_wrote(model: ScriptedLLM, subtests: pytest.Subtests) -> None:
@@ -146,7 +146,7 @@ def test_nothing_is_left_where_a_model_wrote(model: ScriptedLLM, subtests: pytes
             assert gone(bank)
             run(MONDAY + 91 * DAY)
             assert gone(bank)
-            assert all(tag(number) in told(bank, tag(number)) for number in range(8))
+            assert all(tag(number) in visible_text(bank, tag(number)) for number in range(8))
 
 
 @pytest.mark.usefixtures("no_model")
@@ -156,8 +156,8 @@ def test_what_others_said_in_the_same_chat_stays() -> None:
     run(MONDAY + HOUR)
     services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
     assert gone(bank)
-    said = services.prompt_memory(Bank.objects.get(pk=bank.pk), question="When does the ferry sail?")
-    assert "Lisbon" in said.block.text and "warehouse" in said.block.text
+    memory = services.prompt_memory(Bank.objects.get(pk=bank.pk), question="When does the ferry sail?")
+    assert "Lisbon" in memory.block.text and "warehouse" in memory.block.text
     assert services.recall(bank, "ferry to Lisbon")
 
 
@@ -189,13 +189,13 @@ def test_digests_above_are_made_anew_once(model: ScriptedLLM) -> None:
         Fact.objects.filter(pk=fact.pk).update(tier=digest.tier if digest is month else None)
     now = MONDAY + 90 * DAY + HOUR
     receipt = services.forget(bank, author="Zelda", actor="alice", now=now)
-    assert [receipt.counts[each] for each in ("digest_lines", "digests_to_mend")] == [2, 2]
+    assert [receipt.counts[item] for item in ("digest_lines", "digests_to_mend")] == [4, 2]  # hers, and the shared one
     before = len(model.history)
     run(now)
     assert not Entry.objects.filter(stale=True).exists()
     assert len(model.history) - before == receipt.counts.get("calls", 0)
-    assert all(tag(number) in told(bank, tag(number)) for number in range(8))
-    assert gone(bank) and "Lisbon" in told(bank, "ferry to Lisbon")
+    assert all(tag(number) in visible_text(bank, tag(number)) for number in range(8))
+    assert gone(bank) and "Lisbon" in visible_text(bank, "ferry to Lisbon")
 
 
 @pytest.mark.usefixtures("no_model")
@@ -206,7 +206,7 @@ def test_turns_that_wait_are_erased_as_well() -> None:
     assert gone(bank)
     assert chat_of(bank, "zelda").pending_outputs == 2
     run(MONDAY + HOUR)
-    assert "Lisbon" in told(bank, "ferry to Lisbon")
+    assert "Lisbon" in visible_text(bank, "ferry to Lisbon")
 
 
 # --- nothing comes back -----------------------------------------------------------------------------------
@@ -256,16 +256,16 @@ def test_what_is_said_afterwards_is_remembered(way: str) -> None:
     {**WAYS, "everything": all_of_it}[way](bank)
     say(bank, "zelda", OTHER, author="Zelda", at=MONDAY + 92 * DAY)
     run(MONDAY + 93 * DAY)
-    assert "Lisbon" in told(bank, "ferry to Lisbon")
+    assert "Lisbon" in visible_text(bank, "ferry to Lisbon")
 
 
 @pytest.mark.usefixtures("no_model")
 def test_an_answer_that_comes_after_the_erasure_is_not_kept() -> None:
     bank = make_bank()
-    asked = say(bank, "zelda", SECRET, author="Zelda", status="pending")
+    output = say(bank, "zelda", SECRET, author="Zelda", status="pending")
     services.forget(bank, author="Zelda", actor="alice", now=MONDAY)
     with pytest.raises(InvalidInput, match="erased"):
-        services.complete(bank, asked, answer=f"About the {WORD} …", now=MONDAY)
+        services.complete(bank, output, answer=f"About the {WORD} …", now=MONDAY)
     assert gone(bank)
 
 
@@ -284,7 +284,7 @@ def test_of_talk_between_people_the_other_half_stays(erased: str) -> None:
     run(MONDAY + 2 * HOUR)
     receipt = services.forget(bank, author=erased, actor="alice", now=MONDAY + DAY)
     assert (receipt.counts["halves_of_turns"], receipt.counts.get("turns", 0)) == (2, 0)
-    everything = told(bank, "ferry to Lisbon, quokkaberry contract")
+    everything = visible_text(bank, "ferry to Lisbon, quokkaberry contract")
     assert [("Lisbon" in everything), (WORD in everything)] == [erased == "Zelda", erased == "Omar"]
     assert erased != "Zelda" or gone(bank)
     assert sound(bank)
@@ -359,10 +359,10 @@ def test_one_thing_is_named(named: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("no_model")
 def test_another_bank_keeps_what_it_has() -> None:
     bank, other = make_bank(), make_bank()
-    for each in (bank, other):
-        planted(each)
+    for item in (bank, other):
+        planted(item)
     run(MONDAY + HOUR)
     services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
-    assert WORD in told(other, WORD) and WORD not in told(bank, WORD)
-    subjects = {Erasure.digest(each, ("author", "Zelda")) for each in (bank, other)}
+    assert WORD in visible_text(other, WORD) and WORD not in visible_text(bank, WORD)
+    subjects = {Erasure.digest(item, ("author", "Zelda")) for item in (bank, other)}
     assert len(subjects) == 2

@@ -72,7 +72,7 @@ def test_other_talk_is_no_wish(text: str) -> None:
     assert find_forget_request(text) is None
 
 
-def told(bank: Bank, question: str = f"{WORD} contract") -> str:
+def text_for_model(bank: Bank, question: str = f"{WORD} contract") -> str:
     """All that a model is told, by any way."""
     memory = services.prompt_memory(Bank.objects.get(pk=bank.pk), question=question)
     hits = [hit.text for hit in services.recall(bank, question, top=50)]
@@ -91,16 +91,16 @@ def remembering(no_model: None) -> Bank:
     say(bank, "zelda", SECRET.replace("Friday", "Sunday"), author="Zelda", at=MONDAY + 5 * MINUTE)
     Output.objects.filter(author="Zelda").earliest("pk").delete()
     run(MONDAY + HOUR)
-    assert WORD in told(bank)
+    assert WORD in text_for_model(bank)
     return bank
 
 
 def test_what_she_said_before_is_told_no_more_at_once(remembering: Bank) -> None:
     asking(remembering)
-    assert WORD not in told(remembering) and "Lisbon" in told(remembering, "ferry to Lisbon")
+    assert WORD not in text_for_model(remembering) and "Lisbon" in text_for_model(remembering, "ferry to Lisbon")
     assert places(WORD)  # suppressed, not erased
     run(MONDAY + DAY)
-    assert WORD not in told(remembering) and sound(remembering)
+    assert WORD not in text_for_model(remembering) and sound(remembering)
 
 
 def test_a_request_is_filed_for_the_owners(remembering: Bank) -> None:
@@ -114,14 +114,14 @@ def test_a_request_is_filed_for_the_owners(remembering: Bank) -> None:
 
 
 def test_one_call_restores_everything(remembering: Bank) -> None:
-    before = told(remembering)
+    before = text_for_model(remembering)
     asking(remembering)
     run(MONDAY + DAY)
     request = ErasureRequest.objects.get()
     assert services.restore_asked(remembering, request_id=request.pk, actor="Zelda", now=MONDAY + DAY)
     assert not services.restore_asked(remembering, request_id=request.pk, actor="Zelda", now=MONDAY + DAY)
     run(MONDAY + DAY)
-    assert WORD in told(remembering) and WORD in before
+    assert WORD in text_for_model(remembering) and WORD in before
     assert not Output.objects.filter(withheld=True).exists() and not Fact.objects.filter(hidden=True).exists()
     assert sound(remembering)
 
@@ -134,12 +134,12 @@ def test_an_owner_erases_what_was_asked(remembering: Bank) -> None:
     request.refresh_from_db()
     assert (request.state, request.closed_by) == ("erased", "alice")
     assert services.forget_asked(remembering, request_id=request.pk, actor="alice") == []
-    assert gone(remembering) and "Lisbon" in told(remembering, "ferry to Lisbon")
+    assert gone(remembering) and "Lisbon" in text_for_model(remembering, "ferry to Lisbon")
 
 
 def test_nobody_else_s_words_are_meant(remembering: Bank) -> None:
     say(remembering, "zelda", "Forget that.", author="Omar", at=MONDAY + 2 * HOUR)
-    assert WORD in told(remembering)
+    assert WORD in text_for_model(remembering)
     withheld = Output.objects.filter(withheld=True)
     assert set(withheld.values_list("author", flat=True)) == {"Omar"}
 
@@ -149,7 +149,7 @@ def test_what_it_is_about_is_found_wherever_she_said_it(remembering: Bank) -> No
     say(
         remembering, "elsewhere", f"Forget what I said about the {WORD} contract.", author="Zelda", at=MONDAY + 2 * HOUR
     )
-    assert WORD not in told(remembering)
+    assert WORD not in text_for_model(remembering)
     assert not Output.objects.get(question__contains="Thursday").withheld
 
 
@@ -159,10 +159,10 @@ def test_turns_that_wait_never_become_memory_unless_restored() -> None:
     planted(bank)
     asking(bank, at=MONDAY + MINUTE)
     run(MONDAY + DAY)
-    assert WORD not in told(bank) and not Fact.objects.filter(text__contains=WORD).exists() and sound(bank)
+    assert WORD not in text_for_model(bank) and not Fact.objects.filter(text__contains=WORD).exists() and sound(bank)
     services.restore_asked(bank, request_id=ErasureRequest.objects.get().pk, actor="Zelda", now=MONDAY + DAY)
     run(MONDAY + DAY)
-    assert WORD in told(bank) and sound(bank)
+    assert WORD in text_for_model(bank) and sound(bank)
 
 
 def test_no_model_reads_them_and_a_worker_that_had_writes_nothing(model: ScriptedLLM) -> None:

@@ -16,7 +16,7 @@ TOKEN = "zK4pQ9vR2tX7mB5n"
 def kept(bank: Bank) -> str:
     """Everything memory has of a bank, but the turns themselves."""
     facts = " ".join(bank.facts.values_list("text", flat=True))
-    lines = " ".join(str(each) for each in bank.documents.values_list("lines", flat=True))
+    lines = " ".join(str(item) for item in bank.documents.values_list("lines", flat=True))
     return f"{facts} {lines} {stored_text(bank)}"
 
 
@@ -58,7 +58,7 @@ def test_another_bank_knows_nothing_of_it() -> None:
     remember(bank, "told", f"The staging token is {TOKEN} for the harbour crane.")
     remember(other, "c1", f"The harbour office had {TOKEN} written on the board in the kitchen.")
     assert TOKEN in kept(other)
-    digests = [set(each.masked_values.values_list("digest", flat=True)) for each in (bank, other)]
+    digests = [set(item.masked_values.values_list("digest", flat=True)) for item in (bank, other)]
     assert digests[0].isdisjoint(digests[1])
 
 

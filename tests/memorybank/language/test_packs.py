@@ -124,7 +124,7 @@ def lists(tree: ast.AST) -> Iterator[list[str]]:
 
 
 #: The names of units and kinds are also names in the code.
-NAMES = [["day", "week", "month", "year"], ["fact", "decision", "preference", "question"]]
+NAMES = [["day", "week", "month", "year"], ["fact", "decision", "plan", "preference", "question"]]
 
 
 def own_words(source: str, known: frozenset[str]) -> list[str]:

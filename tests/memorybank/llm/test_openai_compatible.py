@@ -48,8 +48,8 @@ def close_models() -> Iterator[None]:
 
 
 def model(server: OpenAIServer, **options: Any) -> OpenAICompatibleLLM:
-    given = {"base_url": server.base_url, "api_key": KEY, "model": "test", "timeout": PATIENCE, "max_retries": 0}
-    made.append(OpenAICompatibleLLM(**(given | options)))
+    fields = {"base_url": server.base_url, "api_key": KEY, "model": "test", "timeout": PATIENCE, "max_retries": 0}
+    made.append(OpenAICompatibleLLM(**(fields | options)))
     return made[-1]
 
 

@@ -11,14 +11,14 @@ from memorybank.core.transcript import SourceItem
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.model_calls.session import BackingOff, PromptSpec, Purpose, session
-from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint
+from memorybank.models import EXTRACTIVE, Bank, Chat, Entry, LLMCall, LLMEndpoint
 from memorybank.models.ledger import backoff
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, endpoint, make_bank, refusing, run, say, talk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
 ITEMS = [SourceItem("1", "(2 March 2026) Priya: The crane is orange.", 12)]
-SUMMARISE = PromptSpec("summarise", 12, 180)
+SUMMARISE = PromptSpec("summarise", 180)
 
 
 def ask(bank: Bank, *, now: datetime = MONDAY) -> list[str]:
@@ -49,18 +49,18 @@ def test_a_prompt_names_its_caps_and_fences_the_data_with_a_fresh_nonce() -> Non
     nonces = [re.findall(r"<<<data (\w{16})", message["content"]) for message in (*first, *second)]
     assert all(len(set(fences)) == 1 for fences in nonces)
     assert nonces[0] == nonces[1] != nonces[2]
-    assert "at most 12 lines, 180 words" in first[0]["content"].lower()
+    assert "at most 180 words in all" in first[1]["content"]
     assert "[1] (2 March 2026) Priya: The crane is orange." in first[1]["content"]
 
 
 def test_the_focus_stands_under_its_own_header_and_is_not_escaped() -> None:
-    digest = PromptSpec("digest", 4, 60, {"focus": "Prices & <terms>", "period": "2026-W10"})
+    digest = PromptSpec("digest", 60, context={"focus": "Prices & <terms>", "period": "2026-W10"})
     system = digest.messages({"data": ITEMS})[0]["content"]
     assert system.rstrip().endswith("What matters most in this project\nPrices & <terms>")
 
 
 def test_an_entry_says_which_model_and_which_prompt_made_it() -> None:
-    merge = PromptSpec("merge", 4, 60)
+    merge = PromptSpec("merge", 60)
     with session(make_bank(), MONDAY) as opened:
         assert opened
         for prompt in (SUMMARISE, merge, SUMMARISE):
@@ -69,10 +69,43 @@ def test_an_entry_says_which_model_and_which_prompt_made_it() -> None:
     assert re.fullmatch(r"merge@[0-9a-f]{8}", merge.version())
 
 
-def test_an_answer_longer_than_asked_for_is_cut_at_the_cap() -> None:
+def test_an_answer_longer_than_asked_for_keeps_its_first_lines() -> None:
+    """A quarter more than asked for is let pass: models count badly."""
     scripted().enqueue("\n".join(f"- fact: The crane is {colour} and orange. [1]" for colour in "abcdefg"))
     with session(make_bank(), MONDAY) as opened:
-        assert opened and len(opened.ask(Purpose.SUMMARY, PromptSpec("summarise", 3, 60), ITEMS)) == 3
+        assert opened and len(opened.ask(Purpose.SUMMARY, PromptSpec("summarise", 20), ITEMS)) == 4
+
+
+def test_a_line_that_its_source_does_not_state_is_asked_for_once_more_with_the_reason() -> None:
+    scripted().enqueue(
+        "- fact: The crane is orange. [1]\n- fact: The crane lifts 9 tons. [1]", "- fact: Priya saw it. [1]"
+    )
+    with session(make_bank(), MONDAY) as opened:
+        assert opened
+        lines = opened.ask(Purpose.SUMMARY, SUMMARISE, ITEMS)
+        assert [line.text for line in lines] == ["The crane is orange.", "Priya saw it."]
+        assert opened.dropped == []
+    asked = scripted().history[-1]
+    assert "lines of your answer that were dropped" in asked[0]["content"]
+    assert "The crane lifts 9 tons. [1] (states a number that its cited sources do not)" in asked[1]["content"]
+
+
+def test_a_line_that_cannot_be_put_right_is_dropped_and_counted() -> None:
+    scripted().enqueue("- fact: The crane is orange. [1]\n- fact: The crane lifts 9 tons. [1]", "Sorry.")
+    with session(make_bank(), MONDAY) as opened:
+        assert opened
+        assert len(opened.ask(Purpose.SUMMARY, SUMMARISE, ITEMS)) == 1
+        assert [why for _, why in opened.dropped] == ["states a number that its cited sources do not"]
+
+
+def test_a_model_says_what_it_left_out() -> None:
+    scripted().enqueue("- fact: The crane is orange. [1]\n- left out [2,3]")
+    items = [*ITEMS, SourceItem("2", "(2 March 2026) Priya: Thanks!", 8)]
+    with session(make_bank(), MONDAY) as opened:
+        assert opened
+        assert len(opened.ask(Purpose.DIGEST, PromptSpec("digest", 60), items)) == 1
+        assert opened.left_out == {"2"}
+    assert len(scripted().history) == 1
 
 
 def test_prose_around_the_lines_is_left_out() -> None:
@@ -241,7 +274,7 @@ def test_chats_that_failed_with_everybody_start_afresh_when_the_model_is_back() 
     assert not Chat.objects.filter(pending_outputs__gt=0).exists()
 
 
-def test_a_chat_whose_own_content_fails_is_forgiven_once_and_then_parked() -> None:
+def test_a_chat_whose_own_content_fails_is_forgiven_once_and_then_extracted() -> None:
     bank = make_bank()
     scripted().answer = refusing("POISON")
     say(bank, "bad", "The POISON is in this very sentence.")
@@ -249,7 +282,8 @@ def test_a_chat_whose_own_content_fails_is_forgiven_once_and_then_parked() -> No
         talk(bank, f"good{hours}", [hours], at=MONDAY + hours * HOUR)
         run(MONDAY + hours * HOUR + 30 * MINUTE)
     poisoned = [call for call in scripted().history if "POISON" in call[-1]["content"]]
-    assert chat_of(bank, "bad").parked_at
+    assert not chat_of(bank, "bad").parked_at
+    assert Entry.objects.get(chat__key="bad").method == EXTRACTIVE
     assert len(poisoned) == 6  # five attempts and the one after the outage
 
 

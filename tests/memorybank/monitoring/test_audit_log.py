@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, connections, transaction
 
 from memorybank import audit, services
 from memorybank.exceptions import AppendOnly
-from memorybank.models import Bank, Event, Trail
+from memorybank.models import AuditLog, Bank, Event
 from tests.support.factories import MONDAY, make_bank
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
@@ -50,11 +50,11 @@ def flaws(bank: Bank) -> list[str]:
 
 def test_each_event_is_sealed_over_the_one_before_it(bank: Bank) -> None:
     events = list(bank.events.order_by("number"))
-    assert [each.number for each in events] == [1, 2, 3, 4]
-    assert [each.seal for each in events] == [
-        each.sealed_over(before) for each, before in zip(events, ["", *(one.seal for one in events)], strict=False)
+    assert [item.number for item in events] == [1, 2, 3, 4]
+    assert [item.seal for item in events] == [
+        item.sealed_over(before) for item, before in zip(events, ["", *(one.seal for one in events)], strict=False)
     ]
-    head = Trail.objects.get(bank=bank)
+    head = AuditLog.objects.get(bank=bank)
     assert (head.length, head.seal) == (4, events[-1].seal)
     assert flaws(bank) == []
 
@@ -91,7 +91,7 @@ def test_postgresql_refuses_whoever_asks_it_directly(bank: Bank) -> None:
         "UPDATE memorybank_event SET actor = 'nobody'",
         "DELETE FROM memorybank_event WHERE number = 2; SET CONSTRAINTS ALL IMMEDIATE",
     ):
-        with pytest.raises(DatabaseError, match="audit trail"), transaction.atomic(), connection.cursor() as cursor:
+        with pytest.raises(DatabaseError, match="audit log"), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(statement)
     assert flaws(bank) == []
 
@@ -108,7 +108,7 @@ def test_postgresql_refuses_whoever_asks_it_directly(bank: Bank) -> None:
         ("DELETE FROM memorybank_event WHERE number = 1", "number 1: 1 events are missing before number 2"),
         ("DELETE FROM memorybank_event WHERE number = 4", "its end: 4 events were written, and it ends at number 3"),
         ("DELETE FROM memorybank_event", "its end: 4 events were written, and it ends at number 0"),
-        ("DELETE FROM memorybank_trail", "its end: 0 events were written, and it ends at number 4"),
+        ("DELETE FROM memorybank_auditlog", "its end: 0 events were written, and it ends at number 4"),
     ],
 )
 def test_a_change_and_a_gap_are_found(bank: Bank, statement: str, found: str) -> None:
@@ -133,7 +133,7 @@ def test_the_trail_goes_with_its_bank(bank: Bank) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # as at the end of a transaction
     assert list(Event.objects.values_list("bank", flat=True)) == [other.pk]
-    assert not Trail.objects.filter(bank=bank.pk).exists()
+    assert not AuditLog.objects.filter(bank=bank.pk).exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -14,7 +14,7 @@ def texts(bank: Bank, moment: object) -> list[str]:
     return [line.text for line in BlockLineVersion.objects.at(bank, moment)]  # type: ignore[arg-type]
 
 
-def told(bank: Bank, number: int, *, at: object = MONDAY, **more: object) -> None:
+def remember_chat(bank: Bank, number: int, *, at: object = MONDAY, **more: object) -> None:
     """One chat becomes memory, an hour later."""
     say(bank, f"c{number}", sentence(number), at=at, **more)  # type: ignore[arg-type]
     run(at + HOUR)  # type: ignore[operator]
@@ -22,8 +22,8 @@ def told(bank: Bank, number: int, *, at: object = MONDAY, **more: object) -> Non
 
 def test_it_says_what_the_block_said_at_every_moment() -> None:
     bank = make_bank()
-    told(bank, 0)
-    told(bank, 1, at=MONDAY + DAY)
+    remember_chat(bank, 0)
+    remember_chat(bank, 1, at=MONDAY + DAY)
     fact = Fact.objects.get(text__contains=tag(0))
     services.hide(bank, fact_ids=[fact.pk], actor="alice", now=MONDAY + 2 * DAY)
     assert texts(bank, MONDAY) == []
@@ -38,14 +38,14 @@ def test_it_says_what_the_block_said_at_every_moment() -> None:
 def test_a_line_that_stays_is_one_row_however_often_the_block_is_stored() -> None:
     bank = make_bank()
     for number in range(3):
-        told(bank, number, at=MONDAY + number * DAY)
+        remember_chat(bank, number, at=MONDAY + number * DAY)
     assert BlockLineVersion.objects.count() == 3
     assert set(BlockLineVersion.objects.values_list("until", flat=True)) == {None}
 
 
 def test_what_was_edited_is_kept_in_its_old_words_until_it_is_erased() -> None:
     bank = make_bank()
-    told(bank, 0)
+    remember_chat(bank, 0)
     fact = Fact.objects.get()
     services.edit(bank, fact_ids=[fact.pk], text="It was sold.", actor="alice", now=MONDAY + DAY)
     assert texts(bank, MONDAY + DAY - MINUTE) == [sentence(0)]
@@ -58,8 +58,8 @@ def test_what_was_edited_is_kept_in_its_old_words_until_it_is_erased() -> None:
 @pytest.mark.parametrize("way", ["author", "private", "left out", "deleted", "retention"])
 def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
     bank = make_bank()
-    told(bank, 0, author="Zelda")
-    told(bank, 1, at=MONDAY + 100 * DAY)
+    remember_chat(bank, 0, author="Zelda")
+    remember_chat(bank, 1, at=MONDAY + 100 * DAY)
     hidden = Fact.objects.get(text__contains=tag(0))
     services.hide(bank, fact_ids=[hidden.pk], actor="alice", now=MONDAY + 100 * DAY)  # it has left the block before
     now = MONDAY + 101 * DAY
@@ -79,8 +79,8 @@ def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
 
 def test_a_digests_past_lines_go_with_any_erasure_since_who_wrote_them_had_read_more() -> None:
     bank = make_bank()
-    told(bank, 0)
-    told(bank, 1, at=MONDAY + DAY)
+    remember_chat(bank, 0)
+    remember_chat(bank, 1, at=MONDAY + DAY)
     BlockLineVersion.objects.filter(text=sentence(1)).update(digest=True, until=MONDAY + 2 * DAY)
     services.forget(bank, chat="c0", actor="alice", now=MONDAY + 3 * DAY)
     assert sentence(1) not in texts(bank, MONDAY + DAY + 2 * HOUR)
@@ -99,10 +99,10 @@ def test_what_is_masked_later_is_masked_in_what_was_told_and_ends_nothing() -> N
 
 def test_lines_that_left_the_block_are_kept_for_some_days() -> None:
     bank = make_bank()
-    told(bank, 0)
+    remember_chat(bank, 0)
     services.hide(bank, fact_ids=[Fact.objects.get().pk], actor="alice", now=MONDAY + DAY)
     for day, left in ((90, 1), (92, 0)):
-        told(bank, day, at=MONDAY + day * DAY)
+        remember_chat(bank, day, at=MONDAY + day * DAY)
         newest = Fact.objects.order_by("-pk")[0]
         services.hide(bank, fact_ids=[newest.pk], actor="alice", now=MONDAY + day * DAY + 2 * HOUR)
         assert BlockLineVersion.objects.filter(text=sentence(0)).count() == left

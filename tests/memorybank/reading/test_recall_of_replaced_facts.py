@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from memorybank import services
-from memorybank.models import Bank, Fact, Standing
-from memorybank.models.fact import End
+from memorybank.models import Bank, Fact, FactState
+from memorybank.models.fact import Replacement
 from memorybank.reading.recall.visibility import visible_lines
 from tests.support.factories import DAY, MONDAY, chat_of, cover, make_bank, say
 
@@ -17,7 +17,7 @@ MOVED = "The fair has moved us: new booth is B6-031, not B4-112."
 MARK = "(In part replaced on 3 March"
 
 
-def told(bank: Bank, question: str = "Where is the fair?", **how: str) -> str:
+def recalled_text(bank: Bank, question: str = "Where is the fair?", **how: str) -> str:
     """What is recalled, once all is summarised."""
     cover(bank)
     services.reindex(bank)
@@ -35,14 +35,14 @@ def two_chats(moved: str = MOVED) -> Bank:
 
 
 def test_what_it_says_besides_is_told_behind_what_replaced_it() -> None:
-    text = told(two_chats())
+    text = recalled_text(two_chats())
     assert "Rostock" in text
     assert "B6-031" in text
     assert MARK in text
 
 
 def test_what_replaced_it_is_told_for_a_question_that_only_the_older_answers() -> None:
-    text = told(two_chats(), "Who makes the lead app?")
+    text = recalled_text(two_chats(), "Who makes the lead app?")
     assert "Fehrs" in text
     assert "B6-031" in text
 
@@ -52,7 +52,7 @@ def test_it_is_told_in_no_room_that_is_too_small_for_what_replaced_it() -> None:
         ", with 42 square metres, two open sides, a cable duct below, a crane above and a small kitchen of its own."
     )
     bank = two_chats(MOVED.replace(".", longer))
-    told(bank)
+    recalled_text(bank)
     texts = [
         services.render(bank, budget=0, recall_budget=room, question="Who makes the lead app?").recalled.text
         for room in range(30, 130, 4)
@@ -63,26 +63,26 @@ def test_it_is_told_in_no_room_that_is_too_small_for_what_replaced_it() -> None:
 
 def test_why_the_newer_is_told_is_said() -> None:
     bank = two_chats()
-    told(bank)
+    recalled_text(bank)
     lines = services.render(bank, budget=0, recall_budget=200, question="Who makes the lead app?").recalled.lines
     assert [line.why for line in lines if "B6-031" in line.text] == ["It replaced a part of what was recalled."]
 
 
 def test_to_the_chat_that_replaced_it_the_older_is_not_told_alone() -> None:
-    assert "Rostock" not in told(two_chats(), exclude_chat="later")
+    assert "Rostock" not in recalled_text(two_chats(), exclude_chat="later")
 
 
 def test_it_stands_as_it_was_said_once_what_replaced_it_is_erased() -> None:
     bank = two_chats()
     services.forget(bank, chat=chat_of(bank, "later").key, actor="ana", now=MONDAY + 2 * DAY)
-    text = told(bank)
+    text = recalled_text(bank)
     assert "Rostock" in text
     assert MARK not in text
 
 
 def test_hits_name_no_line_without_what_replaced_it() -> None:
     bank = two_chats()
-    told(bank)
+    recalled_text(bank)
     assert [hit.text for hit in services.recall(bank, "Rostock") if "Rostock" in hit.text] == []
 
 
@@ -90,7 +90,7 @@ def test_what_says_little_besides_is_not_told() -> None:
     bank = make_bank()
     say(bank, "first", "The fair budget is 38,000 euros.", answer="")
     say(bank, "later", "The management raises the fair budget from 38,000 to 44,500.", answer="", at=MONDAY + DAY)
-    text = told(bank, "What is the fair budget?")
+    text = recalled_text(bank, "What is the fair budget?")
     assert "44,500" in text
     assert "38,000 euros" not in text
 
@@ -102,13 +102,13 @@ def test_a_sentence_is_not_replaced_because_a_longer_one_says_it_too() -> None:
     )
     say(bank, "first", "The test house is Nordkontor in Kiel.", answer=said)
     say(bank, "later", "Mateo owns certification instead of Dana.", answer="", at=MONDAY + DAY)
-    text = told(bank, "Which test house is it?")
+    text = recalled_text(bank, "Which test house is it?")
     assert "The test house is Nordkontor in Kiel." in text
     assert "The test house is Nordkontor in Kiel. (In part" not in text
 
 
 @pytest.mark.parametrize(
-    ("besides", "told"),
+    ("besides", "expected"),
     [
         (", crane hired", []),
         (
@@ -120,15 +120,15 @@ def test_a_sentence_is_not_replaced_because_a_longer_one_says_it_too() -> None:
         ),
     ],
 )
-def test_of_what_was_replaced_in_two_parts_enough_must_be_left_beside_both(besides: str, told: list[str]) -> None:
+def test_of_what_was_replaced_in_two_parts_enough_must_be_left_beside_both(besides: str, expected: list[str]) -> None:
     line = f"The fair is in Rostock, lead app by Fehrs{besides}."
     ends = (
-        End("The fair is in Kiel now, not in Rostock.", date(2026, 3, 3), (2,)),
-        End("The lead app is by Nordkontor instead of Fehrs.", date(2026, 3, 5), (3,)),
+        Replacement("The fair is in Kiel now, not in Rostock.", date(2026, 3, 3), (2,)),
+        Replacement("The lead app is by Nordkontor instead of Fehrs.", date(2026, 3, 5), (3,)),
     )
     standings = [
-        Standing(pk, line, (1,), is_visible=False, quarantine="", speaker="Ana", text=line, weight=0.5, end=end)
+        FactState(pk, line, (1,), is_visible=False, quarantine="", speaker="Ana", text=line, weight=0.5, end=end)
         for pk, end in enumerate(ends)
     ]
     lines = visible_lines({1: [("Ana", line, 0.5)]}, standings)
-    assert [each.text for each in lines[1]] == told
+    assert [item.text for item in lines[1]] == expected

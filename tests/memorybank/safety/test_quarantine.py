@@ -30,8 +30,8 @@ def test_it_holds_back_most_of_what_sounds_like_ordinary_talk() -> None:
 
 
 def test_it_lets_nearly_all_ordinary_work_pass() -> None:
-    held = [text for text in INNOCENTS if quarantine.reason(text)]
-    assert len(held) <= 0.02 * len(INNOCENTS), "\n".join(held)
+    texts = [text for text in INNOCENTS if quarantine.reason(text)]
+    assert len(texts) <= 0.02 * len(INNOCENTS), "\n".join(texts)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_letter_or_a_little_word_of_a_name_names_nobody() -> None:
 def test_what_stands_in_place_of_a_secret_says_nothing_but_where_to_send() -> None:
     text = "The VAT question is solved, I sign it off. Their contact is Fiona Brennan, [redacted: e-mail address]."
     assert quarantine.reason_in_message(text, "luc.b") == ""
-    assert any("away" in spoken for spoken in sentence_topics(text))
+    assert any("away" in topic for topic in sentence_topics(text))
 
 
 def test_in_a_long_talk_only_the_sentence_is_held_back() -> None:
@@ -113,7 +113,7 @@ def test_in_a_long_talk_only_the_sentence_is_held_back() -> None:
 
 def weigh(text: str, by: str = "") -> int:
     """The weight of the text's topics."""
-    return max(len(spoken) for spoken in sentence_topics(text, by))
+    return max(len(topic) for topic in sentence_topics(text, by))
 
 
 def test_the_corpora_are_not_empty_and_do_not_overlap() -> None:
@@ -183,12 +183,12 @@ def test_it_reads_what_a_disguise_hides(disguise: str) -> None:
 
 def test_no_topic_alone_is_an_order() -> None:
     """Only several topics together make a sentence an instruction."""
-    for each in (pack for pack in (*packs(), *partial_packs()) if pack.directions.model):
-        for topic in fields(each.directions):
-            words = getattr(each.directions, topic.name)
-            assert words, f"{each.code} has no {topic.name}"
+    for item in (pack for pack in (*packs(), *partial_packs()) if pack.directions.model):
+        for topic in fields(item.directions):
+            words = getattr(item.directions, topic.name)
+            assert words, f"{item.code} has no {topic.name}"
             held = [word for word in words if injection_reason(word.replace("*", "")) and topic.name != NAMES_BOTH]
-            assert len(held) < max(10, 0.3 * len(words)), (each.code, topic.name, held)
+            assert len(held) < max(10, 0.3 * len(words)), (item.code, topic.name, held)
 
 
 def test_work_grows_with_the_text_alone() -> None:

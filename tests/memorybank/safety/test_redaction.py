@@ -314,7 +314,7 @@ def test_it_is_idempotent_on_any_text(text: str) -> None:
     "piece", ["a", "1 ", "+1", "a@", "a.@", "password: ", "-----BEGIN RSA PRIVATE KEY-----", "eyJa."]
 )
 def test_it_gets_through_large_hostile_texts(piece: str) -> None:
-    assert redact(piece * (100_000 // len(piece))).text
+    assert redact(piece * (25_000 // len(piece))).text
 
 
 @pytest.mark.parametrize(

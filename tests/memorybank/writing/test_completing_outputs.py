@@ -60,11 +60,11 @@ def test_a_pending_message_keeps_its_chat_busy_and_is_not_due_itself() -> None:
 
 def test_an_answer_completes_the_message_and_makes_it_wait_for_a_summary() -> None:
     bank = make_bank()
-    asked = ask(bank, 1)
-    answered = answer(bank, asked, at=MONDAY + MINUTE, title="Orders")
+    output = ask(bank, 1)
+    answered = answer(bank, output, at=MONDAY + MINUTE, title="Orders")
     assert Output.objects.get() == answered
     assert (answered.question, answered.answer, answered.status) == (sentence(1), "Noted.", "ok")
-    assert (answered.created_at, answered.asked_at, answered.key) == (MONDAY, None, asked.key)
+    assert (answered.created_at, answered.asked_at, answered.key) == (MONDAY, None, output.key)
     chat = chat_of(bank, "c")
     assert (chat.title, chat.pending_outputs, chat.due_at) == ("Orders", 1, MONDAY + 11 * MINUTE)
 
@@ -173,11 +173,11 @@ def test_no_place_is_given_twice_even_if_the_newest_turn_was_erased() -> None:
 
 def test_an_answer_that_memory_has_passed_by_is_remembered_all_the_same(model: ScriptedLLM) -> None:
     bank = make_bank()
-    asked = ask(bank, 1)
+    output = ask(bank, 1)
     say(bank, "c", sentence(2), at=MONDAY + MINUTE)
     run(MONDAY + HOUR)
     assert (shown(model, 1), shown(model, 2)) == (0, 1)
-    answer(bank, asked, at=MONDAY + HOUR)
+    answer(bank, output, at=MONDAY + HOUR)
     assert sound(bank)
     run(MONDAY + 2 * HOUR)
     assert (shown(model, 1), shown(model, 2), leaf().output_count) == (1, 1, 2)
@@ -190,8 +190,8 @@ def test_an_answer_that_memory_has_passed_by_is_remembered_all_the_same(model: S
 def test_an_answer_that_arrives_while_its_chat_is_summarised_waits_for_the_next_time(model: ScriptedLLM) -> None:
     bank = make_bank()
     say(bank, "c", sentence(1))
-    asked = ask(bank, 2)
-    model.enqueue(meanwhile(lambda: answer(bank, asked, at=MONDAY + HOUR)))
+    output = ask(bank, 2)
+    model.enqueue(meanwhile(lambda: answer(bank, output, at=MONDAY + HOUR)))
     run(MONDAY + HOUR)
     assert (chat_of(bank, "c").pending_outputs, leaf().output_count) == (1, 1)
     assert sound(bank)

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db
 CRANE, FERRY = "The zanzibar crane is orange since Friday.", "The ferry to Lisbon sails every Tuesday."
 
 
-def told(bank: Bank) -> str:
+def visible_text(bank: Bank) -> str:
     """All that leaves a bank: block, notes, hits, and what an export holds of memory."""
     notes = services.prompt_memory(bank, question="Which crane is orange, and when does the ferry sail?").recalled.text
     hits = [hit.text for hit in services.recall(bank, "orange zanzibar crane and the Lisbon ferry")]
@@ -66,11 +66,11 @@ def test_a_hidden_fact_is_in_no_block_note_hit_or_export_of_memory_and_comes_bac
         say(bank, f"c{number}", text, answer="")
     run(MONDAY + HOUR)
     fact = Fact.objects.get(text=CRANE)
-    assert told(bank).count("zanzibar") > 3
+    assert visible_text(bank).count("zanzibar") > 3
     assert services.hide(bank, fact_ids=[fact.pk], actor="alice", now=MONDAY + HOUR) == 1
-    assert "zanzibar" not in told(bank) and "ferry" in told(bank)
+    assert "zanzibar" not in visible_text(bank) and "ferry" in visible_text(bank)
     run(MONDAY + 2 * HOUR)
-    assert "zanzibar" not in told(bank)
+    assert "zanzibar" not in visible_text(bank)
 
     assert services.restore(bank, fact_ids=[fact.pk], actor="alice", now=MONDAY + 2 * HOUR) == 1
     run(MONDAY + 3 * HOUR)
@@ -117,7 +117,7 @@ def test_a_chat_made_anew_does_not_bring_back_what_was_hidden(model: ScriptedLLM
     say(bank, "c", FERRY, at=MONDAY + 2 * HOUR, answer="")
     model.enqueue("- fact: Orange is what the zanzibar crane is. [1]\n- fact: The ferry to Lisbon sails. [2]")
     run(MONDAY + DAY)
-    assert "zanzibar" not in told(bank) and "ferry" in block_of(bank)[0]
+    assert "zanzibar" not in visible_text(bank) and "ferry" in block_of(bank)[0]
     assert sound(bank)
 
 
@@ -181,9 +181,9 @@ def test_an_edited_fact_says_who_corrects_whom_and_keeps_what_was_said() -> None
     fact.refresh_from_db()
     assert (fact.text, fact.speaker, fact.edited_by) == ("Bremen painted it green.", "alice, correcting Priya", "alice")
     assert (fact.original, fact.original_speaker, len(fact.citations)) == (CRANE, "Priya", 1)
-    given = services.prompt_memory(bank, question="Which zanzibar crane is orange?")
-    assert "alice, correcting Priya: Bremen painted it green." in given.block.text
-    assert "orange" not in given.block.text + given.recalled.text + stored_text(bank)
+    memory = services.prompt_memory(bank, question="Which zanzibar crane is orange?")
+    assert "alice, correcting Priya: Bremen painted it green." in memory.block.text
+    assert "orange" not in memory.block.text + memory.recalled.text + stored_text(bank)
     hits = [hit.text for hit in services.recall(bank, "Which zanzibar crane is orange?")]
     assert hits and not any("orange" in hit for hit in hits)
     assert not services.edit(bank, fact_ids=[fact.pk], text=fact.text, actor="bob")
@@ -203,8 +203,8 @@ def test_an_edited_line_of_a_digest_stands_for_what_it_was_made_of() -> None:
     services.edit(bank, fact_ids=[line.pk], text=right, actor="alice", now=MONDAY + HOUR)
     crane = Fact.objects.get(text=CRANE)
     assert crane.superseded_by == line
-    given = services.prompt_memory(bank, question="Which zanzibar crane is orange?")
-    assert right in given.block.text and "orange" not in given.block.text + given.recalled.text
+    memory = services.prompt_memory(bank, question="Which zanzibar crane is orange?")
+    assert right in memory.block.text and "orange" not in memory.block.text + memory.recalled.text
     run(MONDAY + 2 * HOUR)
     assert right in block_of(bank)[0]
     services.edit(bank, fact_ids=[line.pk], text=line.text, actor="alice", now=MONDAY + HOUR)
@@ -240,7 +240,7 @@ def test_a_fact_by_hand_is_told_cited_found_and_its_author_s() -> None:
     run(MONDAY + DAY)
     assert sound(bank)
     fact.entry.chat.delete()  # type: ignore[union-attr]
-    assert "zanzibar" not in told(bank)
+    assert "zanzibar" not in visible_text(bank)
 
 
 @pytest.mark.usefixtures("no_model")
@@ -251,7 +251,9 @@ def test_by_hand_secrets_are_masked_rules_for_the_model_pass_and_a_bank_that_is_
     fact = services.add(bank, text="The door code is 4711#99.", actor="alice", now=MONDAY)
     services.edit(bank, fact_ids=[fact.pk], text="The password is hunter2Summer!", actor="alice", now=MONDAY)
     assert rule in block_of(bank)[0]
-    assert "4711#99" not in told(bank) and "hunter2" not in told(bank) and "redacted" in block_of(bank)[0]
+    assert (
+        "4711#99" not in visible_text(bank) and "hunter2" not in visible_text(bank) and "redacted" in block_of(bank)[0]
+    )
     services.disable(bank, actor="alice", now=MONDAY)
     with pytest.raises(InvalidInput, match="off"):
         services.add(bank, text=FERRY, actor="alice", now=MONDAY)
@@ -295,7 +297,7 @@ def test_no_human_word_is_lost_by_deriving_anew(
             decide(bank, choices, decided, MONDAY + (round_ * 9 + 8) * DAY)
         run(MONDAY + 90 * DAY)
         assert sound(bank)
-        text, whole = block_of(bank, now=MONDAY + 200 * DAY)[0], told(bank)
+        text, whole = block_of(bank, now=MONDAY + 200 * DAY)[0], visible_text(bank)
         for pk, (what, said) in decided.items():
             fact = Fact.objects.get(pk=pk)
             assert fact.text == said and fact.citations
@@ -318,8 +320,8 @@ def decide(bank: Bank, choices: list[tuple[str, int]], decided: dict[int, tuple[
         elif facts:
             fact = facts[which % len(facts)]
             if what == "edit":
-                said = f"Nobody knows what {number} was about on {now:%d %B}."
-                services.edit(bank, fact_ids=[fact.pk], text=said, actor="alice", now=now)
+                text = f"Nobody knows what {number} was about on {now:%d %B}."
+                services.edit(bank, fact_ids=[fact.pk], text=text, actor="alice", now=now)
             else:
                 getattr(services, what)(bank, fact_ids=[fact.pk], actor="alice", now=now)
         else:

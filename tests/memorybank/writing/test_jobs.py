@@ -59,7 +59,7 @@ def test_summarise_now_takes_all_that_wait_and_counts_them() -> None:
     job = ask(bank, Kind.SUMMARISE)
     assert (job.total, job.percent, job.finished_at) == (3, 0, None)
     seen = work(bank, MONDAY + MINUTE)
-    assert [each for each in seen if not each[1]] == sorted(each for each in seen if not each[1])
+    assert [item for item in seen if not item[1]] == sorted(item for item in seen if not item[1])
     assert {33, 66} <= {done for done, _ in seen}
     assert seen[-1] == (100, True)
     assert Chat.objects.filter(pending_outputs=0).count() == 3 and sound(bank)

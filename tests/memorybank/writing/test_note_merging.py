@@ -12,8 +12,8 @@ def line(text: str, *labels: int, kind: str = "fact") -> ParsedLine:
     return ParsedLine(kind, text, tuple(map(str, labels)))
 
 
-def told(*lines: ParsedLine) -> list[tuple[str, tuple[str, ...]]]:
-    return [(each.text, each.labels) for each in unite_duplicates(lines)]
+def merged(*lines: ParsedLine) -> list[tuple[str, tuple[str, ...]]]:
+    return [(line.text, line.labels) for line in unite_duplicates(lines)]
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def told(*lines: ParsedLine) -> list[tuple[str, tuple[str, ...]]]:
     ],
 )
 def test_the_same_but_for_case_articles_and_punctuation_is_one_line(one: str, other: str) -> None:
-    assert told(line(one, 3, 4), line(other, 90, 4)) == [(one, ("3", "4", "90"))]
+    assert merged(line(one, 3, 4), line(other, 90, 4)) == [(one, ("3", "4", "90"))]
 
 
 @pytest.mark.parametrize(
@@ -42,22 +42,22 @@ def test_the_same_but_for_case_articles_and_punctuation_is_one_line(one: str, ot
     ],
 )
 def test_what_says_something_else_stands_beside_it(one: str, other: str) -> None:
-    assert told(line(one, 3), line(other, 3)) == [(one, ("3",)), (other, ("3",))]
+    assert merged(line(one, 3), line(other, 3)) == [(one, ("3",)), (other, ("3",))]
 
 
 def test_a_line_gives_way_to_a_later_one_that_says_more_of_the_same_turn_or_the_next() -> None:
     short, full = "The crane is orange.", "The crane is orange because Tom likes it."
-    assert told(line(short, 7), line(full, 8)) == [(full, ("8", "7"))]
-    assert told(line(short, 7), line(full, 9)) == [(short, ("7",)), (full, ("9",))]
+    assert merged(line(short, 7), line(full, 8)) == [(full, ("8", "7"))]
+    assert merged(line(short, 7), line(full, 9)) == [(short, ("7",)), (full, ("9",))]
 
 
 def test_a_later_line_never_gives_way_it_may_be_a_correction() -> None:
     doubt, fact = "Not sure that we ship on Friday.", "We ship on Friday."
-    assert told(line(doubt, 7), line(fact, 7)) == [(doubt, ("7",)), (fact, ("7",))]
+    assert merged(line(doubt, 7), line(fact, 7)) == [(doubt, ("7",)), (fact, ("7",))]
 
 
 def test_a_line_with_another_number_says_another_thing() -> None:
-    assert len(told(line("The launch is in May.", 7), line("The launch is in May 2027.", 7))) == 2
+    assert len(merged(line("The launch is in May.", 7), line("The launch is in May 2027.", 7))) == 2
 
 
 def test_a_question_is_not_what_it_asks_about_and_a_decision_stays_one() -> None:
@@ -77,6 +77,6 @@ lines = st.lists(st.builds(line, words, st.integers(1, 9)), max_size=12)
 @given(lines)
 def test_uniting_loses_no_turn_and_invents_no_text(given_lines: list[ParsedLine]) -> None:
     kept = unite_duplicates(given_lines)
-    assert {label for each in kept for label in each.labels} == {label for each in given_lines for label in each.labels}
-    assert {each.text for each in kept} <= {each.text for each in given_lines}
+    assert {label for item in kept for label in item.labels} == {label for item in given_lines for label in item.labels}
+    assert {item.text for item in kept} <= {item.text for item in given_lines}
     assert unite_duplicates(kept) == kept or len(unite_duplicates(kept)) < len(kept)

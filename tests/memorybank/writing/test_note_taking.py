@@ -22,8 +22,10 @@ from tests.support.factories import MONDAY, note_taker, prompt_of, sentence, tag
 
 Purpose = LLMCall.Purpose
 
+#: Room for a model that notes each turn in its own words.
+WORDY = {"WORDS_PER_TOKEN": 2.0, "WORDS_PER_CALL": 9_000}
 #: At most about ten turns to a chunk.
-SMALL = {"CHUNK_FROM_TOKENS": 400, "CHUNK_TOKENS": 400, "INPUT_TOKENS": 2000}
+SMALL = {"CHUNK_FROM_TOKENS": 400, "CHUNK_TOKENS": 400, "INPUT_TOKENS": 2000, **WORDY}
 #: The same, and the model is asked to merge whatever the chunks wrote.
 MERGING = {**SMALL, "LINES_PER_LEAF": 12}
 
@@ -94,7 +96,7 @@ def test_a_short_chat_is_read_in_one_call(model: ScriptedLLM) -> None:
 def test_every_note_cites_the_outputs_it_came_from(model: ScriptedLLM) -> None:
     model.enqueue(f"- decision: {sentence(2)} [2]\n- fact: Priya spoke of orders. [1,3]")
     notes, _ = take(model, turns([1, 2, 3]))
-    second, first = (draft for draft in notes.drafts if not draft.detail)  # as their turns came
+    first, second = (draft for draft in notes.drafts if not draft.detail)  # as the model wrote them
     assert (first.kind, first.citations, first.said_on) == ("decision", (1002,), MONDAY.date())
     assert second.citations == (1001, 1003)
 
@@ -107,16 +109,19 @@ def test_extracted_detail_stands_beside_the_notes_and_cites_turns_too(model: Scr
     assert any(tag(1) in draft.text for draft in notes.drafts)
 
 
-def test_a_line_that_only_quotes_gives_way_to_the_whole_sentence_with_its_date(model: ScriptedLLM) -> None:
-    model.enqueue(
-        "- decision: The crane moved to Hamburg yesterday (1 March 2026) [1]\n- fact: Hamburg has a crane. [1]"
-    )
-    said = "The crane moved to Hamburg yesterday because the quay in Bremen was too short."
-    notes, _ = take(model, turns([1], text=said))
-    told, quoted = (draft for draft in notes.drafts if not draft.detail)
-    assert quoted.text == "The crane moved to Hamburg on 1 March 2026 because the quay in Bremen was too short."
-    assert (quoted.kind, quoted.citations, told.text) == ("decision", (1001,), "Hamburg has a crane.")
-    assert quoted.text not in [draft.text for draft in notes.drafts if draft.detail]
+def test_without_room_for_detail_nothing_is_extracted_beside_the_notes(model: ScriptedLLM) -> None:
+    session = ModelSession(Bank(), model, MONDAY)
+    notes = note_taking.take_notes(session, Bank(), turns([1, 2, 3]), [], detail=False)
+    assert notes.drafts and not any(draft.detail for draft in notes.drafts)
+
+
+def test_longer_talk_may_be_noted_in_more_words(model: ScriptedLLM) -> None:
+    asked = []
+    for numbers in (range(2), range(20)):
+        take(model, turns(numbers))
+        [words] = re.findall(r"at most (\d+) words", prompt_of(model.history[-1]))
+        asked.append(int(words))
+    assert 30 < asked[0] < asked[1] / 3
 
 
 def test_without_a_model_the_notes_are_extracted_and_say_so() -> None:
@@ -208,7 +213,7 @@ def test_a_merge_past_its_own_time_limit_is_not_waited_for(model: ScriptedLLM, t
 
 
 def test_a_merge_never_reads_more_than_a_call_may(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(CHUNK_FROM_TOKENS=300, CHUNK_TOKENS=300, INPUT_TOKENS=450, LINES_PER_LEAF=12)
+    tuned(CHUNK_FROM_TOKENS=300, CHUNK_TOKENS=300, INPUT_TOKENS=450, LINES_PER_LEAF=12, **WORDY)
     take(model, turns(range(60)))
     merges = [prompt_of(messages) for messages in model.history if is_merge(messages)]
     assert len(merges) > 2
@@ -227,16 +232,16 @@ def test_a_model_merges_only_what_is_more_than_a_leaf_may_hold(
 
 
 def test_merged_groups_together_are_asked_for_no_more_than_a_leaf_may_hold(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(CHUNK_FROM_TOKENS=400, CHUNK_TOKENS=400, INPUT_TOKENS=400, LINES_PER_LEAF=40)
+    tuned(CHUNK_FROM_TOKENS=400, CHUNK_TOKENS=400, INPUT_TOKENS=400, LINES_PER_LEAF=40, **WORDY)
     take(model, turns(range(120)))
-    merges = [messages[0]["content"] for messages in model.history if is_merge(messages)]
-    asked = [int(found[1]) for content in merges if (found := re.search(r"At most (\d+) lines", content))]
+    merges = [prompt_of(messages) for messages in model.history if is_merge(messages)]
+    asked = [int(match[1]) for content in merges if (match := re.search(r"at most (\d+) lines", content))]
     assert len(merges) == len(asked) > 1
     assert 30 < sum(asked) <= 40
 
 
 def test_a_group_that_fails_to_merge_stands_as_it_is_beside_the_others(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(CHUNK_FROM_TOKENS=400, CHUNK_TOKENS=400, INPUT_TOKENS=400, LINES_PER_LEAF=40)
+    tuned(CHUNK_FROM_TOKENS=400, CHUNK_TOKENS=400, INPUT_TOKENS=400, LINES_PER_LEAF=40, **WORDY)
 
     def merge(messages: Sequence[Message]) -> str:
         return "Sorry." if tag(0) in prompt_of(messages) else "- fact: The rest in one line. [1-9]"
@@ -248,9 +253,9 @@ def test_a_group_that_fails_to_merge_stands_as_it_is_beside_the_others(model: Sc
 
 
 def first_label(messages: Sequence[Message]) -> str:
-    found = re.search(r"^\[(\d+)\]", prompt_of(messages), re.M)
-    assert found
-    return found[1]
+    match = re.search(r"^\[(\d+)\]", prompt_of(messages), re.M)
+    assert match
+    return match[1]
 
 
 @pytest.mark.parametrize("concurrency", [2, 3, 4])

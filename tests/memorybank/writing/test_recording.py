@@ -47,8 +47,8 @@ def test_many_waiting_turns_are_due_though_the_chat_is_not_idle() -> None:
     bank = make_bank()
     talk(bank, "c", range(19))
     assert chat_of(bank, "c").due_at == MONDAY + 28 * MINUTE
-    said = say(bank, "c", "And on it goes.", at=MONDAY + 19 * MINUTE)
-    assert chat_of(bank, "c").due_at == said.created_at
+    output = say(bank, "c", "And on it goes.", at=MONDAY + 19 * MINUTE)
+    assert chat_of(bank, "c").due_at == output.created_at
 
 
 def test_the_same_key_in_the_same_chat_is_recorded_once() -> None:
@@ -108,9 +108,9 @@ def test_a_bank_that_is_off_records_and_waits_and_makes_nothing_of_it(model: Scr
 )
 def test_bad_input_is_refused_by_name_and_changes_nothing(field: str, wrong: Any, says: str) -> None:
     bank = make_bank()
-    given = {"chat_key": "c", "author": "Priya", "question": "?", "created_at": MONDAY, "now": MONDAY, field: wrong}
+    fields = {"chat_key": "c", "author": "Priya", "question": "?", "created_at": MONDAY, "now": MONDAY, field: wrong}
     with pytest.raises(InvalidInput, match=says.replace("(", r"\(")):
-        services.record(bank, **given)
+        services.record(bank, **fields)
     assert not Chat.objects.exists()
 
 

@@ -9,7 +9,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Erasure, Output
 from tests.memorybank.erasure.test_erase import CANARIES, OTHER, SECRET, gone, planted, to_a_month
-from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, make_bank, meanwhile, run, say, sound
+from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, make_bank, meanwhile, run, say, sound, undone
 from tests.support.word_search import places
 
 pytestmark = pytest.mark.django_db
@@ -26,28 +26,28 @@ def secret() -> Output:
     return Output.objects.get(author="Zelda", question=SECRET)
 
 
-def asked(bank: Bank, question: str, replaces: list[int], **more: Any) -> Output:
+def record_replacement(bank: Bank, question: str, replaces: list[int], **more: Any) -> Output:
     """A message that takes the place of turns once it is answered."""
-    given = {"author": "Zelda", "status": "pending", "now": LATER, **more}
-    return services.record(bank, chat_key="zelda", question=question, replaces=replaces, **given)
+    fields = {"author": "Zelda", "status": "pending", "now": LATER, **more}
+    return services.record(bank, chat_key="zelda", question=question, replaces=replaces, **fields)
 
 
 def edited(bank: Bank) -> None:
     """The turn and all after it."""
     later = list(Output.objects.filter(chat=secret().chat_id, pk__gte=secret().pk).values_list("pk", flat=True))
-    services.complete(bank, asked(bank, "What does a contract need?", later), answer="Annexes.", now=LATER)
+    services.complete(bank, record_replacement(bank, "What does a contract need?", later), answer="Annexes.", now=LATER)
 
 
 def regenerated(bank: Bank) -> None:
     """Here the answer has the canaries, and the question none."""
     Output.objects.filter(pk=secret().pk).update(question="What about the contract?", answer=SECRET, messages=[])
     old = Output.objects.get(answer=SECRET)
-    services.complete(bank, asked(bank, old.question, [old.pk]), answer="I do not know.", now=LATER)
+    services.complete(bank, record_replacement(bank, old.question, [old.pk]), answer="I do not know.", now=LATER)
 
 
 def without_a_model(bank: Bank) -> None:
     """Recorded at once, as nobody is asked."""
-    asked(bank, "What does a contract need?", [secret().pk], status="ok")
+    record_replacement(bank, "What does a contract need?", [secret().pk], status="ok")
 
 
 def forgotten(bank: Bank) -> None:
@@ -61,19 +61,19 @@ WAYS = [edited, regenerated, without_a_model, forgotten]
 
 @pytest.mark.usefixtures("no_model")
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("way", WAYS)
-def test_nothing_of_it_is_left(way: Callable[[Bank], None], stage: str) -> None:
+def test_nothing_of_a_replaced_or_forgotten_turn_is_left(stage: str, subtests: pytest.Subtests) -> None:
     bank = make_bank(max_tokens=200 if stage == "rolled up" else 2000)
-    if way is regenerated:
-        say(bank, "zelda", "Good morning.", author="Zelda", at=MONDAY - HOUR)
+    say(bank, "zelda", "Good morning.", author="Zelda", at=MONDAY - HOUR)
     STAGES[stage](bank)
     assert places(CANARIES[0])
-    way(Bank.objects.get(pk=bank.pk))
-    assert gone(bank)
-    run(LATER + DAY)
-    assert gone(bank)
-    assert Output.objects.filter(chat__key="zelda", question=OTHER).exists()
-    assert not chat_of(bank, "zelda").pending_outputs
+    for way in WAYS:
+        with subtests.test(way=way.__name__), undone():
+            way(Bank.objects.get(pk=bank.pk))
+            assert gone(bank)
+            run(LATER + DAY)
+            assert gone(bank)
+            assert Output.objects.filter(chat__key="zelda", question=OTHER).exists()
+            assert not chat_of(bank, "zelda").pending_outputs
 
 
 @pytest.mark.usefixtures("no_model")
@@ -82,10 +82,10 @@ def test_a_failure_loses_nothing_and_the_next_attempt_takes_its_place(outcome: s
     bank = make_bank()
     planted(bank)
     run(MONDAY + HOUR)
-    told = services.prompt_memory(bank).block.text
-    instead = asked(bank, "What does a contract need?", [secret().pk])
+    block_text = services.prompt_memory(bank).block.text
+    instead = record_replacement(bank, "What does a contract need?", [secret().pk])
     services.complete(bank, instead, status=outcome, error="HTTP 503", now=LATER)
-    assert services.prompt_memory(bank).block.text == told
+    assert services.prompt_memory(bank).block.text == block_text
     assert secret().answer
     again = services.retry_output(bank, instead.pk, now=LATER + MINUTE)
     made = services.complete(bank, again, answer="Annexes.", now=LATER + MINUTE)
@@ -99,7 +99,7 @@ def test_a_failure_loses_nothing_and_the_next_attempt_takes_its_place(outcome: s
 def test_what_was_erased_before_its_answer_takes_no_place() -> None:
     bank = make_bank()
     planted(bank)
-    instead = asked(bank, "What does a contract need?", [secret().pk])
+    instead = record_replacement(bank, "What does a contract need?", [secret().pk])
     services.forget(bank, output=instead.pk, actor="Zelda", now=LATER)
     with pytest.raises(InvalidInput, match="erased"):
         services.complete(bank, instead, answer="Annexes.", now=LATER)
@@ -110,7 +110,7 @@ def test_what_was_erased_before_its_answer_takes_no_place() -> None:
 def test_nothing_of_another_chat_or_bank_gives_way() -> None:
     bank, elsewhere = make_bank(), make_bank()
     kept = [planted(bank, chat="other").pk, planted(elsewhere).pk]
-    services.complete(bank, asked(bank, "And now?", [*kept, 2**40]), answer="Yes.", now=LATER)
+    services.complete(bank, record_replacement(bank, "And now?", [*kept, 2**40]), answer="Yes.", now=LATER)
     assert Output.objects.filter(pk__in=kept).count() == 2
     assert not Erasure.objects.exists()
 

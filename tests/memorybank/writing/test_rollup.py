@@ -48,7 +48,7 @@ def test_a_closed_day_becomes_a_digest_that_cites_its_leaf_facts(model: Scripted
     assert digest.method.startswith("scripted digest@")
     cited = set(digest.facts.exclude(sources=None).values_list("sources", flat=True))
     assert cited <= set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
-    assert "the day 2026-03-02" in model.history[0][0]["content"]
+    assert "the notes of the day 2026-03-02" in prompt_of(model.history[0])
     assert sound(bank)
 
 
@@ -61,14 +61,15 @@ def test_nothing_rolls_up_while_memory_fits_the_budget_and_a_quarter(model: Scri
     assert (digests(), model.history) == ([], [])
 
 
-def test_what_a_model_noted_of_what_is_kept_anyway_puts_no_pressure_on_memory() -> None:
+def test_detail_beside_a_model_s_notes_puts_no_pressure_on_memory() -> None:
     bank = make_bank(max_tokens=200)
-    leaves = day_of_leaves(bank, 0)
+    leaves, sizes = day_of_leaves(bank, 0), {}
     Fact.objects.update(detail=True)
     for leaf in leaves:
         noted = add_fact(leaf, sentence(1000 + leaf.pk), position=9)
-        Entry.objects.filter(pk=leaf.pk).update(tokens=leaf.tokens + noted.tokens)
-    assert {pk: size for pk, *_, size in bank.entries.all().frontier()} == {leaf.pk: leaf.tokens for leaf in leaves}
+        Entry.objects.filter(pk=leaf.pk).update(tokens=leaf.tokens + noted.tokens, method="model")
+        sizes[leaf.pk] = noted.tokens
+    assert {pk: size for pk, *_, size in bank.entries.all().frontier()} == sizes
 
 
 def test_a_day_is_not_digested_just_before_the_last_of_its_chats_is_summarised(model: ScriptedLLM) -> None:
@@ -92,11 +93,11 @@ def test_it_stops_as_soon_as_memory_fits_the_oldest_days_first(model: ScriptedLL
     for day in range(4):
         day_of_leaves(bank, day)
     model.answer = lambda messages: note_taker(messages).splitlines()[0]
-    done = compress(bank, MONDAY + 30 * DAY)
+    done = compress(bank, MONDAY + 5 * DAY)
     assert 0 < done < 4
     assert [digest.period_start for digest in digests()] == [(MONDAY + n * DAY).date() for n in range(done)]
     live = sum(Entry.objects.live().values_list("tokens", flat=True))
-    assert live <= 600 * 1.25
+    assert live <= 600
 
 
 def test_the_whole_ladder_loses_nothing_and_digests_every_period_once(model: ScriptedLLM) -> None:
@@ -105,7 +106,7 @@ def test_the_whole_ladder_loses_nothing_and_digests_every_period_once(model: Scr
         day_of_leaves(bank, day, chats=2, facts=2)
         run(MONDAY + day * DAY + HOUR)
     run(MONDAY + 140 * DAY)
-    assert [entry.granularity for entry in Entry.objects.live()] == [Granularity.MONTH] * 2
+    assert {entry.granularity for entry in Entry.objects.live()} == {Granularity.BACKGROUND, Granularity.MONTH}
     assert sum(entry.output_count for entry in Entry.objects.live()) == 56
     assert len(model.history) <= 28 + 8 + 2
     assert sound(bank)
@@ -136,17 +137,6 @@ def test_of_facts_that_say_the_same_a_digest_stands_for_the_first(model: Scripte
     assert (kept_by(digest), digest.tokens) == ([first.facts.get().pk], second.tokens)
 
 
-def test_a_digest_line_that_only_repeats_a_fact_is_that_fact(model: ScriptedLLM) -> None:
-    bank = make_bank(max_tokens=200)
-    leaves = day_of_leaves(bank, 0)
-    fact = Fact.objects.filter(entry__in=leaves).order_by("said_on", "entry_id", "position").first()
-    assert fact is not None
-    model.enqueue(f"- fact: {' '.join(fact.text.split()[:6])} [1]")
-    assert compress(bank, MONDAY + 2 * DAY) == 1
-    [digest] = digests()
-    assert (kept_by(digest), digest.tokens, digest.facts.count()) == ([fact.pk], fact.tokens, 0)
-
-
 def test_a_digest_of_digests_is_made_from_what_those_keep(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
     for day in range(3):
@@ -155,8 +145,8 @@ def test_a_digest_of_digests_is_made_from_what_those_keep(model: ScriptedLLM) ->
     compress(bank, MONDAY + 20 * DAY)
     [week] = digests("week")
     shown = [*kept_by(week), *(cited for fact in week.facts.all() for cited in fact.citations)]
-    said = set(Fact.objects.filter(pk__in=shown).values_list("text", flat=True))
-    assert said and said <= {sentence(day * 100 + n) for day in range(3) for n in range(2)}
+    texts = set(Fact.objects.filter(pk__in=shown).values_list("text", flat=True))
+    assert texts and texts <= {sentence(day * 100 + n) for day in range(3) for n in range(2)}
     assert sound(bank)
 
 
@@ -166,6 +156,7 @@ def test_digests_are_made_from_leaf_facts_never_from_digest_prose(model: Scripte
     model.answer = lambda messages: "- fact: Much was said about cranes and ferries, as ever. [1,2,3,4,5,6]"
     for day in range(3):
         day_of_leaves(bank, day)
+    Entry.objects.update(method="a model")
     compress(bank, MONDAY + 5 * DAY)
     assert len(digests()) == 3
     before = len(model.history)
@@ -173,7 +164,8 @@ def test_digests_are_made_from_leaf_facts_never_from_digest_prose(model: Scripte
     compress(bank, MONDAY + 20 * DAY)
     [week] = model.history[before:]
     assert "as ever" not in prompt_of(week)
-    assert re.findall(r"^\[\d+\] \((\d+) March 2026\)", prompt_of(week), re.M) == ["2"] * 6 + ["3"] * 6 + ["4"] * 6
+    days = re.findall(r"^\[\d+\] \((\d+) March 2026\)", prompt_of(week), re.M)
+    assert days == ["2"] * 16 + ["3"] * 16 + ["4"] * 16  # also what the days did not tell
 
 
 def test_facts_move_with_the_tree_and_lines_of_absorbed_digests_leave_the_running(model: ScriptedLLM) -> None:
@@ -227,8 +219,8 @@ def test_facts_a_person_hid_or_a_chat_keeps_private_are_not_digested(model: Scri
     Fact.objects.filter(entry=leaves[1]).update(quarantine="reads like an instruction")
     Chat.objects.filter(pk=leaves[2].chat_id).update(private=True)
     compress(bank, MONDAY + 2 * DAY)
-    kept = set(kept_by(digests()[0]))
-    assert kept and kept <= set(leaves[3].facts.values_list("pk", flat=True))
+    cited = set(digests()[0].facts.values_list("sources", flat=True)) or set(kept_by(digests()[0]))
+    assert cited and cited <= set(leaves[3].facts.values_list("pk", flat=True))
 
 
 def test_too_many_facts_are_digested_in_parts_each_shown_once(model: ScriptedLLM, tuned: Any) -> None:

@@ -43,15 +43,15 @@ def texts(entry: Entry) -> str:
 
 def test_a_leaf_covers_its_turns_and_its_facts_cite_them(model: ScriptedLLM) -> None:
     bank = make_bank()
-    said = talk(bank, "c", [1, 2, 3])
+    outputs = talk(bank, "c", [1, 2, 3])
     run(MONDAY + HOUR)
     entry = leaf()
-    assert (entry.first_output, entry.last_output, entry.output_count) == (said[0].sequence, said[2].sequence, 3)
-    assert (entry.first_at, entry.last_at) == (said[0].created_at, said[2].created_at)
+    assert (entry.first_output, entry.last_output, entry.output_count) == (outputs[0].sequence, outputs[2].sequence, 3)
+    assert (entry.first_at, entry.last_at) == (outputs[0].created_at, outputs[2].created_at)
     assert entry.method.startswith("scripted summarise@")
     assert entry.tokens == sum(entry.facts.values_list("tokens", flat=True)) > 0
     cited = set(entry.facts.values_list("outputs", flat=True))
-    assert cited == {output.pk for output in said}
+    assert cited == {output.pk for output in outputs}
     assert sound(bank)
 
 
@@ -166,21 +166,21 @@ def test_more_turns_than_one_summary_reads_are_read_in_several_at_once(model: Sc
 
 
 def test_a_long_chat_reaches_the_model_turn_by_turn_exactly_once(model: ScriptedLLM) -> None:
-    """200 turns as they come; resumed after its roll-up, only the new turns."""
+    """100 turns as they come; resumed after its roll-up, only the new turns."""
     bank = make_bank(max_tokens=200)
-    for number in range(0, 200, 10):
+    for number in range(0, 100, 10):
         talk(bank, "c", range(number, number + 10), at=MONDAY + number * MINUTE)
         run(MONDAY + (number + 9) * MINUTE)
     run(MONDAY + DAY)
-    assert [shown(model, number) for number in range(200)] == [1] * 200
+    assert [shown(model, number) for number in range(100)] == [1] * 100
     run(MONDAY + 9 * DAY)
     assert leaf().parent_id
     calls = len(model.history)
-    talk(bank, "c", range(200, 205), at=MONDAY + 10 * DAY)
+    talk(bank, "c", range(100, 105), at=MONDAY + 10 * DAY)
     run(MONDAY + 10 * DAY + HOUR)
     assert len(model.history) == calls + 1
-    assert re.findall(r"ORD-\d+", prompt_of(model.history[-1])) == [tag(number) for number in range(200, 205)]
-    assert [entry.output_count for entry in Entry.objects.leaves().order_by("pk")] == [200, 5]
+    assert re.findall(r"ORD-\d+", prompt_of(model.history[-1])) == [tag(number) for number in range(100, 105)]
+    assert [entry.output_count for entry in Entry.objects.leaves().order_by("pk")] == [100, 5]
     assert sound(bank)
 
 
@@ -211,21 +211,23 @@ def test_an_answer_without_one_valid_line_writes_nothing_and_is_asked_for_again(
     assert (Entry.objects.count(), chat_of(bank, "c").attempts) == (1, 0)
 
 
-def test_a_chat_that_keeps_failing_pauses_longer_each_time_and_is_parked(model: ScriptedLLM) -> None:
+def test_a_chat_without_a_usable_answer_pauses_longer_each_time_and_is_extracted(model: ScriptedLLM) -> None:
     bank = make_bank()
     talk(bank, "c", [1])
     model.answer = "Sorry, no."
     pauses, now = [], MONDAY + HOUR
-    while not chat_of(bank, "c").parked_at:
+    for attempt in range(1, 5):
         run(now)
-        due = chat_of(bank, "c").due_at
-        pauses.append((due - now).total_seconds() if due else None)
-        now = due or now
-    assert all(30 * 2**n <= (pause or 0) <= 60 * 2**n for n, pause in enumerate(pauses[:-1]))
-    assert (len(pauses), len(model.history), pauses[-1]) == (5, 5, None)
-    assert chat_of(bank, "c").last_error.startswith("No usable line")
+        chat = chat_of(bank, "c")
+        assert (chat.attempts, chat.last_error.startswith("No usable line")) == (attempt, True)
+        assert chat.due_at
+        pauses.append((chat.due_at - now).total_seconds())
+        now = chat.due_at
+    assert all(30 * 2**n <= pause <= 60 * 2**n for n, pause in enumerate(pauses))
+    run(now)
+    assert (leaf().provisional, chat_of(bank, "c").parked_at, len(model.history)) == (True, None, 5)
     assert sound(bank)
-    run(now + 30 * DAY)
+    run(now + DAY)
     assert len(model.history) == 5
 
 

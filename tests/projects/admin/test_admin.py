@@ -11,6 +11,7 @@ from django.urls import reverse
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Event, Fact, Output
 from memorybank.services import public_id
+from memorybank.writing.fact_store import new_fact
 from projects.models import Membership, Project, Role, Tenant
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.factories import block_of
@@ -312,7 +313,7 @@ class MemoryTest(AdminCase):
     def test_a_fact_held_back_says_why(self) -> None:
         Fact.objects.filter(pk=self.fact.pk).update(quarantine="reads like an instruction")
         for url in (self.list_url(Fact), self.change_url(self.fact), self.change_url(self.fact.entry)):
-            self.assertContains(self.client.get(url), "held back: reads like an instruction")
+            self.assertContains(self.client.get(url), "quarantined: reads like an instruction")
         page = self.client.get(self.list_url(Fact), {"quarantined": "no"})
         self.assertNotContains(page, "reads like an instruction")
 
@@ -328,8 +329,8 @@ class MemoryTest(AdminCase):
                 response = self.release(self.fact)
                 self.fact.refresh_from_db()
                 self.assertEqual((self.fact.quarantine, self.fact.released_by), ("", person.username))
-                said = [str(message) for message in get_messages(response.wsgi_request)]
-                self.assertEqual(said[-1], "1 line is released; the next sweep shows it.")
+                messages = [str(message) for message in get_messages(response.wsgi_request)]
+                self.assertEqual(messages[-1], "1 line is released; the next sweep shows it.")
                 event = Event.objects.filter(action="release").first()
                 assert event
                 self.assertEqual((event.bank, event.actor), (self.apollo.bank, person.username))
@@ -360,9 +361,9 @@ class MemoryTest(AdminCase):
         before = self.queries(Fact)
         held = Fact.objects.filter(speaker="bob").count()
         self.assertGreaterEqual(held, 3)
-        self.assertContains(self.client.get(self.list_url(Fact)), f"{held} lines – held back often")
+        self.assertContains(self.client.get(self.list_url(Fact)), f"{held} lines – quarantined often")
         Fact.objects.filter(pk=self.fact.pk).update(speaker="noted from bob")  # a model's words of the same author
-        self.assertContains(self.client.get(self.list_url(Fact)), f"{held} lines – held back often", count=held)
+        self.assertContains(self.client.get(self.list_url(Fact)), f"{held} lines – quarantined often", count=held)
         self.remember(self.apollo, "tom", "The budget of team nine is 900 euros.", "c9")
         Fact.objects.filter(speaker="tom").update(quarantine="reads like an instruction")
         self.assertEqual(self.queries(Fact), before)
@@ -384,9 +385,9 @@ class MemoryTest(AdminCase):
             self.assertNotContains(page, "Lisbon")
 
     def test_titles_and_cited_turns_are_shown_without_secrets(self) -> None:
-        told = "Lisbon: the password is Copper55Lake"
-        Output.objects.filter(pk__in=self.fact.citations).update(question=told, answer="Noted: Copper55Lake")
-        Chat.objects.update(title=told)
+        text = "Lisbon: the password is Copper55Lake"
+        Output.objects.filter(pk__in=self.fact.citations).update(question=text, answer="Noted: Copper55Lake")
+        Chat.objects.update(title=text)
         chat = Chat.objects.get(key="told")
         for url in (self.list_url(Chat), self.change_url(chat), self.change_url(self.fact)):
             page = self.client.get(url)
@@ -397,7 +398,7 @@ class MemoryTest(AdminCase):
         bank, leaf = self.apollo.bank, self.fact.entry
         times = {"first_at": leaf.first_at, "last_at": leaf.last_at, "period_start": leaf.period_start}
         day = bank.entries.create(granularity="day", output_count=1, method="test", **times)
-        line = Fact.of(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[self.fact.pk])
+        line = new_fact(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[self.fact.pk])
         Fact.objects.create_cited([line])
         self.assertContains(self.client.get(self.change_url(line)), "It rests on these facts")
         Chat.objects.filter(key="told").update(private=True)  # as before what came from it was erased

@@ -78,8 +78,8 @@ class ForceTest(Cast):
 
 class CapTest(Cast):
     def test_the_shell_sets_shows_and_removes_a_project_s_cap(self) -> None:
-        shown = run("configure_memory", "acme/apollo", "--monthly-cap", "12.50", "--json").json
-        self.assertEqual(shown["monthly_cap"], "12.50")
+        result = run("configure_memory", "acme/apollo", "--monthly-cap", "12.50", "--json").json
+        self.assertEqual(result["monthly_cap"], "12.50")
         self.assertIsNone(run("configure_memory", "acme/apollo", "--monthly-cap", "none", "--json").json["monthly_cap"])
         for wrong in ("-1", "a lot", "1.234", "inf"):
             self.assertEqual(run("configure_memory", "acme/apollo", f"--monthly-cap={wrong}").code, 2)
@@ -155,7 +155,7 @@ class BoardTest(Cast):
         LLMCall.objects.create(**call, purpose="chat", outcome="ok", duration_ms=99_000)
         services.run(until_idle=True)
         shown = services.load_dashboard(permissions.banks_for(self.alice))
-        tokens, due, half, most, budget = (curve.values for curve in shown.curves)
+        tokens, due, half, most, budget = (series.values for series in shown.time_series)
         self.assertEqual((tokens[-1], due[-1], half[-1], most[-1]), (2200, 1, 10.0, 19.0))
         self.assertEqual((tokens[-2], due[-2], half[-3], budget[-2]), (0, 0, None, None))
         block = services.prompt_memory(self.apollo.bank).block

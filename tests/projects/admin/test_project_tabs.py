@@ -78,7 +78,7 @@ class AskTest(AdminCase):
 
     def test_the_request_marks_and_the_page_is_read_again_until_it_is_done(self) -> None:
         page = self.client.post(self.address, {"job": "summarise"}, follow=True)
-        self.assertContains(page, "Summarise now: asked for.")
+        self.assertContains(page, "Summarise now: requested.")
         self.assertEqual(page.headers["Refresh"], "3")
         self.assertContains(page, "0 % · Summarise now, asked by alice")
         self.assertTrue(Chat.objects.filter(pending_outputs=1).exists())
@@ -90,7 +90,7 @@ class AskTest(AdminCase):
 
     def test_some_chats_are_chosen_in_the_list(self) -> None:
         chosen = {"action": "summarise_now", "_selected_action": [Chat.objects.get().pk]}
-        self.assertContains(self.client.post(self.list_url(Chat), chosen, follow=True), "Asked for.")
+        self.assertContains(self.client.post(self.list_url(Chat), chosen, follow=True), "Requested.")
         self.assertEqual((Job.objects.get().total, Job.objects.get().asked_by), (1, "alice"))
         services.disable(self.apollo.bank, actor="alice", now=NOON)
         self.assertContains(self.client.post(self.list_url(Chat), chosen, follow=True), "Memory is off")

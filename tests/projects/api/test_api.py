@@ -12,7 +12,7 @@ from memorybank import services
 from memorybank.models import Chat, Event, Fact, Job, Output
 from memorybank.services import PublicId
 from projects.api import jobs
-from projects.models import Answered
+from projects.models import IdempotencyRecord
 from projects.models.idempotency import KEPT
 from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON
@@ -24,12 +24,12 @@ LONG_AGO = "2026-03-02T12:00:00Z"
 
 class RecordingTest(ProgramCase):
     def test_an_output_is_recorded_and_read_back(self) -> None:
-        said = self.ask("POST", "outputs", self.output(id="m-1", title="Billing", created_at=LONG_AGO), status=201)
+        answer = self.ask("POST", "outputs", self.output(id="m-1", title="Billing", created_at=LONG_AGO), status=201)
         row = Output.objects.get()
-        self.assertEqual(said, {"id": NUMBER.to_url(row.pk), "recorded": True})
+        self.assertEqual(answer, {"id": NUMBER.to_url(row.pk), "recorded": True})
         self.assertEqual((row.chat.bank, row.chat.title), (self.apollo.bank, "Billing"))
         [back] = self.ask("GET", "chats/c-1/outputs")["items"]
-        self.assertEqual((back["id"], back["key"], back["created_at"]), (said["id"], "m-1", LONG_AGO))
+        self.assertEqual((back["id"], back["key"], back["created_at"]), (answer["id"], "m-1", LONG_AGO))
         self.assertEqual((back["question"], back["answer"]), (row.question, "Noted."))
 
     def test_the_same_id_is_recorded_once(self) -> None:
@@ -41,14 +41,14 @@ class RecordingTest(ProgramCase):
         self.ask("POST", "outputs", self.output(id="m-1"), status=201)
         batch = {"outputs": [self.output(id=f"m-{at}", chat=f"c-{at}") for at in (1, 2, 3)]}
         batch["outputs"][0]["chat"] = "c-1"
-        said = self.ask("POST", "outputs/batch", batch, status=201)["outputs"]
-        self.assertEqual([each["recorded"] for each in said], [False, True, True])
+        answer = self.ask("POST", "outputs/batch", batch, status=201)["outputs"]
+        self.assertEqual([item["recorded"] for item in answer], [False, True, True])
         self.assertEqual(Output.objects.count(), 3)
 
     def test_or_none_of_it_is_if_one_is_refused(self) -> None:
         batch = {"outputs": [self.output(), self.output(), self.output(chat=" ")]}
-        said = self.ask("POST", "outputs/batch", batch, status=422)
-        self.assertEqual(said["errors"], [{"pointer": "/outputs/2/chat", "detail": "chat: must not be empty."}])
+        answer = self.ask("POST", "outputs/batch", batch, status=422)
+        self.assertEqual(answer["errors"], [{"pointer": "/outputs/2/chat", "detail": "chat: must not be empty."}])
         self.assertFalse(Output.objects.exists())
 
     def test_what_a_member_writes_on_this_site_is_hers_alone(self) -> None:
@@ -82,7 +82,7 @@ class RepeatingTest(ProgramCase):
         others: list[Any] = []
 
         def meanwhile(execute: Any, sql: str, *more: Any) -> Any:
-            if not others and "projects_answered" in sql and not sql.startswith("SELECT"):
+            if not others and "projects_idempotencyrecord" in sql and not sql.startswith("SELECT"):
                 others.append(None)  # the first request has seen that its key is new
                 others[0] = self.post(self.output())
             return execute(sql, *more)
@@ -98,7 +98,7 @@ class RepeatingTest(ProgramCase):
         batch = {"outputs": [self.output(), self.output(id="m-1"), self.output()]}
         first, second = (self.post(batch, path="outputs/batch") for _ in range(2))
         self.assertEqual(first.content, second.content)
-        self.assertEqual([each["recorded"] for each in first.json()["outputs"]], [True, False, True])
+        self.assertEqual([item["recorded"] for item in first.json()["outputs"]], [True, False, True])
         self.assertEqual(Output.objects.count(), 3)
 
     def test_another_body_or_address_under_the_same_name_is_refused(self) -> None:
@@ -119,19 +119,19 @@ class RepeatingTest(ProgramCase):
 
     def test_it_is_known_for_a_day_and_holds_no_word(self) -> None:
         self.post(self.output("Grimsvale"))
-        self.assertNotIn("Grimsvale", str(list(Answered.objects.values())))
-        Answered.objects.update(at=timezone.now() - KEPT)
+        self.assertNotIn("Grimsvale", str(list(IdempotencyRecord.objects.values())))
+        IdempotencyRecord.objects.update(at=timezone.now() - KEPT)
         self.assertEqual(self.post(self.output("Something else.")).status_code, 201)
-        self.assertEqual(Answered.objects.count(), 1)
+        self.assertEqual(IdempotencyRecord.objects.count(), 1)
 
     def test_it_goes_with_what_is_erased_and_brings_nothing_back(self) -> None:
         self.post({"outputs": [self.output(id="m-1"), self.output(id="m-2", author="bea")]}, path="outputs/batch")
         self.ask("POST", "forget", {"author": "ann"})
-        self.assertEqual(Answered.objects.count(), 1)
+        self.assertEqual(IdempotencyRecord.objects.count(), 1)
         again = self.post(
             {"outputs": [self.output(id="m-1"), self.output(id="m-2", author="bea")]}, path="outputs/batch"
         )
-        self.assertEqual([each["recorded"] for each in again.json()["outputs"]], [False, True])
+        self.assertEqual([item["recorded"] for item in again.json()["outputs"]], [False, True])
         self.assertEqual(Output.objects.get().author, "bea")
 
     def test_a_name_is_bounded(self) -> None:
@@ -142,9 +142,9 @@ class RepeatingTest(ProgramCase):
 class ChatTest(ProgramCase):
     def test_it_is_named_and_made_private_and_that_is_on_the_trail(self) -> None:
         self.ask("POST", "outputs", self.output(), status=201)
-        said = self.ask("PATCH", "chats/c-1", {"title": "Billing", "private": True})
-        self.assertEqual((said["title"], said["private"]), ("Billing", True))
-        self.assertEqual([each["key"] for each in self.ask("GET", "chats?private=true")["items"]], ["c-1"])
+        answer = self.ask("PATCH", "chats/c-1", {"title": "Billing", "private": True})
+        self.assertEqual((answer["title"], answer["private"]), ("Billing", True))
+        self.assertEqual([item["key"] for item in self.ask("GET", "chats?private=true")["items"]], ["c-1"])
         self.assertEqual(self.ask("GET", "chats?private=false")["items"], [])
         self.assertEqual(Event.objects.latest("pk").actor, "API key CI")
         self.assertFalse(self.ask("PATCH", "chats/c-1", {"private": False})["private"])
@@ -177,7 +177,7 @@ class PagingTest(ProgramCase):
         first = self.ask("GET", "chats/c-1/outputs?limit=2")
         self.ask("POST", "outputs", self.output("Turn 3."), status=201)
         second = self.ask("GET", f"chats/c-1/outputs?cursor={first['next']}")
-        said = [each["question"] for page in (first, second) for each in page["items"]]
+        said = [item["question"] for page in (first, second) for item in page["items"]]
         self.assertEqual(said, [f"Turn {at}." for at in range(4)])
 
     def test_a_cursor_that_is_none_is_refused_by_its_name(self) -> None:
@@ -248,9 +248,10 @@ class MemoryTest(ProgramCase):
 
     def test_a_fact_is_pinned_put_right_hidden_and_restored_in_the_name_of_the_key(self) -> None:
         number = self.ask("GET", "facts")["items"][0]["id"]
-        said = self.ask("PATCH", f"facts/{number}", {"text": "Billing runs on Postgres 17.", "pinned": True})
+        answer = self.ask("PATCH", f"facts/{number}", {"text": "Billing runs on Postgres 17.", "pinned": True})
         self.assertEqual(
-            (said["text"], said["pinned"], said["edited_by"]), ("Billing runs on Postgres 17.", True, "API key CI")
+            (answer["text"], answer["pinned"], answer["edited_by"]),
+            ("Billing runs on Postgres 17.", True, "API key CI"),
         )
         self.assertTrue(self.ask("PATCH", f"facts/{number}", {"hidden": True})["hidden"])
         self.assertEqual(self.ask("GET", "block")["block"]["text"], "")
@@ -268,8 +269,8 @@ class MemoryTest(ProgramCase):
         self.assertFalse(Fact.objects.get().pinned)
 
     def test_a_fact_is_written_by_hand(self) -> None:
-        said = self.ask("POST", "facts", {"text": "Invoices go out on Fridays.", "kind": "decision"}, status=201)
-        self.assertEqual((said["kind"], said["pinned"], said["edited_by"]), ("decision", True, "API key CI"))
+        answer = self.ask("POST", "facts", {"text": "Invoices go out on Fridays.", "kind": "decision"}, status=201)
+        self.assertEqual((answer["kind"], answer["pinned"], answer["edited_by"]), ("decision", True, "API key CI"))
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
         self.assertIn("Invoices go out on Fridays.", self.ask("GET", "block")["block"]["text"])
 
@@ -321,8 +322,8 @@ class WorkTest(ProgramCase):
         await Job.objects.filter(pk=row.pk).aupdate(percent=40)
         told.append(await anext(stream))
         await Job.objects.filter(pk=row.pk).aupdate(percent=100, finished_at=NOON)
-        told += [each async for each in stream]
-        parts = [each.split("\n") for each in told]
+        told += [item async for item in stream]
+        parts = [item.split("\n") for item in told]
         self.assertEqual([part[0] for part in parts], ["event: progress", "event: progress", "event: done"])
         self.assertEqual([json.loads(part[1].removeprefix("data: "))["percent"] for part in parts], [0, 40, 100])
 
@@ -333,7 +334,7 @@ class WorkTest(ProgramCase):
             pass
         self.assertTrue((await anext(stream)).startswith(": "))
         await Job.objects.filter(pk=row.pk).adelete()
-        self.assertEqual([each async for each in stream if not each.startswith(":")], [])
+        self.assertEqual([item async for item in stream if not item.startswith(":")], [])
 
     def test_while_memory_is_off_there_is_nothing_to_ask_for(self) -> None:
         refused = self.ask("POST", "summarise", {}, status=409)
@@ -344,9 +345,9 @@ class WorkTest(ProgramCase):
 
 class ProjectTest(ProgramCase):
     def test_settings_are_changed_within_their_limits_and_that_is_on_the_trail(self) -> None:
-        said = self.ask("PATCH", "settings", {"max_tokens": 500, "monthly_cap": "9.50", "timezone": "Europe/Berlin"})
-        self.assertEqual((said["max_tokens"], said["monthly_cap"], said["idle_minutes"]), (500, "9.50", 10))
-        self.assertEqual(self.ask("GET", "settings"), said)
+        answer = self.ask("PATCH", "settings", {"max_tokens": 500, "monthly_cap": "9.50", "timezone": "Europe/Berlin"})
+        self.assertEqual((answer["max_tokens"], answer["monthly_cap"], answer["idle_minutes"]), (500, "9.50", 10))
+        self.assertEqual(self.ask("GET", "settings"), answer)
         self.assertIsNone(self.ask("PATCH", "settings", {"monthly_cap": None})["monthly_cap"])
         for field, value in {"max_tokens": 1, "timezone": "Mars", "keep_turns_days": 0, "colour": "red"}.items():
             refused = self.ask("PATCH", "settings", {field: value}, status=422)

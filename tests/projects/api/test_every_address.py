@@ -96,8 +96,8 @@ class APIWalkTest(ProgramCase):
                 answer = self.answer(name, method, self.other_key)
                 if ADDRESSES[name].pattern.converters:
                     self.assertEqual(answer.status_code, 404)
-                shown = answer.content.decode()
-                self.assertEqual([each for each in NAMES if each in shown], [])
+                page = answer.content.decode()
+                self.assertEqual([item for item in NAMES if item in page], [])
         self.assertEqual(self.everything_of_acme(), before)
 
     def test_numbers_of_another_tenants_rows_are_no_rows_in_bodies_and_queries_either(self) -> None:
@@ -113,4 +113,4 @@ class APIWalkTest(ProgramCase):
     def everything_of_acme(self) -> Any:
         bank = self.apollo.bank
         rows = (Chat.objects.filter(bank=bank), Output.objects.filter(chat__bank=bank), bank.facts.all())
-        return [list(each.values()) for each in (*rows, bank.jobs.all(), Event.objects.filter(bank=bank))]
+        return [list(item.values()) for item in (*rows, bank.jobs.all(), Event.objects.filter(bank=bank))]

@@ -51,8 +51,8 @@ class FuzzTest(Cast):
 
 def _references(part: Any) -> list[str]:
     if isinstance(part, list):
-        return [name for each in part for name in _references(each)]
+        return [name for item in part for name in _references(item)]
     if not isinstance(part, dict):
         return []
     own = [part["$ref"]] if isinstance(part.get("$ref"), str) else []
-    return own + [name for each in part.values() for name in _references(each)]
+    return own + [name for item in part.values() for name in _references(item)]

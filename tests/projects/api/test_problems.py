@@ -5,21 +5,25 @@ from typing import Any
 
 from django.test import override_settings
 
-from memorybank.models import Output
+from memorybank import services
+from memorybank.models import Chat, Job, Output
 from tests.support.api_client import ProgramCase
+from tests.support.cast import NOON
 
 SECRET = "Grimsvale"
+#: Row numbers that no answer contains by chance: of another project, and of nobody.
+OTHER_ROW, NO_ROW = 987_654_321, 876_543_210
 
 
 class ProblemTest(ProgramCase):
     def assert_problem(self, answer: Any, status: int, field: str = "", **headers: str) -> None:
         self.assertEqual((answer.status_code, answer["Content-Type"]), (status, "application/problem+json"))
-        said = answer.json()
-        self.assertEqual(said["status"], status)
+        data = answer.json()
+        self.assertEqual(data["status"], status)
         self.assertNotIn(SECRET, answer.content.decode())
         self.assertTrue(answer["X-Request-ID"])
         if field:
-            self.assertIn(field, [each.get("pointer", each.get("parameter")) for each in said["errors"]])
+            self.assertIn(field, [item.get("pointer", item.get("parameter")) for item in data["errors"]])
         for name, value in headers.items():
             self.assertEqual(answer[name.replace("_", "-")], value)
 
@@ -79,13 +83,36 @@ class ProblemTest(ProgramCase):
             self.assert_problem(self.call("GET", path), 404)
         self.assert_problem(self.call("DELETE", "chats"), 405, Allow="GET")
 
+    def test_a_refusal_contains_no_row_number_and_is_the_same_for_rows_of_others_and_of_nobody(self) -> None:
+        chat = Chat.objects.create(bank=self.zeus.bank, key="c-9")
+        Output.objects.create(pk=OTHER_ROW, chat=chat, sequence=1, author="zoe", created_at=NOON)
+        Job.objects.create(pk=OTHER_ROW, bank=self.zeus.bank, asked_at=NOON)
+        self.switch_on(self.zeus)
+        fact = services.add(self.zeus.bank, text="The winch is in Bremen.", actor="zoe").pk
+        refused: dict[int, list[tuple[int, bytes]]] = {}
+        for row, fact_row in ((OTHER_ROW, fact), (NO_ROW, NO_ROW)):
+            number, fact_number = services.public_id(row), services.public_id(fact_row)
+            for method, path, body in (
+                ("GET", f"jobs/{number}", None),
+                ("POST", "forget", {"output": number}),
+                ("GET", f"facts/{fact_number}", None),
+                ("PATCH", f"facts/{fact_number}", {"pinned": True}),
+                ("POST", "forget", {"facts": [fact_number]}),
+            ):
+                answer = self.call(method, path, body)
+                self.assert_problem(answer, 422 if method == "POST" else 404)
+                self.assertNotIn(str(row), answer.content.decode())
+                content = answer.content.replace(number.encode(), b"").replace(fact_number.encode(), b"")
+                refused.setdefault(row, []).append((answer.status_code, content))
+        self.assertEqual(refused[OTHER_ROW], refused[NO_ROW])
+
     def test_a_key_that_is_none_and_one_that_asks_too_often(self) -> None:
         self.assert_problem(self.call("GET", "chats", key="mb_none"), 401, WWW_Authenticate="Bearer")
         with override_settings(API_REQUESTS_PER_MINUTE=1):
-            said = [self.call("GET", "chats", key=self.issue(self.apollo)) for _ in range(2)]
-            self.assertEqual([each.status_code for each in said], [200, 200])
+            answers = [self.call("GET", "chats", key=self.issue(self.apollo)) for _ in range(2)]
+            self.assertEqual([item.status_code for item in answers], [200, 200])
             key = self.issue(self.apollo)
-            refused = [each for _ in range(3) if (each := self.call("GET", "chats", key=key)).status_code == 429]
+            refused = [item for _ in range(3) if (item := self.call("GET", "chats", key=key)).status_code == 429]
             self.assert_problem(refused[0], 429)  # of three in a row, at least two fall into the same minute
             self.assertLessEqual(1, int(refused[0]["Retry-After"]))
 
@@ -100,11 +127,11 @@ class ProblemTest(ProgramCase):
         self.assertNotIn("Postgres", str(logged.output))
 
     def test_it_is_said_in_english_whatever_a_browser_prefers(self) -> None:
-        said = [
+        answers = [
             self.call("PATCH", "settings", {"monthly_cap": -1}, headers={"Accept-Language": language}).json()["detail"]
             for language in ("de", "en")
         ]
-        self.assertEqual(said[0], said[1])
+        self.assertEqual(answers[0], answers[1])
 
     def test_the_description_is_open_and_says_what_every_address_needs(self) -> None:
         answer = self.client.get("/api/v1/openapi.json")

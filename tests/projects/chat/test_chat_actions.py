@@ -118,13 +118,13 @@ class SearchTest(Cast):
         return sorted(conversation.chat.key for conversation in page.context["conversations"])
 
     def test_it_finds_words_of_titles_questions_and_answers_in_ones_own_chats(self) -> None:
-        asked = {
+        fields = {
             "harbour": ["crane"],
             "zanzibar": ["crane", "ropes"],
             "ZANZIBAR cost": ["ropes"],
             "änderung": ["ropes"],
         }
-        asked |= {
+        fields |= {
             "100 %": ["ropes"],
             "%%": [],
             "hers": [],
@@ -132,7 +132,7 @@ class SearchTest(Cast):
             "\x00": ["crane", "ropes"],
             " ": ["crane", "ropes"],
         }
-        for words, chats in asked.items():
+        for words, chats in fields.items():
             with self.subTest(words):
                 self.assertEqual(self.found(words), chats)
 

@@ -33,10 +33,10 @@ class TestTheCommand(LongChat):
         before = self.outputs()
         made = self.compact("/compact the ports")
         self.assertEqual(self.outputs(), before)
-        told = self.client.get(self.chat_url(self.chat, "compaction")).json()
-        self.assertEqual((told["percent"], told["problem"], told["checkpoint"]["text"]), (None, "", made.text))
+        data = self.client.get(self.chat_url(self.chat, "compaction")).json()
+        self.assertEqual((data["percent"], data["problem"], data["checkpoint"]["text"]), (None, "", made.text))
         label = f"Compacted: {made.tokens_before:,} → {made.tokens_after:,} tokens"
-        self.assertEqual(told["checkpoint"]["label"], label)
+        self.assertEqual(data["checkpoint"]["label"], label)
         self.assertIn("What matters most to the person now\nthe ports", scripted().history[0][0]["content"])
 
     def test_the_next_prompt_has_project_memory_checkpoint_and_tail_and_is_valid(self) -> None:
@@ -60,7 +60,7 @@ class TestTheCommand(LongChat):
         page = self.page()
         self.assertIn(f"Compacted: {made.tokens_before:,} → {made.tokens_after:,} tokens", page)
         ids = re.findall(r'id="((?:turn|checkpoint)-[a-z2-7]{13})"', page)
-        self.assertEqual([each.partition("-")[0] for each in ids[-6:]], ["turn", "checkpoint", *["turn"] * 4])
+        self.assertEqual([item.partition("-")[0] for item in ids[-6:]], ["turn", "checkpoint", *["turn"] * 4])
         self.assertIn("It must never write to the ledger_v1", page)
         self.assertIn("&lt;&lt;&lt;earlier", page)  # escaped
 
@@ -73,7 +73,9 @@ class TestTheCommand(LongChat):
         for query, standing in (({}, 1), ({"before": newest}, 0)):  # an earlier page has the older one alone
             page = self.page(**query)
             self.assertEqual(page.count("until the chat was compacted again"), 1)
-            self.assertEqual(page.count("In this chat the model is told this"), standing + 1)  # and once in a template
+            self.assertEqual(
+                page.count("In this chat, the model is given this"), standing + 1
+            )  # and once in a template
 
     def test_without_javascript_the_form_does_it_and_says_why_not(self) -> None:
         scripted().enqueue(GOOD)
@@ -89,8 +91,8 @@ class TestTheCommand(LongChat):
         refused = self.client.post(self.chat_url(self.chat), {"message": "/compact"})
         why = "The model gave no answer that can be used, so the chat stays as it was, "
         self.assertContains(refused, why, status_code=409)
-        told = self.client.get(self.chat_url(self.chat, "compaction")).json()
-        self.assertRegex(told["problem"], rf"^{why}[\d,]+ tokens\.$")
+        data = self.client.get(self.chat_url(self.chat, "compaction")).json()
+        self.assertRegex(data["problem"], rf"^{why}[\d,]+ tokens\.$")
         self.assertRegex(self.page(), f'id="not-compacted" role="status">.*{why}')
         self.assertFalse(Checkpoint.objects.exists())
 
@@ -118,7 +120,7 @@ class TestTheCommand(LongChat):
 class TestWithoutAModel(LongChat):
     def test_it_says_that_it_is_made_of_sentences_and_the_prompt_on_the_page_has_it(self) -> None:
         self.compact()
-        self.assertIn("made of sentences that were said, because no chat model", self.page())
+        self.assertIn("consists of quoted sentences, because no chat model", self.page())
         self.say(self.alice, self.chat, "And now?")
         self.assertEqual(self.page().count("&lt;&lt;&lt;earlier"), 2)  # the line, and the prompt
 
@@ -129,9 +131,9 @@ class TestMeanwhile(LongChat):
         held = Compaction.objects.begin(self.chat, timezone.now(), HOUR)
         assert held
         held.note(timezone.now() + HOUR, percent=42, stage="parts", done=3, of=7)
-        told = self.client.get(self.chat_url(self.chat, "compaction")).json()
+        data = self.client.get(self.chat_url(self.chat, "compaction")).json()
         self.assertEqual(
-            told, {"percent": 42, "stage": "taking notes, 3 of 7", "problem": "", "late": False, "checkpoint": None}
+            data, {"percent": 42, "stage": "taking notes, 3 of 7", "problem": "", "late": False, "checkpoint": None}
         )
         self.assertIn("42 %, taking notes, 3 of 7", self.page())
         self.assertNotIn('compaction" hidden', self.page())

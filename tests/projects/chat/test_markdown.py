@@ -125,8 +125,8 @@ def test_what_would_take_long_is_shown_as_it_was_written() -> None:
 
 def test_nothing_but_an_answer_imports_it(tmp_path: Path) -> None:
     looked = "import config.urls, sys; print(sorted({'nh3', 'markdown_it'} & set(sys.modules)))"
-    said = shell("shell", "--no-imports", "-c", looked, data=tmp_path)
-    assert said.out.strip() == "[]", said
+    result = shell("shell", "--no-imports", "-c", looked, data=tmp_path)
+    assert result.out.strip() == "[]", result
 
 
 @with_chat_model()

@@ -30,9 +30,9 @@ class Reader(Browser):
     def begin(self) -> None:
         """A new chat."""
         made = self.post("/p/acme/apollo/chats/", self.get("/p/acme/apollo/"))
-        found = re.search(r'id="composer" action="([^"]+)"', made)
-        assert found
-        self.chat = found[1]
+        match = re.search(r'id="composer" action="([^"]+)"', made)
+        assert match
+        self.chat = match[1]
 
     def ask(self) -> str:
         """Where the answer to one more message is streamed."""
@@ -41,9 +41,9 @@ class Reader(Browser):
         headers = {**JSON, "Content-Type": "application/json", "X-CSRFToken": token[1], "Prefer": "respond-async"}
         body = json.dumps({"message": "What comes first?"}).encode()
         with self._open(Request(f"{self.base}{self.chat}", body, headers), timeout=PATIENCE) as answer:
-            found = re.search(r'data-stream="([^"]+)"', json.loads(answer.read())["turn"])
-        assert found
-        return found[1]
+            match = re.search(r'data-stream="([^"]+)"', json.loads(answer.read())["turn"])
+        assert match
+        return match[1]
 
     @contextmanager
     def hear(self, path: str, last: str = "") -> Iterator[Iterator[tuple[str, str, Any]]]:

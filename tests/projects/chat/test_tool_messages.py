@@ -41,25 +41,27 @@ def result(number: str, text: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": number, "content": text}
 
 
-def told(*messages: Any) -> list[str]:
+def lines_of(*messages: Any) -> list[str]:
     return tool_lines(list(messages), encoding="o200k_base")
 
 
 def test_a_result_stands_with_its_call_whatever_came_between() -> None:
-    made = told(call("1"), call("2", "list"), result("2", "two files"), result("1", "hello"))
+    made = lines_of(call("1"), call("2", "list"), result("2", "two files"), result("1", "hello"))
     assert made == ["read({}) → hello", "list({}) → two files"]
 
 
 def test_a_result_without_a_call_and_a_call_without_a_result_are_told_as_that() -> None:
-    assert told(result("9", "lost"), call("1")) == ["? → lost", "read({}) → ?"]
+    assert lines_of(result("9", "lost"), call("1")) == ["? → lost", "read({}) → ?"]
 
 
 def test_an_id_that_comes_again_is_another_call() -> None:
-    assert told(call("1"), result("1", "a"), call("1"), result("1", "b")) == ["read({}) → a", "read({}) → b"]
+    assert lines_of(call("1"), result("1", "a"), call("1"), result("1", "b")) == ["read({}) → a", "read({}) → b"]
 
 
 def test_long_results_keep_their_ends_and_are_bounded_together() -> None:
-    made = told(*(each for n in range(4) for each in (call(str(n)), result(str(n), f"begin {'word ' * 2000} end{n}"))))
+    made = lines_of(
+        *(item for n in range(4) for item in (call(str(n)), result(str(n), f"begin {'word ' * 2000} end{n}")))
+    )
     assert all("→ begin" in line and line.endswith(f"end{n}") and "[…]" in line for n, line in enumerate(made))
     assert sum(map(tokens.count, made)) < MAX_RESULT_TOKENS + 100
 

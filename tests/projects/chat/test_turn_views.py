@@ -12,7 +12,7 @@ from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
 from memorybank.models import Chat, Erasure, Job, Output
 from projects.chat import revisions, service
-from projects.models import Conversation, GivenWith
+from projects.models import AnswerContext, Conversation
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.word_search import places
 
@@ -30,8 +30,8 @@ class TurnCase(Cast):
         self.client.force_login(self.bob)
 
     def tell(self, question: str, answer: str = "Noted.", author: str = "bob") -> Output:
-        said = {"chat_key": self.chat.key, "author": author, "question": question, "answer": answer}
-        return services.record(self.apollo.bank, **said, created_at=NOON, now=NOON)  # type: ignore[arg-type]
+        fields = {"chat_key": self.chat.key, "author": author, "question": question, "answer": answer}
+        return services.record(self.apollo.bank, **fields, created_at=NOON, now=NOON)  # type: ignore[arg-type]
 
     def url(self, name: str, output: Output) -> str:
         return reverse(name, args=["acme", "apollo", self.chat.key, output.pk])
@@ -63,8 +63,8 @@ class ReplacingTest(TurnCase):
         scripted().enqueue("Red it is.")
         self.post("edit-turn", self.second, message="The crane will be red.")
         self.assertEqual(self.questions(), ["Good morning.", "The crane will be red."])
-        said = [message["content"] for message in scripted().history[-1][1:]]
-        self.assertEqual(said, ["Good morning.", "Noted.", "The crane will be red."])
+        messages = [message["content"] for message in scripted().history[-1][1:]]
+        self.assertEqual(messages, ["Good morning.", "Noted.", "The crane will be red."])
         self.assertEqual(places("zanzibar"), [])
 
     def test_if_the_model_fails_all_is_there_and_trying_again_takes_its_place(self) -> None:
@@ -78,8 +78,8 @@ class ReplacingTest(TurnCase):
         self.assertEqual(places("zanzibar"), [])
 
     def test_a_part_of_an_answer_replaces_nothing(self) -> None:
-        asked = revisions.regenerate(self.apollo, self.second, "bob")
-        stopped = service.stopped(asked, llm.Completion("Red it", 1, 1, "scripted"))
+        output = revisions.regenerate(self.apollo, self.second, "bob")
+        stopped = service.stopped(output, llm.Completion("Red it", 1, 1, "scripted"))
         self.assertEqual((stopped.status, stopped.answer, stopped.replaces), ("stopped", "", [self.second.pk]))
         self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?", CRANE])
 
@@ -128,7 +128,7 @@ class WithoutModelTest(TurnCase):
     def test_a_turn_is_remembered_at_once_by_who_wrote_it(self) -> None:
         turn = self.tell(CRANE)
         self.assertContains(self.client.get(self.chat_url(self.chat)), "Remember now")
-        self.assertContains(self.post("remember-now", turn), "becomes memory with the next sweep")
+        self.assertContains(self.post("remember-now", turn), "Requested: the next sweep summarises")
         self.assertEqual(Job.objects.get().asked_by, "bob")
         services.run(bank=self.apollo.bank)
         self.assertIn("zanzibar", services.prompt_memory(self.apollo.bank).block.text)
@@ -170,22 +170,22 @@ class MemoryUsedTest(TurnCase):
         page = self.used()
         ferry = Output.objects.get(chat__key="ferry")
         self.assertContains(page, "zanzibar crane")
-        told = {used.line.text: used for used in page.context["told"]}
-        self.assertIn("/chats/ferry/?before=", told[ferry.question].own[0])
-        self.assertEqual([told[CRANE].own, told[CRANE].why], [[], ""])
+        told = {used.line.text: used for used in page.context["block_lines"]}
+        self.assertIn("/chats/ferry/?before=", told[ferry.question].own_turns[0])
+        self.assertEqual([told[CRANE].own_turns, told[CRANE].why], [[], ""])
         self.chat = self.begin_chat(self.alice, self.apollo)
         self.turn = self.answered(self.alice, self.chat)
-        why = {line.why for line in self.used().context["told"]}
+        why = {line.why for line in self.used().context["block_lines"]}
         self.assertTrue(all(self.client.get(address).status_code == 200 for address in why))
 
     def test_what_is_erased_hidden_or_made_private_is_gone_from_it_too(self) -> None:
         services.forget(self.apollo.bank, chat="told", actor="alice")
         self.assertNotContains(self.used(), "orange")
-        self.assertGreater(self.used().context["gone"], 0)
+        self.assertGreater(self.used().context["missing"], 0)
         services.set_private(self.apollo.bank, chat_key="ferry", private=True, actor="bob")
         page = self.used()
-        self.assertEqual([page.context["told"], page.context["recalled"]], [[], []])
-        self.assertNotIn("zanzibar", str(list(GivenWith.objects.values())))
+        self.assertEqual([page.context["block_lines"], page.context["notes"]], [[], []])
+        self.assertNotIn("zanzibar", str(list(AnswerContext.objects.values())))
 
     def test_nobody_else_sees_it(self) -> None:
         for user in (self.alice, self.charlie, self.root):
@@ -204,9 +204,9 @@ class LongChatTest(TurnCase):
             )
             for n in range(have, to)
         )
-        given = {"memory_version": 1, "memory_tokens": 9, "prompt_tokens": 9}
-        rows = self.chat.outputs.filter(given_with=None)
-        GivenWith.objects.bulk_create(GivenWith(output=output, **given) for output in rows)
+        fields = {"memory_version": 1, "memory_tokens": 9, "prompt_tokens": 9}
+        rows = self.chat.outputs.filter(answer_context=None)
+        AnswerContext.objects.bulk_create(AnswerContext(output=output, **fields) for output in rows)
         chats = Chat.objects.bulk_create(
             Chat(bank=self.apollo.bank, key=f"c{n}", title=f"Chat {n}", last_output_at=NOON, private=n % 2 == 0)
             for n in range(have, to)

@@ -17,7 +17,7 @@ from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
 from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
-from projects.models import GivenWith
+from projects.models import AnswerContext
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.factories import block_of
 
@@ -71,7 +71,7 @@ class PagesTest(Cast):
         self.switch_on(self.apollo)
         page = self.client.get(self.chat_url(chat))
         self.assertContains(page, "This project shares memory.")
-        for words in ("idle for 10 minutes", "may quote it", "switch it to private", "each such look is logged"):
+        for words in ("idle for 10 minutes", "may quote it", "switch it to private", "each access is logged"):
             self.assertContains(page, words)
 
     def test_a_chat_user_can_make_a_chat_private_and_share_it_again(self) -> None:
@@ -257,8 +257,8 @@ class AnswerTest(Cast):
         self.say(self.bob, chat, "When is lunch?")
         self.say(self.bob, chat, "What is it?")
 
-        said = [m["content"] for m in scripted().history[1][1:]]
-        self.assertEqual(said, ["When is lunch?", "At noon.", "What is it?"])
+        messages = [m["content"] for m in scripted().history[1][1:]]
+        self.assertEqual(messages, ["When is lunch?", "At noon.", "What is it?"])
 
     @with_chat_model()
     def test_a_failing_model_is_quoted_to_who_can_act_and_the_message_is_kept(self) -> None:
@@ -293,7 +293,7 @@ class AnswerTest(Cast):
         page = self.client.get(self.chat_url(chat))
         self.assertGreater(reply["memory_tokens"], 0)
         self.assertContains(page, self.used(chat))
-        given = GivenWith.objects.get()
+        given = AnswerContext.objects.get()
         self.assertEqual(given.memory_tokens, reply["memory_tokens"])
         self.assertEqual(given.recalled_tokens, reply["recalled_tokens"])
 
@@ -305,8 +305,8 @@ class AnswerTest(Cast):
         """More than the block can hold."""
         services.configure(self.apollo.bank, actor="alice", max_tokens=200)
         for number in range(30):
-            told = f"The ferry {number} sails to pier {number} on Monday."
-            self.remember(self.apollo, "alice", told, chat_key=str(number))
+            text = f"The ferry {number} sails to pier {number} on Monday."
+            self.remember(self.apollo, "alice", text, chat_key=str(number))
 
     @with_chat_model()
     def test_the_page_shows_exactly_what_was_sent_block_and_notes(self) -> None:
@@ -324,12 +324,12 @@ class AnswerTest(Cast):
         self.assertEqual((system[-len(block) :], message[-len(recalled) :]), (block, recalled))
         self.assertIn(f"pier {unseen}", recalled)
         page = self.client.get(self.used(chat))
-        for part, text in (("told", block), ("recalled", recalled)):
+        for part, text in (("block_lines", block), ("notes", recalled)):
             self.assertTrue(page.context[part])
             for used in page.context[part]:
                 self.assertIn(used.line.text.rstrip("."), text)
                 self.assertContains(page, escape(used.line.text))
-        self.assertEqual(page.context["gone"], 0)
+        self.assertEqual(page.context["missing"], 0)
 
         self.say(self.bob, chat, "Hello")
         again = [call["content"] for call in scripted().history[-1]]
@@ -418,8 +418,8 @@ class UnansweredTest(Cast):
             self.assertContains(page, said)
             shown = page.content.decode()
             self.assertEqual({words in shown for words in ("HTTP 401", "wrong key")}, {user == self.alice})
-            asked = Output.objects.get(chat=chat)
-            self.assertContains(page, reverse("retry", args=["acme", "apollo", chat.key, asked.pk]))
+            output = Output.objects.get(chat=chat)
+            self.assertContains(page, reverse("retry", args=["acme", "apollo", chat.key, output.pk]))
             self.assertRegex(page.content.decode(), r"<textarea[^>]+>\s*</textarea>")
             self.assertEqual(LLMCall.objects.latest("pk").error, "HTTP 401: wrong key")
 
@@ -435,7 +435,7 @@ class UnansweredTest(Cast):
         )
         self.assertEqual((output.question, output.answer, output.status), (self.QUESTION, "At noon.", "ok"))
         self.assertEqual(reply["prompt"], scripted().history[1])
-        self.assertEqual(GivenWith.objects.get().output, output)
+        self.assertEqual(AnswerContext.objects.get().output, output)
         self.assertEqual(list(LLMCall.objects.order_by("pk").values_list("outcome", flat=True)), ["unavailable", "ok"])
 
     @with_chat_model()
@@ -469,8 +469,8 @@ class UnansweredTest(Cast):
         self.say(self.bob, self.chat, "What is it?")
         self.retry(lost)
 
-        said = [message["content"] for message in scripted().history[1][1:]]
-        self.assertEqual(said, ["What is it?", "Soup.", self.QUESTION])
+        messages = [message["content"] for message in scripted().history[1][1:]]
+        self.assertEqual(messages, ["What is it?", "Soup.", self.QUESTION])
         self.assertEqual(Output.objects.last().question, self.QUESTION)  # type: ignore[union-attr]
 
     @with_chat_model()
@@ -643,16 +643,16 @@ class SharedMemoryTest(Cast):
         for message in (self.SECRET, "Please forget that."):
             self.say(self.alice, chat, message)
         page = self.client.get(self.chat_url(chat)).content.decode()
-        self.assertIn("out of memory", page)
-        asked = Output.objects.get(question="Please forget that.")
-        address = reverse("remember", args=["acme", "apollo", chat.key, asked.pk])
+        self.assertIn("excluded from memory", page)
+        output = Output.objects.get(question="Please forget that.")
+        address = reverse("remember", args=["acme", "apollo", chat.key, output.pk])
         self.assertIn(address, page)
         self.client.force_login(self.bob)
         self.assertEqual(self.client.post(address).status_code, 404)
         self.client.force_login(self.alice)
         self.client.post(address)
         self.assertFalse(Output.objects.filter(withheld=True).exists())
-        self.assertNotIn("out of memory", self.client.get(self.chat_url(chat)).content.decode())
+        self.assertNotIn("excluded from memory", self.client.get(self.chat_url(chat)).content.decode())
 
     def test_the_chat_path_reads_memory_in_two_queries(self) -> None:
         self.switch_on(self.apollo)

@@ -100,12 +100,12 @@ def test_tools_of_langchain_are_called_and_answered_in_one_turn(served: Gateway)
         return f"Sunny in {city}."
 
     model = langchain(served, OURS).bind_tools([weather])
-    said: list[Any] = [HumanMessage("How is the weather in Paris?")]
-    said.append(model.invoke(said))
-    [call] = said[1].tool_calls
+    messages: list[Any] = [HumanMessage("How is the weather in Paris?")]
+    messages.append(model.invoke(messages))
+    [call] = messages[1].tool_calls
     assert (call["name"], call["args"]) == ("weather", {"city": "Paris"})
-    said.append(ToolMessage(weather(**call["args"]), tool_call_id=call["id"]))
-    assert model.invoke(said).content == "The tool has spoken."
+    messages.append(ToolMessage(weather(**call["args"]), tool_call_id=call["id"]))
+    assert model.invoke(messages).content == "The tool has spoken."
     turn = served.turns()[-1]
     assert (turn["question"], turn["answer"]) == ("How is the weather in Paris?", "The tool has spoken.")
     assert "Sunny in Paris." in json.dumps(turn["messages"])

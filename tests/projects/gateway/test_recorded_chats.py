@@ -1,12 +1,15 @@
 """Chats of gateway clients: which chat a request belongs to, what is recorded, what leaves memory."""
 
+import json
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from openai import OpenAI
 
 from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
+from tests.support.upstream import wait_until
 from tests.support.upstream_events import Said
 
 __all__ = ["served", "site_of_module"]
@@ -20,6 +23,7 @@ class Talk:
         self.served, self.headers = served, headers
         self.said: list[dict[str, Any]] = []
         self.chat = self.how = ""
+        self.headers_of_turn = ("", "")
         self.body: dict[str, Any] = {}
 
     def say(self, text: str, **more: Any) -> None:
@@ -28,7 +32,9 @@ class Talk:
         status, headers, raw = self.served.post("/v1/chat/completions", body, **self.headers)
         assert status == 200, raw
         self.chat, self.how = headers.get("x-memory-chat", ""), headers.get("x-memory-recognised", "")
-        self.said.append({"role": "assistant", "content": f"You said: {text}"})
+        self.headers_of_turn = headers.get("x-memory-turn", ""), headers.get("x-memory-set-aside", "")
+        answer = json.loads(raw)["choices"][0]["message"]["content"]
+        self.said.append({"role": "assistant", "content": answer})
 
     def questions(self) -> list[str]:
         """The chat's outputs that are recorded and remembered."""
@@ -44,6 +50,34 @@ def test_strangers_with_the_same_first_message_never_meet(served: Gateway) -> No
         talk.say(f"I am {id(talk)}.")
     assert len({ann.chat, bob.chat, cy.chat}) == 3
     assert served.turns()[-1]["author"] == "cy"
+
+
+MEMBER = """
+from django.contrib.auth.models import User
+from projects.models import Membership, Tenant
+user = User.objects.create_user("dana", "dana.reyes@acme.example")
+Membership.objects.create(tenant=Tenant.objects.get(slug="acme"), user=user, role="member")
+"""
+
+
+def test_a_key_speaks_as_a_member_only_with_the_scope_for_it(served: Gateway) -> None:
+    done = served.site.call("shell", "--verbosity", "0", "-c", MEMBER)
+    assert done.code == 0, done.err
+    scopes = ("--scopes", "write,people")
+    made = served.site.call("create_api_key", "acme/apollo", "--name", "front end", *scopes, "--json")
+    allowed = {"Authorization": f"Bearer {made.json['key']}"}
+    for person, key, author in (
+        ("dana", {}, "dana, via desk"),
+        ("Dana.Reyes@acme.example", {}, "Dana.Reyes@acme.example, via desk"),
+        ("eve", {}, "eve"),
+        ("dana", allowed, "dana"),
+    ):
+        Talk(served, **{"X-Memory-User": person}, **key).say(f"Who says this, {uuid4()}?")
+        assert served.turns()[-1]["author"] == author
+    served.post(
+        "/v1/chat/completions", {"model": "small", "user": "dana", "messages": [{"role": "user", "content": "Who?"}]}
+    )
+    assert served.turns()[-1]["author"] == "dana, via desk"
 
 
 def test_another_key_of_the_project_is_another_name_space(served: Gateway) -> None:
@@ -74,25 +108,168 @@ def test_a_cache_key_names_the_chat_if_it_is_one_of_a_kind(served: Gateway) -> N
         assert (first.chat == second.chat) is same
 
 
-@pytest.mark.parametrize("headers", [{}, {"X-Memory-Chat": "edited-chat"}], ids=["lineage", "id"])
-def test_what_is_edited_undone_or_asked_anew_leaves_memory(served: Gateway, headers: dict[str, str]) -> None:
-    talk = Talk(served, **headers)
-    for text in (f"Kept, {headers}.", "We take Oracle.", "It costs a lot."):
+def set_aside(served: Gateway) -> list[str]:
+    """The questions that are kept out of the next summary."""
+    rows = served.site.ask("SELECT question FROM memorybank_output WHERE set_aside ORDER BY id")
+    return [question for (question,) in rows]
+
+
+def test_without_an_id_what_is_edited_or_asked_anew_begins_a_branch_and_all_stays(served: Gateway) -> None:
+    talk = Talk(served)
+    for text in ("Kept, first.", "We take Oracle.", "It costs a lot."):
         talk.say(text)
-    chat = talk.chat
+    chat, before = talk.chat, list(talk.said)
     del talk.said[2:]
-    talk.say("We take PostgreSQL.")  # edits a turn and undoes what followed
-    assert (talk.chat, talk.questions()) == (chat, [f"Kept, {headers}.", "We take PostgreSQL."])
+    talk.say("We take PostgreSQL.")
+    assert (talk.chat != chat, talk.how, talk.questions()) == (True, "branched", ["We take PostgreSQL."])
+    branch = talk.chat
     talk.say("When?")
-    served.upstream.answer = lambda body: Said("Another answer.")
-    del talk.said[-2:]
-    talk.say("When?")
-    answers = [t["answer"] for t in served.turns() if t["chat"] == chat and t["question"] == "When?"]
-    assert answers == ["Another answer."]
-    talk.said[-1]["content"] = "Another answer."
-    talk.say("Go on.")
+    assert (talk.chat, talk.how) == (branch, "continued")
+    talk.said = before
+    talk.say("We go on with Oracle.")
     assert talk.chat == chat
-    assert talk.questions() == [f"Kept, {headers}.", "We take PostgreSQL.", "When?", "Go on."]
+    assert talk.questions() == ["Kept, first.", "We take Oracle.", "It costs a lot.", "We go on with Oracle."]
+    assert "It costs a lot." not in set_aside(served)
+
+
+def test_five_questions_from_one_prefix_are_five_turns(served: Gateway) -> None:
+    talk = Talk(served)
+    talk.say("The context that five questions share.")
+    prefix = list(talk.said)
+    for number in range(5):
+        talk.said = list(prefix)
+        talk.say(f"Question {number} about that context.")
+    asked = [t for t in served.turns() if t["question"].endswith("about that context.") and t["status"] == "ok"]
+    assert len(asked) == 5
+    assert served.site.ask("SELECT count(*) FROM memorybank_event WHERE actor LIKE 'API key%'") == [(0,)]
+
+
+def test_with_an_id_replaced_turns_are_set_aside_and_come_back_when_they_are_sent_again(served: Gateway) -> None:
+    talk = Talk(served, **{"X-Memory-Chat": "edited-chat"})
+    for text in ("Kept, with an id.", "We take Oracle 23.", "It costs a fortune."):
+        talk.say(text)
+    chat, before = talk.chat, list(talk.said)
+    del talk.said[2:]
+    talk.say("We take PostgreSQL 17.")
+    assert (talk.chat, talk.headers_of_turn) == (chat, ("recorded", "2"))
+    assert set_aside(served) == ["We take Oracle 23.", "It costs a fortune."]
+    talk.said = before
+    talk.say("Oracle it is, after all.")
+    assert set_aside(served) == ["We take PostgreSQL 17."]
+    assert len(talk.questions()) == 5
+
+
+def test_an_agent_that_compacts_replaces_nothing(served: Gateway) -> None:
+    talk = Talk(served, **{"x-claude-code-session-id": str(uuid4())})
+    for text in ("Agent, one.", "Agent, two."):
+        talk.say(text)
+    talk.said[-2:] = []
+    talk.say("Agent, two.\n\nCRITICAL: Respond with TEXT ONLY. Do NOT call any tools.")
+    talk.said = [{"role": "user", "content": "This session is being continued. Summary: …"}]
+    talk.said.append({"role": "assistant", "content": "Understood."})
+    talk.say("Agent, three.")
+    assert talk.headers_of_turn == ("recorded", "")
+    assert len(talk.questions()) == 4
+    assert not [question for question in set_aside(served) if question.startswith("Agent")]
+
+
+def test_one_person_has_one_chat_through_two_keys(served: Gateway) -> None:
+    made = served.site.call("create_api_key", "acme/apollo", "--name", "laptop", "--scopes", "write", "--json")
+    second = {"Authorization": f"Bearer {made.json['key']}"}
+    talk = Talk(served)
+    for text in ("Two keys, one.", "Two keys, two."):
+        talk.say(text)
+    chat, talk.headers = talk.chat, second
+    talk.say("Two keys, three.")
+    assert talk.chat == chat
+    named = {"X-Memory-Chat": "c-18", "X-Memory-User": "dora"}
+    first, other = Talk(served, **named), Talk(served, **named, **second)
+    for talk in (first, other):
+        talk.say(f"By name, {uuid4()}.")
+    assert first.chat == other.chat
+
+
+def test_a_client_that_strips_thinking_and_markdown_keeps_its_chat(served: Gateway) -> None:
+    served.upstream.answer = lambda body: Said("<think>Let me see.</think>\n\n**Yes**, we\n\n* can\n* do that")
+    talk = Talk(served)
+    chats = []
+    for number in range(3):
+        talk.say(f"Strip this, {number}.")
+        talk.said[-1]["content"] = "Yes, we can do that"
+        chats.append(talk.chat)
+    assert len(set(chats)) == 1
+
+
+def test_a_client_that_shortens_answers_keeps_its_chat(served: Gateway) -> None:
+    served.upstream.answer = lambda body: Said("We can certainly do that on Friday. Sources: one, two, three.")
+    talk = Talk(served)
+    chats = []
+    for number in range(3):
+        talk.say(f"Shorten this, {number}.")
+        talk.said[-1]["content"] = "We can certainly do that on Friday."
+        chats.append(talk.chat)
+    assert len(set(chats)) == 1
+
+
+def test_equal_greetings_with_equal_answers_are_two_chats(served: Gateway) -> None:
+    ann, bob = Talk(served), Talk(served)
+    for talk in (ann, bob):
+        talk.say("Good morning to you.")
+    ann.say("I am Ann.")
+    bob.say("I am Bob.")
+    ann.say("Ann again.")
+    assert len({turn["chat"] for turn in served.turns() if turn["question"] == "Good morning to you."}) == 2
+    assert ann.chat != bob.chat
+    assert ann.questions() == ["Good morning to you.", "I am Ann.", "Ann again."]
+    assert bob.questions() == ["Good morning to you.", "I am Bob."]
+
+
+def test_a_stopped_first_turn_is_the_beginning_of_its_chat(served: Gateway) -> None:
+    served.upstream.pace = 0.2
+    body = {"model": "small", "stream": True, "messages": [{"role": "user", "content": "Stopped soon after it began."}]}
+    client = served.use(OpenAI(base_url=served.base_url, api_key=served.key(), max_retries=0))
+    stream = client.chat.completions.with_raw_response.create(**body)
+    chat, parts = stream.headers["x-memory-chat"], []
+    pieces = stream.parse()
+    for piece in pieces:
+        parts.append(piece.choices[0].delta.content or "")
+        if len("".join(parts).split()) >= 3:
+            break
+    pieces.close()
+    found = "Stopped soon after it began."
+    wait_until(lambda: [t["status"] for t in served.turns() if t["question"] == found] == ["cancelled"], "cancelled")
+    served.upstream.pace = 0.0
+    talk = Talk(served)
+    talk.said = [*body["messages"], {"role": "assistant", "content": "".join(parts)}]
+    talk.say("Go on, but shorter.")
+    assert (talk.chat, talk.questions()) == (chat, [found, "Go on, but shorter."])
+
+
+def test_a_request_that_the_client_library_repeats_is_recorded_once(served: Gateway) -> None:
+    body = {"model": "small", "messages": [{"role": "user", "content": "Its answer is lost on the way."}]}
+    first = served.post("/v1/chat/completions", body)[1]
+    served.upstream.answer = lambda body: Said("The second answer.")
+    second = served.post("/v1/chat/completions", body, **{"X-Stainless-Retry-Count": "1"})[1]
+    assert (first["x-memory-turn"], second["x-memory-turn"]) == ("recorded", "repeated")
+    assert second["x-memory-chat"] == first["x-memory-chat"]
+    assert len([t for t in served.turns() if t["question"] == "Its answer is lost on the way."]) == 1
+    talk = Talk(served)
+    talk.said = [*body["messages"], {"role": "assistant", "content": "The second answer."}]
+    talk.say("And after it?")
+    assert talk.chat == first["x-memory-chat"]
+
+
+def test_what_begins_an_answer_is_a_part_of_it(served: Gateway) -> None:
+    """Anthropic continues the assistant message that ends a request."""
+    served.upstream.answer = lambda body: Said("five words more or less.")
+    asked = {"role": "user", "content": "Answer with a prefill."}
+    body = {"model": "small", "max_tokens": 99, "messages": [asked, {"role": "assistant", "content": "In "}]}
+    first = served.post("/v1/messages", body)[1]
+    turn = next(t for t in served.turns() if t["question"] == "Answer with a prefill.")
+    assert turn["answer"] == "In five words more or less."
+    told = [asked, {"role": "assistant", "content": turn["answer"]}, {"role": "user", "content": "Next, please."}]
+    second = served.post("/v1/messages", {**body, "messages": told})[1]
+    assert (second["x-memory-chat"], second["x-memory-recognised"]) == (first["x-memory-chat"], "continued")
 
 
 def test_a_chat_that_the_client_compacts_is_the_same_and_forgets_nothing(served: Gateway) -> None:
@@ -122,7 +299,7 @@ def test_titles_and_tags_are_neither_recorded_nor_given_memory(served: Gateway) 
     by_task = {**body, "metadata": {"task": "title_generation"}}
     for asked, headers in ((body, {"X-Memory": "off"}), (by_task, {}), (template, {"X-OpenWebUI-Chat-Id": "c-17"})):
         status, told, _ = served.post("/v1/chat/completions", asked, **headers)
-        assert (status, told["x-memory-skipped"]) == (200, "aside")
+        assert (status, told["x-memory-skipped"], told["x-memory-turn"]) == (200, "aside", "skipped: aside")
         assert served.upstream.seen[-1].body == asked
     assert len(served.turns()) == before
     talk = Talk(served)
@@ -160,8 +337,8 @@ def test_erasing_a_chat_takes_every_hash_of_it(served: Gateway) -> None:
     talk = Talk(served)
     for text in ("To be forgotten, one.", "To be forgotten, two."):
         talk.say(text)
-    count = "SELECT count(*) FROM projects_gatewaystep s JOIN memorybank_chat c ON c.id = s.chat_id WHERE c.key = "
-    assert served.site.ask(f"{count}'{talk.chat}'") == [(2,)]
+    count = "SELECT count(*) FROM projects_conversationnode s JOIN memorybank_chat c ON c.id = s.chat_id WHERE c.key = "
+    assert served.site.ask(f"{count}'{talk.chat}'") == [(4,)]  # two of each turn
     assert served.site.call("forget_memory", "acme/apollo", "--chat", talk.chat).code == 0
     assert served.site.ask(f"{count}'{talk.chat}'") == [(0,)]
     chat = talk.chat

@@ -81,15 +81,15 @@ def test_a_stream_without_figures_is_estimated_and_no_chunk_is_added(served: Gat
 
 def test_a_broken_stream_ends_with_an_error_event_and_is_recorded_as_an_error(served: Gateway) -> None:
     served.upstream.break_after = 3
-    asked = {"messages": [{"role": "user", "content": "A stream of one."}], "model": "small"}
+    fields = {"messages": [{"role": "user", "content": "A stream of one."}], "model": "small"}
     with pytest.raises(openai.APIError, match="broke off"):
-        list(client(served).chat.completions.create(**asked, stream=True))  # type: ignore[call-overload]
+        list(client(served).chat.completions.create(**fields, stream=True))  # type: ignore[call-overload]
     assert last_turn(served, "A stream of one.")["status"] == "error"
     *_, last = client(served).responses.create(model="small", input="A stream of two.", stream=True)
     assert (last.type, "broke off" in last.message) == ("error", True)
     claude = served.use(Anthropic(base_url=served.address, api_key=served.key(), max_retries=0))
     with pytest.raises(APIStatusError, match="broke off"):
-        list(claude.messages.create(**asked, max_tokens=9, stream=True))  # type: ignore[call-overload]
+        list(claude.messages.create(**fields, max_tokens=9, stream=True))  # type: ignore[call-overload]
     assert served.calls()[-1]["outcome"] == "unavailable"
 
 

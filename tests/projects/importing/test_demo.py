@@ -19,7 +19,7 @@ def contents(data: Path) -> list[str]:
         connection.close()
 
 
-def shown(out: str) -> str:
+def after_replay(out: str) -> str:
     """The output after the replay."""
     return out[out.index("Memory in every new chat") :]
 
@@ -72,16 +72,16 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
 
     demo = Site(tmp_path, {"DEBUG": "true"})
     checked = demo.call("check_memory")
-    assert (checked.code, checked.out) == (0, "4 projects checked: coverage, tree, budget and audit trail hold.\n")
+    assert (checked.code, checked.out) == (0, "4 projects checked: coverage, tree, budget and audit log hold.\n")
 
     for project, changes in CHANGED.items():
-        told = demo.call("show_memory", project, "--budget", "32000").out
+        output_text = demo.call("show_memory", project, "--budget", "32000").out
         for old, newest in changes:
-            assert old not in told and newest in told, (old, newest)
+            assert old not in output_text and newest in output_text, (old, newest)
 
     before = contents(tmp_path)
     second = shell("demo", "--no-serve", data=tmp_path)
     assert (second.code, second.err) == (0, "")
     assert "The sample is loaded already." in second.out
-    assert shown(second.out) == shown(first)
+    assert after_replay(second.out) == after_replay(first)
     assert contents(tmp_path) == before

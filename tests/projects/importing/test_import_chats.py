@@ -52,7 +52,7 @@ class ImportCase(TestCase):
     def assert_bad(self, line: object, words: str) -> None:
         """The line is reported by number with this message, in one line; the valid lines around it are recorded."""
         ran = self.take(GOOD, line, {**GOOD, "question": "Billing is Priya's."})
-        complaints = [said for said in ran.err.splitlines() if said.startswith("line ")]
+        complaints = [line for line in ran.err.splitlines() if line.startswith("line ")]
         self.assertEqual(len(complaints), 1, ran.err)
         self.assertTrue(complaints[0].startswith("line 2: "), complaints)
         self.assertIn(words, complaints[0])
@@ -313,7 +313,7 @@ class TestBatches(ImportCase):
         shown = _on_a_terminal("import_chats", file, data=self.folder)
         reached = [int(found) for found in re.findall(r"(\d+)%", shown)]
         self.assertEqual((reached[0], reached[-1]), (0, 100))
-        self.assertTrue(any(40 < each < 60 for each in reached), reached)
+        self.assertTrue(any(40 < item < 60 for item in reached), reached)
 
 
 def _on_a_terminal(*args: object, data: Path) -> str:
@@ -324,11 +324,11 @@ def _on_a_terminal(*args: object, data: Path) -> str:
     os.set_blocking(terminal, False)
     try:
         ran = shell(*args, data=data, stderr=end, TQDM_MININTERVAL="0")
-        said = os.read(terminal, 4096).decode()  # a terminal holds no more
+        output_text = os.read(terminal, 4096).decode()  # a terminal holds no more
     finally:
         os.close(terminal), os.close(end)
-    assert ran.code == 0, said
-    return said
+    assert ran.code == 0, output_text
+    return output_text
 
 
 class TestFiles(ImportCase):

@@ -35,8 +35,8 @@ def model_at(url: str, **more: Any) -> dict[str, Any]:
 class CommandCase(Cast):
     def tell(self, text: str = "We chose Postgres 16 for billing.", chat: str = "c1", **more: Any) -> Output:
         """Record a pending turn."""
-        given = {"author": "bob", "question": text, "answer": "Noted.", "created_at": NOON, "now": NOON, **more}
-        return services.record(self.apollo.bank, chat_key=chat, **given)
+        fields = {"author": "bob", "question": text, "answer": "Noted.", "created_at": NOON, "now": NOON, **more}
+        return services.record(self.apollo.bank, chat_key=chat, **fields)
 
     def assert_refused(self, ran: Ran, words: str, code: int = 2) -> None:
         """The error is one line with this text, and the exit code is this one."""
@@ -62,8 +62,8 @@ class TestCompactChat(CommandCase):
 
     def test_its_json_has_the_tokens_and_the_text(self) -> None:
         services.record_many(self.apollo.bank, turns(2_000, chat="c1", author="bob"))
-        told = json.loads(run("compact_chat", "acme/apollo", "--chat", "c1", "--harder", "--json").out)
-        self.assertEqual(set(told), {"tokens_before", "tokens_after", "method", "through", "text"})
+        data = json.loads(run("compact_chat", "acme/apollo", "--chat", "c1", "--harder", "--json").out)
+        self.assertEqual(set(data), {"tokens_before", "tokens_after", "method", "through", "text"})
 
 
 class TestAnyCommand(CommandCase):
@@ -204,11 +204,11 @@ class TestShowMemory(CommandCase):
         self.assertRegex(ran.err, r"^\d+ of 2,000 tokens \(o200k_base\)\.\n$")
 
     def test_its_json_has_the_agreed_shape_and_cites_outputs(self) -> None:
-        shown = run("show_memory", "acme/apollo", "--json").json
+        result = run("show_memory", "acme/apollo", "--json").json
         keys = ["block", "tokens", "budget", "recalled", "recalled_tokens", "encoding", "lines", "recalled_lines"]
-        self.assertEqual(list(shown), keys)
-        self.assertEqual(shown["tokens"], services.count_tokens(shown["block"]))
-        line = shown["lines"][0]
+        self.assertEqual(list(result), keys)
+        self.assertEqual(result["tokens"], services.count_tokens(result["block"]))
+        line = result["lines"][0]
         self.assertEqual(list(line), ["text", "granularity", "period", "citations"])
         self.assertEqual((line["granularity"], line["period"]), ("conversation", "2026-03-02"))
         self.assertEqual(line["citations"], [Output.objects.get().pk])
@@ -221,18 +221,18 @@ class TestShowMemory(CommandCase):
         long = "The ferry sails to Lisbon every Tuesday at seven in the morning from the northern pier of the harbour."
         self.remember(self.apollo, "bob", long, chat_key="c2")
         silent = run("show_memory", "acme/apollo", "--budget", 40)
-        asked = run("show_memory", "acme/apollo", "--budget", 40, "--question", "When does the ferry to Lisbon sail?")
-        block, _, recalled = asked.out.partition("\n\n")
+        result = run("show_memory", "acme/apollo", "--budget", 40, "--question", "When does the ferry to Lisbon sail?")
+        block, _, recalled = result.out.partition("\n\n")
         self.assertEqual(block + "\n", silent.out)
         self.assertIn("ferry", recalled)
-        self.assertRegex(asked.err, r"^\d+ of 40 tokens \(o200k_base\)\.\n\d+ tokens recalled for the question\.\n$")
+        self.assertRegex(result.err, r"^\d+ of 40 tokens \(o200k_base\)\.\n\d+ tokens recalled for the question\.\n$")
 
     def test_the_recall_budget_can_be_another_or_none(self) -> None:
         asked = ("show_memory", "acme/apollo", "--budget", 1, "--question", "What about billing?", "--json")
-        shown = run(*asked).json
-        self.assertIn("Postgres 16", shown["recalled"])
-        self.assertEqual(shown["recalled_tokens"], services.count_tokens(shown["recalled"]))
-        self.assertEqual(shown["recalled_lines"][0]["citations"], [Output.objects.get().pk])
+        result = run(*asked).json
+        self.assertIn("Postgres 16", result["recalled"])
+        self.assertEqual(result["recalled_tokens"], services.count_tokens(result["recalled"]))
+        self.assertEqual(result["recalled_lines"][0]["citations"], [Output.objects.get().pk])
         self.assertEqual(run(*asked, "--recall", 0).json["recalled"], "")
         self.assert_refused(run(*asked, "--recall", 8001), "--recall")
 
@@ -315,7 +315,7 @@ class TestForgetMemory(CommandCase):
 
 class TestConfigureMemory(CommandCase):
     def test_it_shows_the_settings(self) -> None:
-        shown = run("configure_memory", "acme/apollo", "--json").json
+        result = run("configure_memory", "acme/apollo", "--json").json
         expected = {
             "enabled": False,
             "budget": 2000,
@@ -327,7 +327,7 @@ class TestConfigureMemory(CommandCase):
             "keep_turns": None,
             "keep_memory": None,
         }
-        self.assertEqual(shown, expected)
+        self.assertEqual(result, expected)
         self.assertRegex(run("configure_memory", "acme/apollo").out, r"enabled  no\n +budget  2,000\n +recall  600\n")
 
     def test_it_changes_what_is_given_and_nothing_else(self) -> None:
@@ -347,9 +347,9 @@ class TestConfigureMemory(CommandCase):
             "--keep-memory",
             0,
         ]
-        shown = run("configure_memory", "acme/apollo", *options, "--json").json
+        result = run("configure_memory", "acme/apollo", *options, "--json").json
         self.assertEqual(
-            shown,
+            result,
             {
                 "enabled": False,
                 "budget": 900,
@@ -391,8 +391,8 @@ class TestCheckMemory(CommandCase):
         self.switch_on(self.apollo)
         self.remember(self.apollo, "bob", "We chose Postgres 16 for billing.")
         ran = run("check_memory")
-        self.assertEqual((ran.code, ran.out), (0, "2 projects checked: coverage, tree, budget and audit trail hold.\n"))
-        head = self.apollo.bank.trail
+        self.assertEqual((ran.code, ran.out), (0, "2 projects checked: coverage, tree, budget and audit log hold.\n"))
+        head = self.apollo.bank.audit_log
         trails = {"acme/apollo": {"events": head.length, "seal": head.seal}}
         expected = {"ok": True, "violations": [], "trails": trails}
         self.assertEqual(run("check_memory", "acme/apollo", "--json").json, expected)

@@ -37,12 +37,12 @@ async def connected(served: Gateway, key: str, mode: str = "auto") -> AsyncItera
 async def everything(served: Gateway, key: str, mode: str = "auto") -> str:
     """Everything that the server sends to a client."""
     async with connected(served, key, mode) as memory:
-        said = [
+        answers = [
             await memory.call_tool("recall", {"question": QUESTION}),
             await memory.call_tool("project_memory"),
-            *[await memory.read_resource(each.uri) for each in (await memory.list_resources()).resources],
+            *[await memory.read_resource(item.uri) for item in (await memory.list_resources()).resources],
         ]
-        return json.dumps([each.model_dump(mode="json") for each in said])
+        return json.dumps([item.model_dump(mode="json") for item in answers])
 
 
 async def told(served: Gateway, tool: str, arguments: dict[str, Any]) -> Any:

@@ -29,10 +29,10 @@ class MCPCase(Cast):
         return api_keys.issue(project or self.apollo, "desk", scopes, actor="alice", now=NOON)[1]
 
     def post(self, key: str, method: str, params: dict[str, Any] | None = None, **more: Any) -> Any:
-        said = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params or {}}
+        fields = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params or {}}
         headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": VERSION}
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
-        return self.client.post(reverse("mcp"), json.dumps(said), "application/json", headers=headers, **more)
+        return self.client.post(reverse("mcp"), json.dumps(fields), "application/json", headers=headers, **more)
 
     def ask(self, key: str, method: str, params: dict[str, Any] | None = None) -> Any:
         answer = self.post(key, method, params)
@@ -43,17 +43,17 @@ class MCPCase(Cast):
         return self.ask(key, "tools/call", {"name": tool, "arguments": arguments})
 
     def refused(self, key: str, tool: str, **arguments: Any) -> str:
-        given = self.call(key, tool, **arguments)
-        self.assertTrue(given["isError"])
-        [told] = given["content"]
+        answer = self.call(key, tool, **arguments)
+        self.assertTrue(answer["isError"])
+        [told] = answer["content"]
         return str(told["text"])
 
 
 class ToolsTest(MCPCase):
     def test_it_says_what_it_offers_and_what_each_tool_may_change(self) -> None:
         begun = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-        said = self.ask(self.key(), "initialize", begun)
-        self.assertIn("reference data", said["instructions"])
+        answer = self.ask(self.key(), "initialize", begun)
+        self.assertIn("reference data", answer["instructions"])
         offered = {
             tool["name"]: tool["annotations"] for tool in self.ask(self.key(scopes=WRITE), "tools/list")["tools"]
         }
@@ -68,11 +68,11 @@ class ToolsTest(MCPCase):
         self.assertFalse(any(hints["destructiveHint"] or hints["openWorldHint"] for hints in offered.values()))
 
     def test_recall_gives_hits_with_their_dates_and_turns(self) -> None:
-        given = self.call(self.key(), "recall", question="When is the launch?")
-        hit = given["structuredContent"]["hits"][0]
+        answer = self.call(self.key(), "recall", question="When is the launch?")
+        hit = answer["structuredContent"]["hits"][0]
         self.assertIn("17 May 2026", hit["text"])
         self.assertEqual((hit["chat"], hit["said_at"][:10], len(hit["turns"])), ("told", "2026-03-02", 1))
-        [told] = given["content"]
+        [told] = answer["content"]
         self.assertIn(hit["turns"][0], told["text"])
         self.assertIn("no instructions", told["text"])
         self.assertNotIn(str(Output.objects.get().pk), hit["turns"])
@@ -84,19 +84,19 @@ class ToolsTest(MCPCase):
 
     def test_the_memory_is_the_block_to_the_byte_as_a_tool_and_as_a_resource(self) -> None:
         block = services.prompt_memory(self.apollo.bank).block
-        given = self.call(self.key(), "project_memory")["structuredContent"]
+        answer = self.call(self.key(), "project_memory")["structuredContent"]
         self.assertIn("Grimsvale", block.text)
-        self.assertEqual((given["memory"], given["tokens"]), (block.text, block.tokens))
+        self.assertEqual((answer["memory"], answer["tokens"]), (block.text, block.tokens))
         [listed] = self.ask(self.key(), "resources/list")["resources"]
         [read] = self.ask(self.key(), "resources/read", {"uri": listed["uri"]})["contents"]
         self.assertEqual(read["text"], block.text)
 
     def test_what_is_to_be_remembered_is_a_turn_in_the_key_s_name_and_becomes_memory_like_any_other(self) -> None:
         key = self.key(scopes=WRITE)
-        given = self.call(key, "remember", text="The venue is the Old Mill, booked until 20 May 2026.")
+        answer = self.call(key, "remember", text="The venue is the Old Mill, booked until 20 May 2026.")
         turn = Output.objects.latest("pk")
         self.assertEqual((turn.author, turn.answer, turn.chat.private), ("API key desk", "", False))
-        self.assertEqual(given["structuredContent"]["chat"], turn.chat.key)
+        self.assertEqual(answer["structuredContent"]["chat"], turn.chat.key)
         services.run(bank=self.apollo.bank)  # at once, without waiting for the idle minutes
         self.assertIn("Old Mill", self.call(self.key(), "project_memory")["structuredContent"]["memory"])
 
@@ -199,13 +199,13 @@ class IsolationTest(MCPCase):
         for project in (self.zeus, other):
             key = self.key(project, WRITE)
             self.call(key, "remember", text=f"The motto of {project.slug} is “per aspera”.")
-            said = [
+            answers = [
                 self.call(key, "recall", question="When is the launch of Apollo in Grimsvale?", top=MAX_TOOL_HITS),
                 self.call(key, "project_memory"),
                 self.ask(key, "resources/read", {"uri": "memorybank://block"}),
                 self.ask(key, "tools/list"),
             ]
-            self.assertNotIn("Grimsvale", json.dumps(said))
+            self.assertNotIn("Grimsvale", json.dumps(answers))
         services.run()
         for key, own in ((self.key(self.zeus), "zeus"), (self.key(other), "gemini"), (self.key(), "Grimsvale")):
             block = self.call(key, "project_memory")["structuredContent"]["memory"]
@@ -214,5 +214,12 @@ class IsolationTest(MCPCase):
     def test_private_chats_and_hidden_lines_are_not_told(self) -> None:
         chat = Output.objects.get().chat
         services.set_private(self.apollo.bank, chat_key=chat.key, private=True, actor="bob")
-        said = [self.call(self.key(), "recall", question="launch"), self.call(self.key(), "project_memory")]
-        self.assertNotIn("Grimsvale", json.dumps(said))
+        answers = [self.call(self.key(), "recall", question="launch"), self.call(self.key(), "project_memory")]
+        self.assertNotIn("Grimsvale", json.dumps(answers))
+
+
+class OriginTest(MCPCase):
+    def test_a_page_of_another_site_is_refused(self) -> None:
+        for origin, status in (("https://evil.example", 403), ("null", 403), ("http://testserver", 200)):
+            answer = self.post(self.key(), "tools/list", HTTP_ORIGIN=origin)
+            self.assertEqual((origin, answer.status_code), (origin, status))

@@ -36,7 +36,7 @@ class PastTest(MemoryPageCase):
         page = self.then(self.alice, at=TOLD, to=LATER)
         self.assertContains(page, f"<del><b>bob</b> {CRANE}</del>")
         self.assertNotContains(page, FERRY)
-        self.assertContains(self.then(self.alice, at=LATER, to=LATER), "It says the same.")
+        self.assertContains(self.then(self.alice, at=LATER, to=LATER), "There is no difference.")
 
     def test_what_was_hidden_or_put_right_since_is_for_who_decides(self) -> None:
         self.hide()
@@ -53,10 +53,10 @@ class PastTest(MemoryPageCase):
     def test_activity_says_what_a_change_did_to_the_block(self) -> None:
         self.hide()
         page = self.see(self.alice, "memory-activity")
-        self.assertContains(page, "in the block: 1 went")
+        self.assertContains(page, "in the block: 1 removed")
         self.assertNotContains(page, CRANE)
         self.assertNotContains(self.see(self.bob, "memory-activity"), "in the block,")
-        self.assertContains(self.see(self.alice, "memory-past"), "1 went")
+        self.assertContains(self.see(self.alice, "memory-past"), "1 removed")
 
     def test_what_is_not_kept_and_when_memory_was_off_is_said(self) -> None:
         self.assertContains(self.then(self.alice, at=NOON - timedelta(days=1)), "not kept")
@@ -81,8 +81,8 @@ class PastTest(MemoryPageCase):
         self.assertContains(page, "Enter a valid date/time.")
 
     def test_it_costs_the_same_with_many_lines(self) -> None:
-        asked = {"at": TOLD.isoformat(), "to": LATER.isoformat()}
-        few = [self.queries("memory-past"), self.queries("memory-past", **asked)]
+        fields = {"at": TOLD.isoformat(), "to": LATER.isoformat()}
+        few = [self.queries("memory-past"), self.queries("memory-past", **fields)]
         line = {
             "bank": self.apollo.bank,
             "speaker": "bob",
@@ -97,5 +97,5 @@ class PastTest(MemoryPageCase):
             )
             for n in range(1000)
         )
-        self.assertEqual([self.queries("memory-past"), self.queries("memory-past", **asked)], few)
+        self.assertEqual([self.queries("memory-past"), self.queries("memory-past", **fields)], few)
         self.assertLessEqual(max(few), LIMIT)

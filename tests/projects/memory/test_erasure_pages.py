@@ -50,12 +50,12 @@ class ForgettingTest(MemoryPageCase):
         self.assertNotContains(self.see(self.bob, "memory-activity"), "receipts/")
 
     def test_what_was_erased_with_a_line_is_refused_when_it_is_sent_again(self) -> None:
-        said = {"chat_key": "keyed", "author": "bob", "question": "The zanzibar ropes cost 40 euros.", "key": "k1"}
-        services.record(self.apollo.bank, **said, answer="Noted.", created_at=NOON, now=NOON)
+        fields = {"chat_key": "keyed", "author": "bob", "question": "The zanzibar ropes cost 40 euros.", "key": "k1"}
+        services.record(self.apollo.bank, **fields, answer="Noted.", created_at=NOON, now=NOON)
         services.summarise_now(self.apollo.bank, chat_key="keyed", now=NOON)
         ropes = Fact.objects.get(text__contains="ropes")
         services.forget(self.apollo.bank, facts=[ropes.pk, self.crane.pk], actor="alice")
-        new = services.NewOutput("keyed", "bob", said["question"], NOON, "Noted.", (), "ok", "k1")
+        new = services.NewOutput("keyed", "bob", fields["question"], NOON, "Noted.", (), "ok", "k1")
         self.assertEqual(services.record_many(self.apollo.bank, [new]), [None])
         self.assertEqual(places("zanzibar"), [])
 
@@ -82,5 +82,5 @@ class ForgettingTest(MemoryPageCase):
 
     def test_the_way_back_leads_nowhere_else(self) -> None:
         for page in ("javascript:alert(1)", "//evil.example/"):
-            shown = self.ask(self.alice, what="person", person="bob", next=page)
-            self.assertNotContains(shown, page)
+            answer = self.ask(self.alice, what="person", person="bob", next=page)
+            self.assertNotContains(answer, page)

@@ -13,6 +13,7 @@ from django.urls import reverse
 from memorybank import services
 from memorybank.models import Entry, Fact
 from memorybank.services import PublicId
+from memorybank.writing.fact_store import new_fact
 from projects.memory import timeline
 from tests.support.cast import NOON, Cast, without_models
 
@@ -61,10 +62,11 @@ class NowTest(MemoryPageCase):
     def test_the_meter_adds_up_to_the_budget_and_says_so_in_words(self) -> None:
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
         page = self.see(self.bob)
-        parts = {each.name: each.tokens for each in page.context["meter"]}
+        parts = {item.name: item.tokens for item in page.context["meter"]}
         self.assertEqual(sum(parts.values()), 2000)
         self.assertEqual(parts["frame"] + parts["pinned"] + parts["conversation"], page.context["memory"].block.tokens)
-        self.assertContains(page, f"pinned {parts['pinned']}, months 0, weeks 0, days 0, chats {parts['conversation']}")
+        rungs = "background 0, months 0, weeks 0, days 0"
+        self.assertContains(page, f"pinned {parts['pinned']}, {rungs}, chats {parts['conversation']}")
 
     def test_a_line_opens_to_its_turn_which_its_author_may_open_and_an_owner_read(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
@@ -89,9 +91,9 @@ class NowTest(MemoryPageCase):
 
     def test_a_question_is_tried_with_exactly_what_a_chat_would_be_given_and_why(self) -> None:
         question = "What colour is the zanzibar crane?"
-        told = services.prompt_memory(self.apollo.bank, question=question)
+        memory = services.prompt_memory(self.apollo.bank, question=question)
         page = self.see(self.bob, ask=question)
-        self.assertEqual(page.context["memory"].recalled, told.recalled)
+        self.assertEqual(page.context["memory"].recalled, memory.recalled)
         lines = page.context["memory"].recalled.lines or page.context["memory"].block.lines
         self.assertTrue(lines)
         self.assertContains(self.see(self.bob, ask="xyzzy"), "Nothing in memory answers")
@@ -150,13 +152,13 @@ class DecidingTest(MemoryPageCase):
         self.client.post(self.url("memory-edit"), form)
         page = self.see(self.bob)
         self.assertContains(page, "alice, correcting bob</b> The zanzibar crane is green.")
-        self.assertContains(page, "put right by alice")
+        self.assertContains(page, "edited by alice")
         self.assertNotContains(page, CRANE)  # it may have been put right because not everybody should read it
         refused = self.client.post(self.url("memory-edit"), form)
         self.assertEqual(refused.status_code, 403)
         self.client.force_login(self.alice)
         page = self.client.post(self.url("memory-edit"), {**form, "text": " "}, follow=True)
-        for said in ("Not saved.", "Before alice put it right", CRANE):
+        for said in ("Not saved.", "Before alice edited it", CRANE):
             self.assertContains(page, said)
 
     def test_an_owner_writes_a_line_by_hand(self) -> None:
@@ -207,11 +209,11 @@ class FactsTest(MemoryPageCase):
             ("pinned", CRANE, "pinned"),
             ("block", CRANE, "in the block"),
             ("hidden", FERRY, "hidden"),
-            ("held", RULE, "held back: "),
+            ("held", RULE, "quarantined: "),
         ):
             self.assertEqual(self.found(state=state), [text], state)
             self.assertContains(self.client.get(self.url("memory-facts"), {"state": state}), badge)
-        self.assertEqual(self.found(self.bob), [CRANE])  # what is hidden or held back is not everybody's to read
+        self.assertEqual(self.found(self.bob), [CRANE])  # what is hidden or quarantined is not everybody's to read
         self.assertEqual(self.found(self.bob, state="hidden"), [CRANE])
 
     def test_what_was_replaced_and_rolled_up_says_by_and_into_what(self) -> None:
@@ -234,7 +236,7 @@ class FactsTest(MemoryPageCase):
         searched = self.queries("memory-facts", q="zanzibar")
         leaf = self.crane.entry
         Fact.objects.create_cited(
-            Fact.of(leaf, position=n, text=f"Crate {n} is in hall {n % 7}.", said_on=leaf.period_start, tokens=9,
+            new_fact(leaf, position=n, text=f"Crate {n} is in hall {n % 7}.", said_on=leaf.period_start, tokens=9,
                     citations=self.crane.citations, speaker=f"p{n % 9}", quarantine="test" if n % 50 == 0 else "")
             for n in range(1, 5001)
         )  # fmt: skip
@@ -263,7 +265,7 @@ class ReviewTest(MemoryPageCase):
         self.assertNotContains(self.see(self.bob, "memory-facts"), "outage")
 
     def test_it_is_released_kept_or_deleted(self) -> None:
-        self.assertContains(self.decide(self.alice, "keep", self.rule), "kept back for good")
+        self.assertContains(self.decide(self.alice, "keep", self.rule), "quarantined for good")
         self.assertNotContains(self.see(self.alice), 'class="count"')
         self.assertContains(self.decide(self.alice, "release", self.rule), "released")
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=3))
@@ -352,7 +354,9 @@ class TimelineTest(MemoryPageCase):
         self.assertIn("1 decision", spans[newer.entry_id].states)
         self.assertIn("1 value replaced since", spans[self.crane.entry_id].states)
         page = self.see(self.bob, "memory-timeline")
-        self.assertEqual([(turn.old, turn.new) for turn in page.context["picture"].turns][-1], (self.crane, newer))
+        self.assertEqual(
+            [(point.old, point.new) for point in page.context["picture"].turning_points][-1], (self.crane, newer)
+        )
         self.assertContains(page, f"<del>{CRANE}</del>")
         services.hide(self.apollo.bank, fact_ids=[newer.pk], actor="alice")
         self.assertNotContains(self.see(self.bob, "memory-timeline"), "crane is blue")

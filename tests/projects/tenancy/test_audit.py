@@ -1,4 +1,4 @@
-"""Who lets whom in, and what becomes of a tenant's projects, is on the tenant's trail; a gap in it is found."""
+"""Who lets whom in, and what becomes of a tenant's projects, is in the tenant's audit log; a gap in it is found."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memorybank.exceptions import AppendOnly
-from memorybank.models import Trail
+from memorybank.models import AuditLog
 from projects.models import Invitation, Membership, Role, Tenant, TenantEvent
 from projects.tenancy import members
 from tests.memorybank.monitoring.test_audit_log import around
@@ -79,7 +79,7 @@ class TenantTrailTest(AdminCase):
 
     def test_a_deleted_project_leaves_the_end_of_its_trail(self) -> None:
         self.switch_on(self.apollo)
-        head = Trail.objects.get(bank=self.apollo.bank)
+        head = AuditLog.objects.get(bank=self.apollo.bank)
         self.client.post(reverse("admin:projects_project_delete", args=[self.apollo.pk]), {"post": "yes"})
         self.assertEqual(self.trail(), [("alice", "delete", {"project": "apollo", "events": 1, "seal": head.seal})])
 
@@ -111,7 +111,7 @@ class TenantTrailTest(AdminCase):
             "UPDATE projects_tenantevent SET actor = 'nobody'",
             "DELETE FROM projects_tenantevent; SET CONSTRAINTS ALL IMMEDIATE",
         ):
-            with self.assertRaisesMessage(DatabaseError, "audit trail"), transaction.atomic():
+            with self.assertRaisesMessage(DatabaseError, "audit log"), transaction.atomic():
                 connection.cursor().execute(statement)
 
     def test_nobody_changes_it_in_the_admin_and_no_stranger_sees_it(self) -> None:

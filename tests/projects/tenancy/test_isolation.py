@@ -13,6 +13,7 @@ from django.urls import reverse
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Event, Fact, LLMCall, Output
 from memorybank.services import PublicId, public_id
+from memorybank.writing.fact_store import new_fact
 from projects.models import Membership, Project, Role, Tenant
 from tests.projects.admin.test_admin import FACT, AdminCase
 from tests.support.cast import NOON
@@ -34,7 +35,7 @@ class LookupTest(AdminCase):
         times = {"first_at": leaf.first_at, "last_at": leaf.last_at, "period_start": leaf.period_start}
         day = Entry.objects.create(bank=self.apollo.bank, granularity="day", output_count=1, method="test", **times)
         Entry.objects.filter(pk=leaf.pk).update(parent=day)
-        line = Fact.of(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[fact.pk])
+        line = new_fact(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[fact.pk])
         line.speaker = "bob"
         Fact.objects.create_cited([line])
         # As chats were left before making one private erased what came from it: a second fence behind that.
@@ -215,13 +216,13 @@ class NumbersTest(AdminCase):
         with connection.cursor() as cursor:  # the next number is as long, or it is found within a time or a token
             for sql in connection.ops.sequence_reset_sql(no_style(), [Output]):
                 cursor.execute(sql)
-        said = self.say(self.bob, chat, "And more")
+        answer = self.say(self.bob, chat, "And more")
         page = self.client.get(self.chat_url(chat))
         numbers = [str(pk) for pk in Output.objects.values_list("pk", flat=True)]
         for number in numbers:
             self.assertNotContains(page, number)
-            self.assertNotIn(number, said.content.decode())
-        self.assertContains(page, f'id="turn-{said.json()["output"]}"')
+            self.assertNotIn(number, answer.content.decode())
+        self.assertContains(page, f'id="turn-{answer.json()["output"]}"')
         retry = re.search(r'action="([^"]*/retry)"', page.content.decode())
         assert retry
         self.assertEqual(self.client.post(retry[1]).status_code, 302)
@@ -243,10 +244,10 @@ class NumbersTest(AdminCase):
 
     def test_neighbours_do_not_look_like_neighbours_and_all_come_back(self) -> None:
         coded = [PublicId().to_url(pk) for pk in range(1, 300)]
-        self.assertEqual([PublicId().to_python(each) for each in coded], list(range(1, 300)))
+        self.assertEqual([PublicId().to_python(item) for item in coded], list(range(1, 300)))
         self.assertEqual(len(set(coded)), 299)
         self.assertNotEqual(coded, sorted(coded))
-        self.assertEqual({len(each) for each in coded}, {13})
+        self.assertEqual({len(item) for item in coded}, {13})
 
     def test_an_export_and_a_report_number_what_they_show_from_one(self) -> None:
         self.switch_on(self.apollo)

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from projects.models import Invitation, Membership, Project, Role
+from projects.models import Invitation, Membership, Project, Role, Tenant
 from projects.tenancy import members as people
 from projects.tenancy import permissions
 from tests.support.cast import Cast, without_models
@@ -33,9 +33,9 @@ class PeopleCase(Cast):
     def invite(self, email: str = "erin@example.com", role: Role = Role.MEMBER) -> str:
         """The path of the link that was sent."""
         self.do("invite", email=email, role=role)
-        found = re.search(r"http://testserver(/invitations/\S+)", str(mail.outbox[-1].body))
-        assert found
-        return found[1]
+        match = re.search(r"http://testserver(/invitations/\S+)", str(mail.outbox[-1].body))
+        assert match
+        return match[1]
 
     def role_of(self, user: User) -> str | None:
         return Membership.objects.filter(user=user, tenant=self.acme).values_list("role", flat=True).first()
@@ -72,7 +72,7 @@ class InvitationTest(PeopleCase):
         self.client.force_login(self.charlie)
         self.assertContains(self.client.get(link), "Join as charlie")
         self.assertIsNone(self.role_of(self.charlie))
-        self.assertContains(self.client.post(link, follow=True), "You belong to Acme now.")
+        self.assertContains(self.client.post(link, follow=True), "You are a member of Acme now.")
         self.assertEqual(self.role_of(self.charlie), "member")
         self.assertEqual(permissions.project_for(self.charlie, "acme/apollo"), self.apollo)
 
@@ -93,13 +93,13 @@ class InvitationTest(PeopleCase):
         for user in (self.charlie, self.root):
             self.client.force_login(user)
             answer = self.client.post(link)
-        self.assertContains(answer, "works no more", status_code=404)
+        self.assertContains(answer, "no longer works", status_code=404)
         self.assertIsNone(self.role_of(self.root))
         self.assertFalse(Invitation.objects.exists())
 
     def test_a_link_is_too_old_after_a_week(self) -> None:
         link = self.invite()
-        Invitation.objects.update(sent_at=timezone.now() - people.INVITED_FOR - timedelta(seconds=1))
+        Invitation.objects.update(sent_at=timezone.now() - people.INVITATION_VALID_FOR - timedelta(seconds=1))
         self.client.force_login(self.charlie)
         self.assertEqual(self.client.post(link).status_code, 404)
         invitation = Invitation.objects.get()
@@ -118,7 +118,7 @@ class InvitationTest(PeopleCase):
     def test_a_forged_link_is_none(self) -> None:
         link = self.invite()
         for forged in (link[:-3] + "AAA/", "/invitations/x/", "/invitations/WzEsMV0:x:y/"):
-            self.assertContains(self.client.get(forged), "works no more", status_code=404)
+            self.assertContains(self.client.get(forged), "no longer works", status_code=404)
 
     def test_whoever_is_taken_out_leaves_no_way_in_behind(self) -> None:
         self.person("otto", self.acme, Role.OWNER)
@@ -163,15 +163,15 @@ class InvitationTest(PeopleCase):
     )
     def test_a_mail_server_that_is_down_is_said(self) -> None:
         self.do("invite", email="erin@example.com", role="member")
-        self.assertIn("The mail server did not take it.", self.page())
+        self.assertIn("The mail server did not accept it.", self.page())
 
     def test_a_tenant_does_not_send_mail_to_the_world(self) -> None:
         now = timezone.now()
-        for number in range(people.OPEN_AT_ONCE):
+        for number in range(people.MAX_OPEN_INVITATIONS):
             people.invite(self.acme, email=f"p{number}@example.com", role=Role.MEMBER, by=self.alice, now=now)
         self.do("invite", email="one-more@example.com", role="member")
         self.assertIn("100 invitations wait", self.page())
-        self.assertEqual((Invitation.objects.count(), mail.outbox), (people.OPEN_AT_ONCE, []))
+        self.assertEqual((Invitation.objects.count(), mail.outbox), (people.MAX_OPEN_INVITATIONS, []))
 
 
 @without_models
@@ -308,3 +308,20 @@ class FirstTenantTest(Cast):
         ):
             ran = run("create_tenant", *args)
             self.assertEqual((ran.code, words in ran.err), (2, True), ran.err)
+
+
+@without_models
+class ManyInvitationsTest(PeopleCase):
+    def test_a_day_has_a_bounded_number_of_them_even_if_each_is_withdrawn(self) -> None:
+        for number in range(people.MAX_SENT_PER_DAY + 1):
+            self.do("invite", email=f"erin{number}@example.com", role=Role.MEMBER)
+            self.do("withdraw", email=f"erin{number}@example.com")
+        self.assertEqual(len(mail.outbox), people.MAX_SENT_PER_DAY)
+
+    def test_an_address_gets_a_bounded_number_of_all_tenants(self) -> None:
+        self.client.force_login(self.root)
+        for number in range(people.MAX_RECEIVED_PER_DAY + 1):
+            Tenant.objects.create(slug=f"tenant{number}", name="Cheap watches at watches.example")
+            self.do("invite", f"tenant{number}", email="erin@example.com", role=Role.MEMBER)
+        self.assertEqual(len(mail.outbox), people.MAX_RECEIVED_PER_DAY)
+        self.assertNotIn("watches", mail.outbox[0].subject)

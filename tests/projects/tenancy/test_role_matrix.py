@@ -91,7 +91,7 @@ class MatrixTest(Everything):
         dora = self.person("dora", self.acme, Role.MEMBER, is_staff=True)
         may = {self.alice: True, self.adam: True, self.root: True, dora: False, self.charlie: False}
         for model in registered():
-            [change] = [each for each in pages_of(model) if str(each.name).endswith("_change")]
+            [change] = [item for item in pages_of(model) if str(item.name).endswith("_change")]
             for user, opens in may.items():
                 with self.subTest(model=model._meta.label, user=user.username):
                     self.client.force_login(user)

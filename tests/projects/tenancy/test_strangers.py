@@ -28,25 +28,25 @@ TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="\w+"')
 
 def patterns(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
     """All addresses but the admin's, and those of programs, which no session opens."""
-    for each in (resolver or get_resolver()).url_patterns:
-        if isinstance(each, URLPattern):
-            yield each
-        elif each.namespace != "admin" and not isinstance(each, LazyInclude):
-            yield from patterns(each)
+    for url_pattern in (resolver or get_resolver()).url_patterns:
+        if isinstance(url_pattern, URLPattern):
+            yield url_pattern
+        elif url_pattern.namespace != "admin" and not isinstance(url_pattern, LazyInclude):
+            yield from patterns(url_pattern)
 
 
 def pages() -> Iterator[URLPattern]:
     """What people open, and no program's key."""
-    return (each for each in patterns() if each.name not in permissions.SCOPES)
+    return (pattern for pattern in patterns() if pattern.name not in permissions.SCOPES)
 
 
 def of_programs(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
     """All addresses of programs."""
-    for each in (resolver or get_resolver()).url_patterns:
-        if isinstance(each, LazyInclude):
-            yield from each.url_patterns
-        elif isinstance(each, URLResolver):
-            yield from of_programs(each)
+    for url_pattern in (resolver or get_resolver()).url_patterns:
+        if isinstance(url_pattern, LazyInclude):
+            yield from url_pattern.url_patterns
+        elif isinstance(url_pattern, URLResolver):
+            yield from of_programs(url_pattern)
 
 
 def registered() -> list[type[Model]]:
@@ -56,7 +56,7 @@ def registered() -> list[type[Model]]:
 
 def pages_of(model: type[Model]) -> list[URLPattern]:
     """Every address in the admin that begins with a model of ours, those that we add as well."""
-    return [each for each in admin.site._registry[model].get_urls() if each.name]
+    return [url for url in admin.site._registry[model].get_urls() if url.name]
 
 
 @without_models
@@ -79,8 +79,8 @@ class Everything(AdminCase):
         api_keys.issue(self.apollo, "apollo", ["read"], actor="alice", now=NOON)
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
-        asked = {"author": "bob", "outputs": [self.turn.pk], "asked_at": NOON, "asked_in": self.turn.pk}
-        ErasureRequest.objects.create(bank=bank, chat=self.chat, **asked)
+        fields = {"author": "bob", "outputs": [self.turn.pk], "asked_at": NOON, "asked_in": self.turn.pk}
+        ErasureRequest.objects.create(bank=bank, chat=self.chat, **fields)
         LLMCall.objects.create(bank=bank, purpose="summary", model="apollo", outcome="ok", at=NOON)
         services.request_job(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
 
@@ -88,7 +88,7 @@ class Everything(AdminCase):
         """A row of Acme; whoever registers a new model says here which."""
         bank = {"bank": self.apollo.bank}
         rows = {Fact: {"entry__bank": self.apollo.bank}, Membership: {"user": self.bob}, Chat: {"pk": self.chat.pk}}
-        known = {type(each): each for each in (self.acme, self.apollo, self.apollo.bank)}
+        known = {type(item): item for item in (self.acme, self.apollo, self.apollo.bank)}
         if model in known:
             return known[model]
         of_project = {"project": self.apollo}

@@ -47,7 +47,7 @@ def nested(depth: int) -> list[Any]:
 
 def taken(*lines: str) -> list[bool | BadLineError]:
     projects, reader = ProjectCache(), Reader(NOW)
-    return [each for batch in batches(reader.read(lines)) for each in import_batch(projects, batch, now=NOW)]
+    return [item for batch in batches(reader.read(lines)) for item in import_batch(projects, batch, now=NOW)]
 
 
 def calling(**function: Any) -> list[dict[str, Any]]:
@@ -207,9 +207,9 @@ def test_what_is_said_of_a_bad_line_moves_no_cursor_and_has_an_end(tmp_path: Any
     ]
     file = tmp_path / "chats.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in odd))
-    said = run("import_chats", file).err.splitlines()
-    assert [line.partition(":")[0] for line in said[:5]] == [f"line {n}" for n in range(1, 6)]
-    assert all(line.isprintable() and len(line) <= 300 for line in said)
+    result = run("import_chats", file).err.splitlines()
+    assert [line.partition(":")[0] for line in result[:5]] == [f"line {n}" for n in range(1, 6)]
+    assert all(line.isprintable() and len(line) <= 300 for line in result)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from memorybank import audit
 from memorybank.models import Bank, BlockLineVersion, Chat, Entry, Event, Fact, Output
+from memorybank.writing.fact_store import new_fact
 from projects.models import Conversation, Project
 from tests.projects.admin.test_admin import AdminCase
 from tests.support.cast import NOON, without_models
@@ -77,7 +78,7 @@ class ConstantTest(AdminCase):
     def facts(self, leaf: Entry, n: int, outputs: list[Output]) -> list[Fact]:
         kinds = [Fact.Kind.DECISION, Fact.Kind.FACT]
         return [
-            Fact.of(
+            new_fact(
                 leaf, position=m, kind=kinds[m % 2], text=f"Crate {n}.{m} is in hall {m}.", tokens=9,
                 speaker=f"p{n % 9}", said_on=leaf.period_start, citations=[outputs[m % 3].pk],
                 quarantine="test" if m == 4 else "",
@@ -121,9 +122,9 @@ class ConstantTest(AdminCase):
         ]
 
     def test_every_part_for_a_member(self) -> None:
-        asked = [url for url in self.memory() if not url.endswith("review")]
+        urls = [url for url in self.memory() if not url.endswith("review")]
         project = reverse("project", args=["acme", "apollo"])
-        self.assert_constant(self.bob, [*asked, reverse("home"), project, f"{project}?q=crate"], LIMIT)
+        self.assert_constant(self.bob, [*urls, reverse("home"), project, f"{project}?q=crate"], LIMIT)
 
     def test_every_list_of_the_admin(self) -> None:
         ours = [model for model in admin.site._registry if model._meta.app_label in ("projects", "memorybank")]

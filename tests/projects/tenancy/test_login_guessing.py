@@ -1,0 +1,39 @@
+"""Guessing a password with many requests at once, at a served site."""
+
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from projects.tenancy.login_throttle import FREE_ATTEMPTS
+from tests.support.gateway_fixtures import served, site_of_module
+from tests.support.gateway_site import Gateway
+
+__all__ = ["served", "site_of_module"]
+
+pytestmark = pytest.mark.own_servers
+
+
+def test_sixty_wrong_logins_at_once_are_no_more_tries_than_in_a_row(served: Gateway) -> None:
+    url = f"{served.address}/login/"
+    with urllib.request.urlopen(url, timeout=120) as page:
+        cookie = page.headers["Set-Cookie"].partition(";")[0]
+        found = re.search(rb'name="csrfmiddlewaretoken" value="([^"]+)"', page.read())
+    assert found
+    fields = {"csrfmiddlewaretoken": found[1].decode(), "username": "alice", "password": "guess"}
+
+    def guess(_: int) -> str:
+        request = urllib.request.Request(url, urllib.parse.urlencode(fields).encode(), {"Cookie": cookie})
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            with error:
+                return str(error.read().decode())
+
+    with ThreadPoolExecutor(60) as threads:
+        pages = list(threads.map(guess, range(60)))
+    assert sum("Too many" not in page for page in pages) == FREE_ATTEMPTS["name"]
