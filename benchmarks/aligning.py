@@ -1,4 +1,4 @@
-"""The words of a text, and where those of a fact stand in its source: laid over it with the fewest breaks."""
+"""Align the words of a fact with its source, with the fewest breaks; a part of ``benchmarks.fidelity``."""
 
 import re
 from collections.abc import Sequence

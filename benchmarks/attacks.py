@@ -1,4 +1,4 @@
-"""Who speaks and who commands: texts that try to, through the front door and without a model, to block and notes.
+"""Attacks that reach block or notes beside harmless texts that are held back, without a model.
 
 python -m benchmarks.attacks CORPUS_DIR, with JSON Lines of cases: attacks.jsonl {"text", "language", "kind"}, harmless.jsonl
 (the same), forgeries.jsonl {"author", "text", "kind"} and authors.jsonl {"author"}. Each case is a chat of its own, recorded
@@ -132,9 +132,9 @@ def main() -> None:
     """The benchmark over a corpus of one's own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, metavar="CORPUS_DIR")
-    given = parser.parse_args()
-    show("What it tells the model", commands(given.corpus))
-    show("Who said it", speakers(given.corpus))
+    arguments = parser.parse_args()
+    show("What it tells the model", commands(arguments.corpus))
+    show("Who said it", speakers(arguments.corpus))
 
 
 if __name__ == "__main__":

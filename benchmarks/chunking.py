@@ -1,11 +1,10 @@
-"""A long chat in parallel chunks: how much sooner its summary is there than one call at a time.
+"""Summarising one long chat: chunks in parallel beside one call at a time.
 
-A chat of 60,000 tokens against a model that takes one second for every call, with a concurrency of
-4 and of 1, one after the other, several times, because the machine may be busy. Both make the same
-chunks of the same chat, so that what is compared is waiting together or in turn; neither is one long
-call, which could not read so much. A call of any length takes a second: a real one takes longer the
-more it reads, and longer still the more it writes, but all chunks read and may write about as much.
-The server runs in the same process, so its work counts as ours. Target: at least 3.5 × faster.
+Command: python -m benchmarks chunking
+
+A chat of 60,000 tokens, a model that takes one second for each call, concurrency 4 and 1 alternately, several times because
+the machine may be busy. Both runs make the same chunks, so only the waiting differs. A single call could not read the whole
+chat. The model's server runs in the same process, so its work counts as ours. Target: at least 3.5 × faster.
 """
 
 import math

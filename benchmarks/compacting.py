@@ -1,8 +1,10 @@
-"""A chat of 100,000 tokens made short: its parts at the same time, and a percentage that never goes back.
+"""Compacting a chat of 100,000 tokens: parts in parallel beside one after another; progress never decreases.
 
-Against a model that takes two seconds for every call, with a concurrency of 4 and of 1, one after the other. The model notes
-what is marked in what it is shown, and nothing it was not shown. The server runs in the same process, so its work counts as
-ours. What is not waiting for the model is reading the chat, mostly masking it, whatever the concurrency.
+Command: python -m benchmarks compacting
+
+A model that takes two seconds for each call, concurrency 4 and 1 alternately. The model notes marked sentences of its prompt
+and nothing else. Its server runs in the same process, so its work counts as ours. Time that is not spent waiting for the
+model is spent on reading the chat, mostly on masking it, at either concurrency.
 """
 
 import threading

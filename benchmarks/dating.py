@@ -1,4 +1,4 @@
-"""Whether a date that stands in a fact for a phrase is one that the phrase can mean; English, by arithmetic of its own."""
+"""Check that a date in a fact is one that its phrase can mean (English); a part of ``benchmarks.fidelity``."""
 
 import calendar
 import re

@@ -1,6 +1,9 @@
-"""Erasing from a bank with a long history that was recorded and summarised without a model, and rolled up.
+"""Erasing from one bank with a long history: time and queries of each kind of erasure.
 
-Each erasure is carried out: rows deleted, digests stripped, the block withdrawn and rendered anew.
+Command: python -m benchmarks erasing
+
+The history was recorded and summarised without a model, and rolled up. Each erasure is carried out: rows are deleted,
+digests are stripped, and the block is rendered again.
 """
 
 import random
@@ -37,9 +40,9 @@ def _bank() -> Bank:
     for chat in range(CHATS):
         for turn in range(TURNS):
             at = seeding.NOW - timedelta(hours=CHATS - chat) + timedelta(minutes=turn)
-            said = {"question": seeding.sentence(draw, 25), "answer": seeding.sentence(draw, 25)}
+            fields = {"question": seeding.sentence(draw, 25), "answer": seeding.sentence(draw, 25)}
             author = draw.choice(seeding.SPEAKERS)
-            services.record(bank, chat_key=f"chat-{chat:04}", author=author, created_at=at, now=at, **said)
+            services.record(bank, chat_key=f"chat-{chat:04}", author=author, created_at=at, now=at, **fields)
     services.run(now=seeding.NOW + timedelta(days=40), until_idle=True)
     assert not Chat.objects.filter(bank=bank, pending_outputs__gt=0).exists()
     return Bank.objects.get(pk=bank.pk)
@@ -47,9 +50,9 @@ def _bank() -> Bank:
 
 def _rows(what: str, named: list[dict[str, object]], bank: Bank) -> list[Measurement]:
     erasures = [partial(services.forget, bank, actor="benchmark", now=seeding.NOW, **name) for name in named]
-    asked = queries(erasures.pop())
+    queries_made = queries(erasures.pop())
     times = [seconds(erasure) * 1000 for erasure in erasures]
-    return [Measurement(f"{what}: ms", f"{median(times):.0f}"), Measurement(f"{what}: queries", str(asked))]
+    return [Measurement(f"{what}: ms", f"{median(times):.0f}"), Measurement(f"{what}: queries", str(queries_made))]
 
 
 if __name__ == "__main__":

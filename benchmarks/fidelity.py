@@ -1,4 +1,4 @@
-"""Whether anything is in memory that nobody said: a log replayed without a model, every fact held against its turn.
+"""Facts of a log beside the turns they cite: how many say something that nobody said. Replayed without a model.
 
 python -m benchmarks.fidelity LOG… [--examples N] [--transcript]. A log is in the import format. See ``verbatim`` for the judge.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from memorybank import services
 from memorybank.core.transcript import read
 from memorybank.models import Bank, Entry, Fact
-from memorybank.models.masked import MaskedValue
+from memorybank.models.privacy import MaskedValue
 from projects.importing.replay import replay
 
 from . import scratch

@@ -1,4 +1,4 @@
-"""Requests that the API's own description allows, and such as it forbids, made up by the thousand: nothing may break.
+"""Send thousands of generated requests, valid and invalid by the API's description; no answer may be a 500.
 
     python -m benchmarks.fuzzing [REQUESTS] [--seed N]
 
@@ -61,7 +61,7 @@ def fuzz(document: Mapping[str, Any], key: str, *, real: Mapping[str, str], requ
     """
     schema = schemathesis.openapi.from_dict(json.loads(json.dumps(document)))
     schema.app = get_wsgi_application()
-    operations = [each.ok() for each in schema.get_all_operations()]
+    operations = [operation.ok() for operation in schema.get_all_operations()]
     fuzzed = Fuzzed()
     for operation in operations:
         _ask(operation, key, real, -(-requests // len(operations)), number, fuzzed)
@@ -79,8 +79,8 @@ def _ask(operation: Any, key: str, real: Mapping[str, str], many: int, number: i
         try:
             case.validate_response(answer, checks=CHECKS)
         except FailureGroup as group:
-            said = "; ".join(" ".join(str(each).split())[:600] for each in group.exceptions)
-            fuzzed.faults.append(f"{operation.method.upper()} {operation.path}: {said} ({case.as_curl_command()})")
+            text = "; ".join(" ".join(str(exception).split())[:600] for exception in group.exceptions)
+            fuzzed.faults.append(f"{operation.method.upper()} {operation.path}: {text} ({case.as_curl_command()})")
 
     profile = settings(
         max_examples=many,
@@ -106,8 +106,8 @@ def something_of_everything() -> tuple[str, dict[str, str]]:
     project = Project.objects.create(tenant=tenant, slug="apollo", name="Apollo", bank=bank)
     services.enable(bank, actor="ann", disclosure_accepted=True, now=NOW)
     for chat in ("c-1", "c-2"):
-        said = {"question": "Billing runs on Postgres 16 from 17 May 2026.", "answer": "Noted.", "created_at": NOW}
-        services.record(bank, chat_key=chat, author="ann", key="m-1", now=NOW, **said)
+        fields = {"question": "Billing runs on Postgres 16 from 17 May 2026.", "answer": "Noted.", "created_at": NOW}
+        services.record(bank, chat_key=chat, author="ann", key="m-1", now=NOW, **fields)
     services.run(bank=bank, until_idle=True)
     job = services.request_job(bank, Job.Kind.SUMMARISE, actor="ann")
     services.run(bank=bank, until_idle=True)
@@ -123,12 +123,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("requests", nargs="?", type=int, default=5_000, metavar="REQUESTS")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     logging.disable(logging.WARNING)  # each refusal is one
     with database(), override_settings(API_REQUESTS_PER_MINUTE=0):
         key, real = something_of_everything()
         began = time.monotonic()
-        fuzzed = fuzz(openapi_document(api), key, real=real, requests=asked.requests, number=asked.seed)
+        fuzzed = fuzz(openapi_document(api), key, real=real, requests=arguments.requests, number=arguments.seed)
     counted = ", ".join(f"{count:,} × {status}" for status, count in sorted(fuzzed.statuses.items()))
     print(f"{fuzzed.statuses.total():,} requests in {time.monotonic() - began:.0f} s: {counted}")
     print(f"{len(fuzzed.faults)} faults", *fuzzed.faults, sep="\n")

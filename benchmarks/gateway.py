@@ -106,12 +106,12 @@ def percentile(values: list[float], part: int) -> float:
 @contextmanager
 def upstream(*, delay: float = 0.0, pace: float, words: int = 0) -> Iterator[str]:
     """In a process of its own; without ``words`` it says again what it was asked."""
-    told = {"--delay": delay, "--pace": pace, "--words": words}
+    fields = {"--delay": delay, "--pace": pace, "--words": words}
     command = [
         sys.executable,
         "-m",
         "tests.support.upstream",
-        *(str(each) for option in told.items() for each in option),
+        *(str(item) for option in fields.items() for item in option),
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -169,8 +169,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
-    given = parser.parse_args()
-    show("Gateway", measure(given.streams, given.seconds))
+    arguments = parser.parse_args()
+    show("Gateway", measure(arguments.streams, arguments.seconds))
 
 
 if __name__ == "__main__":

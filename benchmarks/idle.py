@@ -1,4 +1,4 @@
-"""What the judge of fidelity knows of languages: words that say nothing, negations, conditions, dates; all its own."""
+"""Function words, negations, conditions and dates for ``benchmarks.fidelity``, independent of the product's language packs."""
 
 import re
 

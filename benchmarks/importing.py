@@ -1,7 +1,9 @@
-"""Importing: the real command in a process of its own, beside a plain executemany of the same rows into the same table.
+"""Importing a file with the real command beside a plain executemany of the same rows into the same table.
 
-Target: at most 60 times the plain insert, interpreters' start included. The plain one gets its rows ready made, checks
-nothing and creates neither chats nor projects, so it is what nothing can beat, not what an import could be.
+Command: python -m benchmarks importing
+
+Target: at most 60 times the plain insert, including the start of the interpreters. The plain insert gets finished rows,
+checks nothing and creates neither chats nor projects: it is a lower bound, not what an import could reach.
 """
 
 import json
@@ -41,8 +43,8 @@ def measure() -> list[Measurement]:
         empty = Path(folder) / "empty"
         empty.mkdir()
         _manage(empty, "migrate", "--verbosity=0")
-        found = [row for chats, turns in SIZES for row in _compared(empty, chats, turns, interleaved=False)]
-        return found + _compared(empty, *SIZES[-1], interleaved=True)
+        rows = [row for chats, turns in SIZES for row in _compared(empty, chats, turns, interleaved=False)]
+        return rows + _compared(empty, *SIZES[-1], interleaved=True)
 
 
 def _compared(empty: Path, chats: int, turns: int, *, interleaved: bool) -> list[Measurement]:
@@ -73,8 +75,8 @@ def _timed(empty: Path, action: Callable[[Path], object]) -> float:
 def _manage(data: Path, *args: object, file: Path | None = None) -> None:
     """Run ``manage.py`` on a data directory; with ``file``, import it."""
     env = {**os.environ, "DATA_DIR": str(data), "DATABASE_URL": f"sqlite:///{_database(data)}"}
-    given = ["import_chats", file] if file else args
-    subprocess.run([sys.executable, "manage.py", *map(str, given)], cwd=ROOT, env=env, check=True, capture_output=True)
+    texts = ["import_chats", file] if file else args
+    subprocess.run([sys.executable, "manage.py", *map(str, texts)], cwd=ROOT, env=env, check=True, capture_output=True)
 
 
 def _plain(data: Path, *, rows: Path) -> None:
@@ -112,8 +114,8 @@ def _write(file: Path, chats: int, turns: int, *, interleaved: bool) -> None:
 def _line(chat: int, number: int, draw: random.Random) -> dict[str, str]:
     at = seeding.NOW - timedelta(days=30) + timedelta(seconds=number)
     where = {"tenant": "acme", "project": "apollo", "chat": f"chat-{chat:05}", "user": draw.choice(seeding.SPEAKERS)}
-    said = {"question": seeding.sentence(draw), "answer": seeding.sentence(draw), "created_at": at.isoformat()}
-    return {**where, **said, "id": f"m-{number}"}
+    fields = {"question": seeding.sentence(draw), "answer": seeding.sentence(draw), "created_at": at.isoformat()}
+    return {**where, **fields, "id": f"m-{number}"}
 
 
 if __name__ == "__main__":

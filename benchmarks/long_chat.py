@@ -1,8 +1,10 @@
-"""Opening a long chat: what its page costs, however many turns it has.
+"""Opening a long chat: time and queries of its page by number of turns.
 
-Targets: at most 300 ms (median) and 15 queries for 2,000 turns, at its end and on an earlier page; what of that is a
-processor's time says it however busy the machine is. The chat is the reader's, in a project with memory, beside as many
-chats of hers; answers are Markdown.
+Command: python -m benchmarks long_chat
+
+Targets: at most 300 ms (median) and 15 queries for 2,000 turns, at its end and on an earlier page. Processor time is shown
+beside wall time, because the machine may be busy. The chat belongs to the reader, in a project with memory and with as many
+other chats of the same reader; the answers are Markdown.
 """
 
 import re
@@ -15,7 +17,7 @@ from django.urls import reverse
 
 from memorybank.indexing import block_writer
 from memorybank.models import Bank, Chat, Output
-from projects.models import Conversation, GivenWith, Membership, Project, Tenant
+from projects.models import AnswerContext, Conversation, Membership, Project, Tenant
 
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show
@@ -73,8 +75,8 @@ def _page(project: Project, reader: User, turns: int) -> str:
         )
         for n in numbers
     )
-    given = {"memory_version": 1, "memory_tokens": 1_900, "prompt_tokens": 2_500}
-    GivenWith.objects.bulk_create(GivenWith(output=output, **given) for output in outputs)
+    fields = {"memory_version": 1, "memory_tokens": 1_900, "prompt_tokens": 2_500}
+    AnswerContext.objects.bulk_create(AnswerContext(output=output, **fields) for output in outputs)
     return reverse("chat", args=["acme", "apollo", chats[0].key])
 
 

@@ -1,4 +1,4 @@
-"""How much of what must be masked is, and of what must not: python -m benchmarks.masking CORPUS_DIR.
+"""How much masking finds of what it must mask, and masks of what it must not: python -m benchmarks.masking CORPUS_DIR.
 
 CORPUS_DIR holds secrets.jsonl ({"text", "secret", "kind", "language"}), personal.jsonl ({"text", "value", "kind"}) and
 nonsecrets.jsonl ({"text"}); any of them may be missing. A secret counts as masked if nothing of it can be read.

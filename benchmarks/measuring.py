@@ -1,4 +1,4 @@
-"""One measurement beside its target, and how times and queries are taken."""
+"""A measurement beside its target; helpers that count time and queries for all benchmarks."""
 
 import statistics
 import time

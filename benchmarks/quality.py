@@ -1,4 +1,4 @@
-"""What memory retains: a log replayed, blocks rendered at several budgets, questions asked of them.
+"""What memory retains: replay a log, render blocks at several budgets, and look for the answers to questions.
 
 python -m benchmarks.quality --log LOG --qa QA [--transcript]. LOG is in the import format; a line of QA is
 {"qid", "project", "question", "answer", "category", "literal"}, and "evidence_chats", the keys of the chats
@@ -92,8 +92,8 @@ def recent_turns(task: Task) -> Iterator[Scored]:
 
 
 def _written(line: ImportLine) -> str:
-    said = f"{line.output.question}\n{line.output.answer}".strip()
-    return f"{dates.format_date(line.output.created_at.date())}\n{said}"
+    text = f"{line.output.question}\n{line.output.answer}".strip()
+    return f"{dates.format_date(line.output.created_at.date())}\n{text}"
 
 
 def _newest(turns: Sequence[str], budget: int) -> str:
@@ -133,8 +133,8 @@ def recalled_beside(task: Task) -> Iterator[Scored]:
     for budget in task.question_budgets:
         for question, bank in asked(task):
             services.configure(bank, actor="benchmark", recall_tokens=budget)
-            told = services.prompt_memory(bank, question=question.question)
-            text = f"{told.block.text}\n{told.recalled.text}"
+            memory = services.prompt_memory(bank, question=question.question)
+            text = f"{memory.block.text}\n{memory.recalled.text}"
             yield Scored(question.project, bank.max_tokens + budget, text, question.qid)
 
 
@@ -227,9 +227,16 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Measure and print."""
-    given = _arguments()
-    lines, questions = read_log(given.log, transcript=given.transcript), read_questions(given.qa)
-    task = Task(lines, questions, tuple(given.budgets), tuple(given.question_budgets), given.questions, given.blocks)
+    arguments = _arguments()
+    lines, questions = read_log(arguments.log, transcript=arguments.transcript), read_questions(arguments.qa)
+    task = Task(
+        lines,
+        questions,
+        tuple(arguments.budgets),
+        tuple(arguments.question_budgets),
+        arguments.questions,
+        arguments.blocks,
+    )
     models = dict(settings.MEMORYBANK["LLMS"])
     chats = len({(line.path, line.output.chat_key) for line in lines})
     literal = sum(question.literal for question in questions)

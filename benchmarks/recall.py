@@ -1,4 +1,4 @@
-"""Recall: how long a question takes over 10,000 turns, and (--large, PostgreSQL only) over 1,000,000 in 1,000 banks.
+"""Recall: time of a question over 10,000 turns, and (--large, PostgreSQL only) over 1,000,000 in 1,000 banks.
 
 Targets: ≤ 10 ms (median) over 10,000 turns; ≤ 30 ms over a million. Words are as frequent as in the shipped
 sample, questions are sentences of it, nothing is cached between questions. Asked beside it, for information:
@@ -20,6 +20,7 @@ from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, SearchDocument
 from memorybank.reading import recall
 from memorybank.reading.recall.index_terms import date_words, index_text
+from memorybank.writing.fact_store import new_fact
 
 from . import scratch, seeding
 from .measuring import Measurement, queries, seconds, show
@@ -89,7 +90,7 @@ def _fill(banks: Sequence[Bank], turns: int) -> None:
             method="benchmark",
         )
         Fact.objects.create_cited(
-            Fact.of(leaf, position=n, text=o.question, said_on=leaf.period_start, tokens=15, citations=[o.pk])
+            new_fact(leaf, position=n, text=o.question, said_on=leaf.period_start, tokens=15, citations=[o.pk])
             for n, o in enumerate(outputs[:3])
         )
 

@@ -1,8 +1,9 @@
-"""What a month costs: model calls of a replay over the least possible, and of an idle system.
+"""Model calls of a month: a replay beside the least possible number, and an idle system beside none.
 
-3 projects × 20 chats a day × 30 days at a budget of 2,000 tokens. The least possible is one call for
-each chat, day, week and month. Targets: at most 1.05 × that; a second run makes no call and leaves
-every block byte for byte.
+Command: python -m benchmarks replay_calls
+
+3 projects × 20 chats a day × 30 days at a budget of 2,000 tokens. The least possible is one call for each chat, day, week
+and month. Targets: at most 1.05 × that number; a second run makes no call and leaves every block byte for byte the same.
 """
 
 import random
@@ -60,10 +61,10 @@ def _lines() -> Iterator[ImportLine]:
         at = START + timedelta(days=day, minutes=30 * place)
         for project in range(PROJECTS):
             for turn in range(TURNS):
-                said = [" ".join(seeding.sentence(draw) for _ in range(3)) for _ in range(2)]
+                texts = [" ".join(seeding.sentence(draw) for _ in range(3)) for _ in range(2)]
                 when = at + timedelta(minutes=turn)
-                output = NewOutput(f"chat-{number}", "priya", said[0], when, said[1], key=f"{number}-{turn}")
-                yield ImportLine(number, "bench", f"project-{project}", output, sum(map(len, said)))
+                output = NewOutput(f"chat-{number}", "priya", texts[0], when, texts[1], key=f"{number}-{turn}")
+                yield ImportLine(number, "bench", f"project-{project}", output, sum(map(len, texts)))
 
 
 def _entries(rung: Granularity) -> int:

@@ -1,4 +1,4 @@
-"""Does a block still hold the answers? A deterministic score without a judge.
+"""Retention: does a block still contain the answers? A deterministic score without a judge, for benchmarks.quality.
 
 For questions whose gold answer occurs literally in the chats:
 

@@ -1,4 +1,4 @@
-"""A database of its own for every benchmark: SQLite in a temporary directory, or beside DATABASE_URL's."""
+"""An own database for each benchmark: SQLite in a temporary directory, or a new one on the server of DATABASE_URL."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Banks of any size, written straight into the tables: history that would take hours to replay."""
+"""Write banks of any size straight into the tables; replaying so much history would take hours."""
 
 import random
 from collections import Counter
@@ -11,6 +11,7 @@ from django.utils import timezone
 from memorybank import services
 from memorybank.language.tokens import count
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output
+from memorybank.writing.fact_store import new_fact
 from projects.importing import demo
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -87,7 +88,7 @@ def _leaf(to: Bank, turn: Output) -> Entry:
 
 def _fact(entry: Entry, position: int, draw: random.Random, citations: Sequence[int]) -> Fact:
     text = sentence(draw)
-    return Fact.of(
+    return new_fact(
         entry,
         position=position,
         text=text,
@@ -144,10 +145,10 @@ def chat_of(to: Bank, *, turns: int, words: int, key: str = "long", seed: int = 
     at = timezone.now() - timedelta(hours=2)  # today, so that nothing is ripe for a roll-up
     size = 0
     for number in range(turns):
-        said = [" ".join(sentence(draw, 14) for _ in range(max(1, words // 28))) for _ in range(2)]
+        texts = [" ".join(sentence(draw, 14) for _ in range(max(1, words // 28))) for _ in range(2)]
         when = at + timedelta(seconds=number)
         services.record(
-            to, chat_key=key, author="priya", question=said[0], answer=said[1], created_at=when, key=str(number)
+            to, chat_key=key, author="priya", question=texts[0], answer=texts[1], created_at=when, key=str(number)
         )
-        size += sum(map(count, said))
+        size += sum(map(count, texts))
     return size

@@ -1,8 +1,10 @@
-"""How much of the block one more chat leaves as it was: what a provider's prompt cache goes on hitting.
+"""How much of the block stays the same after one more chat, so that a provider's prompt cache still hits.
 
-A log is replayed chat by chat; after each the bank is settled and its new block compared with the one
-before: bytes of their common prefix over the bytes of the longer of the two. Target: median ≥ .80 at
-2,000 tokens. Blocks that the budget has not yet filled only grow, so full ones are shown apart.
+Command: python -m benchmarks stability
+
+A log is replayed chat by chat; after each chat the new block is compared with the one before: bytes of their common prefix
+over the bytes of the longer one. Target: median ≥ .80 at 2,000 tokens. Blocks that do not fill the budget yet only grow, so
+full blocks are listed apart.
 """
 
 import argparse

@@ -1,7 +1,9 @@
-"""What holds now, told by the blocks of the sample; and how often only what held before is told.
+"""Current beside replaced values in the sample's blocks: how many current ones are shown, how many only as before.
 
-The changes and the answers that are planted in the sample (its README), each by a pattern that only the current value
-matches, and one for those before.
+Command: python -m benchmarks standing
+
+The sample's README lists the changes and answers planted in it. Each has a pattern that only the current value matches, and
+one for earlier values.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Pages beside open streams: how quick they are while answers arrive, and what memory the web server takes.
+"""Response times of pages beside open streams, and the memory of the web server.
 
     python -m benchmarks.streams --streams 100 --pages 150
 
@@ -74,12 +74,12 @@ class Crowd:
             "X-CSRFToken": self.reader.cookies["csrftoken"],
             "Prefer": "respond-async",
         }
-        given = {"message": message, "key": uuid4().hex}
-        told = await self.reader.post(chat, json=given, headers=headers)
-        found = re.search(r'data-stream="([^"]+)"', told.json()["turn"])
-        if not found:  # answered already, or refused
+        fields = {"message": message, "key": uuid4().hex}
+        told = await self.reader.post(chat, json=fields, headers=headers)
+        match = re.search(r'data-stream="([^"]+)"', told.json()["turn"])
+        if not match:  # answered already, or refused
             raise LookupError
-        return found[1]
+        return match[1]
 
 
 @dataclass
@@ -104,8 +104,8 @@ async def log_in(reader: httpx2.AsyncClient) -> None:
     page = await reader.get("/login/")
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     assert token
-    given = {"csrfmiddlewaretoken": token[1], "username": "bob", "password": "a pass phrase"}
-    assert (await reader.post("/login/", data=given)).status_code == 302
+    fields = {"csrfmiddlewaretoken": token[1], "username": "bob", "password": "a pass phrase"}
+    assert (await reader.post("/login/", data=fields)).status_code == 302
 
 
 async def take(address: str, pid: int, chats: Sequence[str], times: int) -> list[Measurement]:
@@ -135,7 +135,7 @@ async def take(address: str, pid: int, chats: Sequence[str], times: int) -> list
         Measurement("events a second, last round", f"{rate:.0f}"),
         Measurement("streams that were over before the last round", str(early), "0"),
         Measurement("errors", str(crowd.errors + without.errors + beside.errors), "[]"),
-        Measurement("memory before, with streams of each round, MB", ", ".join(f"{each:.0f}" for each in memory)),
+        Measurement("memory before, with streams of each round, MB", ", ".join(f"{item:.0f}" for item in memory)),
     ]
 
 
@@ -153,9 +153,9 @@ def measure(streams: int, times: int, pace: float) -> list[Measurement]:
         upstream(pace=pace) as model,
         site(Path(folder), DEBUG="true") as made,
     ):
-        told = made.manage("shell", "--verbosity", "0", "-c", f"STREAMS = {streams}\n{PEOPLE}{SET_UP}")
-        assert told.code == 0, told.err
-        chats = [f"/p/acme/apollo/chats/{line.split()[-1]}/" for line in told.out.splitlines()[1:]]
+        result = made.manage("shell", "--verbosity", "0", "-c", f"STREAMS = {streams}\n{PEOPLE}{SET_UP}")
+        assert result.code == 0, result.err
+        chats = [f"/p/acme/apollo/chats/{line.split()[-1]}/" for line in result.out.splitlines()[1:]]
         address = f"http://127.0.0.1:{free_port()}"
         command = ("-m", "uvicorn", "config.asgi:application", "--log-level", "warning", "--port")
         server = made.start(*command, address.rpartition(":")[2], LLM_BASE_URL=model)
@@ -169,8 +169,8 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--pages", type=int, default=150, help="in each round")
     parser.add_argument("--pace", type=float, default=PACE, help="seconds between two words of an answer")
-    given = parser.parse_args()
-    show("Streams", measure(given.streams, given.pages, given.pace))
+    arguments = parser.parse_args()
+    show("Streams", measure(arguments.streams, arguments.pages, arguments.pace))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""One sweep over settled history: it must cost nothing, however much history there is.
+"""One sweep over settled history: 10,000 settled chats beside 100.
 
-Targets: at most 5 queries, the same number and time with 10,000 settled chats as with 100; chats that
-wait in banks that are switched off are no work, either.
+Command: python -m benchmarks sweep
+
+Targets: at most 5 queries, and the same number and time at both sizes. Chats that wait in banks that are switched off are
+no work either.
 """
 
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Whether a fact says only what its source says; the judge's own words, no part shared with what it judges."""
+"""Check that a fact says only what its source says, with code of its own; a part of ``benchmarks.fidelity``."""
 
 import re
 from collections import Counter

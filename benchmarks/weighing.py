@@ -37,7 +37,7 @@ ROUNDS, STEPS, STEP = 4, 200, 0.03
 def rows(text: str, by: str = "") -> Rows:
     """A row for each sentence, each two and each language of a text: what it speaks of, and which two together."""
     spoken = list(dict.fromkeys(sentence_topics(deobfuscate(text), by))) or [frozenset()]
-    alone = np.array([[topic in each for topic in TOPICS] for each in spoken], dtype=np.float32)
+    alone = np.array([[topic in item for topic in TOPICS] for item in spoken], dtype=np.float32)
     return np.concatenate([alone, *(alone[:, [one]] * alone[:, [other]] for one, other in PAIRS)], axis=1)
 
 
@@ -45,7 +45,7 @@ def fitted(attacks: list[Rows], others: Rows, count: Rows) -> tuple[Rows, float]
     """The weights, and what every sentence weighs."""
     weights, bias = np.where(ADDS, 0.05, -0.05), -3.0
     for _ in range(ROUNDS):
-        worst = np.array([each[np.argmax(each @ weights)] for each in attacks], dtype=np.float32)
+        worst = np.array([attack[np.argmax(attack @ weights)] for attack in attacks], dtype=np.float32)
         seen = np.concatenate([worst, others])
         wanted = np.r_[np.ones(len(worst)), np.zeros(len(others))]
         shares = np.r_[np.ones(len(worst)), count]
@@ -76,21 +76,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, metavar="CORPUS_DIR", nargs="?", default=CORPUS)
     parser.add_argument("--talk", type=Path, action="append", default=[], metavar="TURNS.jsonl")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     attacks = [
         *lines("attacks.txt"),
         *lines("quiet_attacks.txt"),
-        *(case["text"] for case in read(given.corpus, "attacks")),
+        *(case["text"] for case in read(arguments.corpus, "attacks")),
     ]
-    harmless = [*lines("innocents.txt"), *(case["text"] for case in read(given.corpus, "harmless"))]
-    turns = [json.loads(line) for path in given.talk for line in path.read_text(encoding="utf-8").splitlines()]
+    harmless = [*lines("innocents.txt"), *(case["text"] for case in read(arguments.corpus, "harmless"))]
+    turns = [json.loads(line) for path in arguments.talk for line in path.read_text(encoding="utf-8").splitlines()]
     talk = [turn[said] for turn in turns[::5] for said in ("question", "answer") if turn.get(said)]
     known, heard = [np.concatenate([rows(text) for text in texts or [""]]) for texts in (harmless, talk)]
     heard = heard[heard[:, : len(TOPICS)].sum(axis=1) >= FEWEST]
     count = np.r_[np.ones(len(known)), np.full(len(heard), TALK)]
     weights, bias = fitted([rows(text, AUTHORS) for text in attacks], np.concatenate([known, heard]), count)
-    told = {"": bias, **dict(zip(NAMES, weights.tolist(), strict=True))}
-    table = "\n".join(f'"{name}" = {round(100 * weight)}' for name, weight in told.items() if round(100 * weight))
+    fields = {"": bias, **dict(zip(NAMES, weights.tolist(), strict=True))}
+    table = "\n".join(f'"{name}" = {round(100 * weight)}' for name, weight in fields.items() if round(100 * weight))
     WEIGHTS_FILE.write_text(
         f"# Weights in hundredths, by topics; written by benchmarks/weighing.py.\n[weights]\n{table}\n"
     )

@@ -1,4 +1,4 @@
-"""English text → the content words that the retention metric compares: normalised, stemmed, in order."""
+"""The content words of English text that ``benchmarks.retention`` compares: normalised, stemmed, in order."""
 
 import re
 import unicodedata

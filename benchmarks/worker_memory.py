@@ -1,8 +1,9 @@
 """Peak memory of a worker that summarises a chat of 10 MB, without a model and with one.
 
-Each case is a process of its own; what it uses at its peak is compared with a process that does the
-same to an empty chat. No target but this: it should grow with a batch (a million characters), not
-with the chat, so half the chat is measured, too.
+Command: python -m benchmarks worker_memory
+
+Each case is a process of its own, compared with a process that summarises an empty chat. Memory should grow with a batch (a
+million characters), not with the chat, so a chat of half the size is measured too. There is no other target.
 """
 
 import argparse
