@@ -194,7 +194,7 @@ TABLES = [
         section="fact",
         exported=_same(
             "position kind text speaker said_on tokens weight detail citations pinned edited_by original quarantine "
-            "released_by"
+            "normative released_by"
         ),
     ),
     StoredTable(

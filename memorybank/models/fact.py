@@ -110,6 +110,17 @@ class FactQuerySet(models.QuerySet["Fact"]):
         """Quarantined facts that no person has reviewed."""
         return self.exclude(quarantine="").filter(hidden=False, kept_back_by="")
 
+    def preferences_of(self, author: str) -> FactQuerySet:
+        """Normative facts that rest on this author's own words alone and that nobody approved: they bind only them.
+
+        To be told to nobody else. ``author`` is that of their outputs, not the name shown.
+        """
+        cited = FactOutput.objects.filter(fact=OuterRef("pk"))
+        others = cited.exclude(output__author=author, output__said_by="")
+        own_words = Q(edited_by="") | Q(edited_by=author)
+        unapproved = self.filter(_stands(), own_words, normative=True, hidden=False).exclude(quarantine="")
+        return unapproved.filter(Exists(cited), ~Exists(others))
+
     def with_places(self) -> FactQuerySet:
         """With chat, digests above and superseding fact, in one query."""
         return self.select_related("entry__chat", f"entry__{ABOVE}", "superseded_by__entry__chat")
@@ -199,6 +210,11 @@ class Fact(models.Model):
         help_text="The line that rests on it and was hidden with it; both are shown again together.",
     )
     quarantine = models.CharField(max_length=200, blank=True, help_text="Why it is quarantined; empty: it is not.")
+    normative = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="It says how to behave or answer; until somebody releases it, it binds only its author.",
+    )
     released_by = models.CharField(max_length=200, blank=True, help_text="Who released it from quarantine.")
     kept_back_by = models.CharField(max_length=200, blank=True, help_text="Who decided that it stays quarantined.")
     superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
@@ -218,6 +234,8 @@ class Fact(models.Model):
             models.Index(name="fact_worth", fields=["bank", "tier", "-worth", "id"]),
             # Read by rendering: pinned facts; there are few.
             models.Index(name="fact_pinned", fields=["bank"], condition=Q(pinned=True)),
+            # Read for each prompt: what binds its author; there are few.
+            models.Index(name="fact_normative", fields=["bank"], condition=Q(normative=True)),
             # Read when a new fact states an end: ongoing facts; there are few.
             models.Index(name="fact_ongoing", fields=["bank"], condition=Q(ongoing=True)),
             # Read when a chat is summarised after newer chats: facts that state an end; there are few.

@@ -37,6 +37,14 @@ def reason(text: str) -> str:
     return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or injection_reason(visible)
 
 
+def is_normative(why: str) -> bool:
+    """Whether a line quarantined for this reason says how to behave, so that it may bind its author.
+
+    Otherwise it carries something: markup of a tool, a link, a forged role. That binds nobody.
+    """
+    return bool(why) and why not in (ROLE, TOOL, EXFILTRATION)
+
+
 def telling_words(text: str) -> list[tuple[str, bool]]:
     """``text`` in pieces, each with whether it is one of the words that make it read like an instruction.
 

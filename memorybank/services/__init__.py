@@ -75,7 +75,14 @@ from memorybank.services.checkpoints import (
     newest_checkpoint,
 )
 from memorybank.services.ledger import ledgered_call, record_call
-from memorybank.services.memory import entries_of, facts_of, restated_facts, restricted_facts, stale_entries
+from memorybank.services.memory import (
+    entries_of,
+    facts_of,
+    preferences_of,
+    restated_facts,
+    restricted_facts,
+    stale_entries,
+)
 from memorybank.services.outputs import outputs_of, turns_from, turns_of
 from memorybank.services.tokens import count_tokens
 from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_private

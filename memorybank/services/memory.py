@@ -29,6 +29,14 @@ def restated_facts(bank: Bank, facts: Collection[int]) -> set[int]:
     return set(sources.values_list("source_id", flat=True))
 
 
+def preferences_of(bank: Bank, author: str) -> FactQuerySet:
+    """Lines of ``author`` that bind only them, because they say how to behave and no owner approved them.
+
+    Private chats are left out. ``author`` is the author of outputs.
+    """
+    return bank.facts.preferences_of(author).exclude(entry__chat__private=True)
+
+
 def restricted_facts(bank: Bank, facts: Collection[int]) -> set[int]:
     """Those of ``facts`` that are hidden, edited or quarantined: not everybody may read what they said."""
     restricted = facts_of(bank).filter(Q(hidden=True) | ~Q(quarantine="") | ~Q(original=""), pk__in=facts)

@@ -27,6 +27,7 @@ from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
 from memorybank.writing import recording, summarising
+from memorybank.writing.fact_store import set_quarantine
 
 #: Of a fact written by hand.
 MAX_FACT_CHARACTERS = 1_000
@@ -121,7 +122,8 @@ def edit(
         changed = [fact for fact in facts if fact.text != text]
         for fact in changed:
             if screened and (reason := quarantine.reason(text)):
-                fact.quarantine, fact.released_by, fact.kept_back_by = reason[:200], "", ""
+                set_quarantine(fact, reason)
+                fact.released_by = fact.kept_back_by = ""
             _apply_edit(fact, text, actor, now)
             _supersede_sources(fact)
         _update_tiers(row, changed)
@@ -155,7 +157,7 @@ def add(
             output, _chat = recording.record(bank, new, now=now)
             fact = summarising.write_by_hand(output.chat, kind=kind, now=now)
             reason = quarantine.reason(fact.text)
-            fact.quarantine = reason[:200] if screened else ""
+            set_quarantine(fact, reason if screened else "")
             # A person who may release a quarantined line may also write one.
             fact.released_by = actor[:200] if reason and not screened else ""
             fact.edited_by, fact.edited_at, fact.pinned = actor[:200], now, pinned

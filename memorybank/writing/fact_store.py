@@ -7,11 +7,12 @@ from django.db.models import Q
 
 from memorybank import conf
 from memorybank.core import state_changes
-from memorybank.core.turns import DraftFact
+from memorybank.core.turns import ASSISTANT_SPEAKER, DraftFact
 from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
 from memorybank.reading.recall.visibility import is_same_statement
+from memorybank.safety.quarantine import is_normative
 
 
 def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) -> list[Fact]:
@@ -48,7 +49,7 @@ def _is_overruled(draft: DraftFact, by: Sequence[Fact]) -> bool:
     )
 
 
-def new_fact(entry: Entry, *, citations: Sequence[int], **values: Any) -> Fact:
+def new_fact(entry: Entry, *, citations: Sequence[int], quarantine: str = "", **values: Any) -> Fact:
     """A new fact of a live entry, in the tier of that entry; to be saved by :meth:`FactQuerySet.create_cited`.
 
     ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest).
@@ -62,7 +63,14 @@ def new_fact(entry: Entry, *, citations: Sequence[int], **values: Any) -> Fact:
         **values,
     )
     fact.citations = list(citations)
+    set_quarantine(fact, quarantine)
     return fact
+
+
+def set_quarantine(fact: Fact, reason: str) -> None:
+    """Quarantine the fact for ``reason``; "" ends it. A rule that the model said itself binds nobody."""
+    fact.quarantine = reason[:200]
+    fact.normative = is_normative(reason) and fact.speaker != ASSISTANT_SPEAKER
 
 
 def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
@@ -77,7 +85,7 @@ def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
         weight=draft.weight,
         detail=draft.detail,
         citations=list(draft.citations),
-        quarantine=draft.quarantine[:200],
+        quarantine=draft.quarantine,
     )
 
 
