@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from projects.gateway.db_threads import run_in_thread
 from projects.models import APIKey
-from projects.tenancy import api_keys
+from projects.tenancy import authentication
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -107,7 +107,7 @@ class _Request:
         self._limits, self._receive = limits, receive
         self._key = headers.get("authorization") or headers.get("x-api-key") or ""
         self._by_key = path.startswith(KEY_PREFIXES)
-        self._digest = api_keys.digest_of(self._key) if self._by_key and self._key else ""
+        self._digest = authentication.digest_of(self._key) if self._by_key and self._key else ""
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE + PAGE_SPARE_BYTES
         self._max_bytes = MAX_GATEWAY_BYTES if path.startswith(GATEWAY_PREFIX) else most
         self._declared = int(length) if (length := headers.get("content-length", "")).isdecimal() else 0
@@ -157,7 +157,7 @@ class _Request:
             if not self._by_key:
                 self._hold(self._limits.unknown)
             elif not self._digest or not await run_in_thread(_is_valid, self._digest):
-                raise _Refused(401, str(api_keys.Unauthenticated()))
+                raise _Refused(401, str(authentication.Unauthenticated()))
         if length > HEAVY_BYTES and self._digest and not self._is_heavy:
             self._is_heavy = True
             self._hold(lambda change: self._limits.heavy(self._digest, change))

@@ -3,17 +3,17 @@
 from django.http import HttpRequest
 
 from memorybank.services import Bank
-from projects.tenancy import api_keys, permissions
+from projects.tenancy import authentication, permissions
 
 from ..models import APIKey
 
 
 def authenticate(request: HttpRequest) -> APIKey:
-    """The request's key, if its scopes allow the address and method; else raises :class:`api_keys.Refused`."""
+    """The request's key, if its scopes allow the address and method; else raises :class:`authentication.Refused`."""
     match = request.resolver_match
     assert match is not None and match.url_name is not None and request.method is not None
     scope = permissions.SCOPES[match.url_name][request.method]
-    return api_keys.authenticate(api_keys.key_header(request.headers), scope)
+    return authentication.authenticate(authentication.key_header(request.headers), scope)
 
 
 def key_of(request: HttpRequest) -> APIKey:

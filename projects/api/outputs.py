@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Output
-from projects.tenancy import api_keys
+from projects.tenancy import authentication
 
 from ..models import APIKey
 from .auth import bank_of, key_of
@@ -144,7 +144,7 @@ def _validated(key: APIKey, bodies: list[NewOutput], now: datetime, pointers: li
     keys = {output.chat for output in bodies}
     chats = services.chats_of(key.project.bank).filter(key__in=keys, conversation__isnull=False)
     members_keys = set(chats.values_list("key", flat=True))
-    authors = api_keys.author_of(key, {output.author for output in bodies})
+    authors = authentication.author_of(key, {output.author for output in bodies})
     new = [replace(output.to_service(now), author=authors[output.author]) for output in bodies]
     for pointer, output in zip(pointers, new, strict=True):
         if output.chat_key in members_keys:

@@ -13,7 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from memorybank.exceptions import InvalidInput, NotCompacted, log_message
-from projects.tenancy.api_keys import Refused
+from projects.tenancy.authentication import Refused
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from django.utils import timezone
 
 from memorybank.services import LLMCall
-from projects.tenancy import api_keys, permissions
+from projects.tenancy import authentication, permissions
 
 from ..models import APIKey
 from .protocols import Protocol, UnsupportedRequest
@@ -54,6 +54,11 @@ class GatewayRequest:
     injection: MemoryInjection
     content: bytes
     received_at: datetime
+
+    @property
+    def sent(self) -> list[Any]:
+        """The upstream's key and the body: what no error may repeat."""
+        return [self.target.api_key, self.injection.body]
 
 
 def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -> GatewayRequest:
@@ -110,10 +115,10 @@ def _encode(body: dict[str, Any]) -> bytes:
 
 def _authenticate(route: Route, headers: Mapping[str, str], now: datetime) -> APIKey:
     try:
-        if not (header := api_keys.key_header(headers)):
-            raise api_keys.Unauthenticated
-        return api_keys.authenticate(header, permissions.SCOPES[route.name][route.method], now=now)
-    except api_keys.Refused as error:
+        if not (header := authentication.key_header(headers)):
+            raise authentication.Unauthenticated
+        return authentication.authenticate(header, permissions.SCOPES[route.name][route.method], now=now)
+    except authentication.Refused as error:
         raise Refusal(error.status, str(error), getattr(error, "retry_after", 0)) from None
 
 

@@ -13,7 +13,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput, log_message
 from memorybank.services import Bank, LLMCall, Output, PromptCount, PromptMemory
 from projects.chat.titles import title_of
-from projects.tenancy import api_keys
+from projects.tenancy import authentication
 
 from ..models import AnswerContext, APIKey, ConversationNode
 from . import conversation_matching, request_identity
@@ -184,7 +184,7 @@ def _question_output(turn: GatewayTurn) -> Output:
 def _author(turn: GatewayTurn) -> str:
     """The person that the request names, as the key may record them; otherwise the key."""
     person = turn.sender.person
-    return api_keys.author_of(turn.key, {person})[person] if person else turn.key.name[:MAX_NAME_CHARACTERS]
+    return authentication.author_of(turn.key, {person})[person] if person else turn.key.name[:MAX_NAME_CHARACTERS]
 
 
 def _complete_stopped(turn: GatewayTurn, pk: int) -> None:

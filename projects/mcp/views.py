@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from projects.tenancy import api_keys, permissions
+from projects.tenancy import authentication, permissions
 
 #: JSON-RPC code for requests that the server refuses before parsing.
 SERVER_ERROR_CODE = -32000
@@ -23,9 +23,9 @@ def mcp(request: HttpRequest) -> HttpResponse:
     if not _is_own_origin(request):
         return _refusal("Web pages of other sites may not use this address.", 403)
     try:
-        key = api_keys.authenticate(api_keys.key_header(request.headers), permissions.SCOPES["mcp"]["POST"])
+        key = authentication.authenticate(authentication.key_header(request.headers), permissions.SCOPES["mcp"]["POST"])
         body = request.body
-    except api_keys.Refused as refused:
+    except authentication.Refused as refused:
         return _refusal(str(refused), refused.status, **_refusal_headers(refused))
     except RequestDataTooBig:
         return _refusal("The body is too large.", 413)
@@ -41,8 +41,8 @@ def _is_own_origin(request: HttpRequest) -> bool:
     return request.headers.get("Origin", own) in (own, *settings.CSRF_TRUSTED_ORIGINS)
 
 
-def _refusal_headers(refused: api_keys.Refused) -> dict[str, str]:
-    if isinstance(refused, api_keys.RateLimited):
+def _refusal_headers(refused: authentication.Refused) -> dict[str, str]:
+    if isinstance(refused, authentication.RateLimited):
         return {"Retry-After": str(refused.retry_after)}
     return {"WWW-Authenticate": "Bearer"} if refused.status == 401 else {}
 

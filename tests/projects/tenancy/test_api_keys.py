@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memorybank.exceptions import InvalidInput
 from projects.models import APIKey, Project, Scope
-from projects.tenancy import api_keys
+from projects.tenancy import api_keys, authentication
 from tests.projects.admin.test_admin import AdminCase
 from tests.support.cast import NOON, Cast
 from tests.support.commands import run
@@ -28,8 +28,8 @@ class KeyCase(Cast):
     def status(self, header: str, scope: Scope = Scope.READ, now: Any = NOON) -> int:
         """What the door says, as HTTP does."""
         try:
-            api_keys.authenticate(header, scope, now=now)
-        except api_keys.Refused as refused:
+            authentication.authenticate(header, scope, now=now)
+        except authentication.Refused as refused:
             return refused.status
         return 200
 
@@ -38,15 +38,15 @@ class DoorTest(KeyCase):
     def test_a_key_opens_its_project_in_either_header(self) -> None:
         key = self.key()
         for header in (f"Bearer {key}", f"bearer  {key} ", key):
-            self.assertEqual(api_keys.authenticate(header, Scope.READ, now=NOON).project, self.apollo)
-        self.assertEqual(api_keys.key_header({"Authorization": "Bearer a", "x-api-key": "b"}), "Bearer a")
-        self.assertEqual(api_keys.key_header({"x-api-key": "b"}), "b")
+            self.assertEqual(authentication.authenticate(header, Scope.READ, now=NOON).project, self.apollo)
+        self.assertEqual(authentication.key_header({"Authorization": "Bearer a", "x-api-key": "b"}), "Bearer a")
+        self.assertEqual(authentication.key_header({"x-api-key": "b"}), "b")
 
     def test_it_is_one_read(self) -> None:
         key = self.key()
-        api_keys.authenticate(key, Scope.READ, now=NOON)
+        authentication.authenticate(key, Scope.READ, now=NOON)
         with self.assertNumQueries(1):
-            self.assertEqual(api_keys.authenticate(key, Scope.READ, now=NOON).project.tenant.slug, "acme")
+            self.assertEqual(authentication.authenticate(key, Scope.READ, now=NOON).project.tenant.slug, "acme")
 
     def test_unknown_revoked_and_expired_are_refused_in_the_same_words(self) -> None:
         expired, revoked = self.key(days=1), self.key()
@@ -63,8 +63,8 @@ class DoorTest(KeyCase):
             revoked,
             f"Bearer {expired}",
         ):
-            with self.assertRaises(api_keys.Unauthenticated) as refused:
-                api_keys.authenticate(header, Scope.READ, now=NOON + timedelta(days=1))
+            with self.assertRaises(authentication.Unauthenticated) as refused:
+                authentication.authenticate(header, Scope.READ, now=NOON + timedelta(days=1))
             said.add(str(refused.exception))
         self.assertEqual(len(said), 1)
         self.assertEqual(self.status(expired, now=NOON + timedelta(hours=23)), 200)
@@ -87,15 +87,15 @@ class PaceTest(KeyCase):
     def test_so_many_a_minute_and_then_it_says_how_long_to_wait(self) -> None:
         key, now = self.key(), NOON + timedelta(seconds=18)
         self.assertEqual([self.status(key, now=now) for _ in range(7)], [200] * 5 + [429] * 2)
-        with self.assertRaises(api_keys.RateLimited) as refused:
-            api_keys.authenticate(key, Scope.READ, now=now)
+        with self.assertRaises(authentication.RateLimited) as refused:
+            authentication.authenticate(key, Scope.READ, now=now)
         self.assertEqual(refused.exception.retry_after, 42)
         self.assertEqual(self.status(self.key(), now=now), 200)
         self.assertEqual(self.status(key, now=now + timedelta(seconds=42)), 200)
 
     @override_settings(API_REQUESTS_PER_MINUTE=40)
     def test_processes_share_the_limit(self) -> None:
-        one, other, key = api_keys._Shares(), api_keys._Shares(), self.key()
+        one, other, key = authentication._Shares(), authentication._Shares(), self.key()
         row = APIKey.objects.get(digest=APIKey.hashed(key))
         granted = sum(item.grant(row, 40, NOON) for _ in range(40) for item in (one, other))
         self.assertEqual(granted, 40)

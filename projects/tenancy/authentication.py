@@ -1,0 +1,134 @@
+"""Authenticate the requests of API keys, with their scopes and rate limit; whose words a key records."""
+
+from __future__ import annotations
+
+import hmac
+import unicodedata
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from threading import Lock
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from projects.models import APIKey, Scope
+
+MAX_AUTHOR_CHARACTERS, VIA = 200, ", via "
+#: More requests than anybody sends in a minute.
+UNLIMITED = 10**9
+
+
+class Refused(Exception):
+    """The request is refused. ``status`` is the HTTP status; the message is for the developer of the client."""
+
+    status = 401
+
+
+class Unauthenticated(Refused):
+    """No key, or an unknown, expired or revoked one: the same message, so that nobody learns which."""
+
+    def __init__(self) -> None:
+        super().__init__("A valid API key is required, as “Authorization: Bearer mb_…” or “x-api-key: mb_…”.")
+
+
+class ScopeMissing(Refused):
+    status = 403
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(f"The key lacks the required scope “{scope.value}”.")
+
+
+class RateLimited(Refused):
+    """The key has used up its requests of this minute; ``retry_after`` is in seconds."""
+
+    status = 429
+
+    def __init__(self, limit: int, now: datetime) -> None:
+        self.retry_after = 60 - now.second
+        super().__init__(f"Rate limit exceeded: {limit:,} requests a minute. Try again in {self.retry_after} seconds.")
+
+
+def key_header(headers: Mapping[str, str]) -> str:
+    """The header with the key: ``Authorization``, or ``x-api-key`` as Anthropic's clients send it; "" if none."""
+    return headers.get("Authorization") or headers.get("x-api-key") or ""
+
+
+def digest_of(header: str) -> str:
+    """The stored digest of the key in the value of a header, ``Bearer mb_…`` or ``mb_…``."""
+    kind, _, rest = header.strip().partition(" ")
+    return APIKey.hashed(rest.strip() if kind.lower() == "bearer" else header.strip())
+
+
+def authenticate(header: str, scope: Scope, *, now: datetime | None = None) -> APIKey:
+    """The key in the value of a header, ``Bearer mb_…`` or ``mb_…``, with its project, bank and tenant.
+
+    The project comes from the key alone, so no key reaches another project. One indexed read; at most a few writes a
+    minute. Raises :class:`Refused`.
+    """
+    now = now or timezone.now()
+    digest = digest_of(header)
+    # The lookup time reveals nothing about a key: nobody can choose its digest.
+    key = APIKey.objects.valid(now).select_related("project__bank", "project__tenant").filter(digest=digest).first()
+    if key is None or not hmac.compare_digest(key.digest, digest):
+        raise Unauthenticated
+    if not _shares.grant(key, settings.API_REQUESTS_PER_MINUTE, now):
+        raise RateLimited(settings.API_REQUESTS_PER_MINUTE, now)
+    if not key.opens(scope):
+        raise ScopeMissing(scope)
+    return key
+
+
+class _Shares:
+    """The requests that this process has reserved from each key's limit a minute and not used yet.
+
+    The database counts for all processes together, and is written once for many requests. No key exceeds its limit;
+    one that several processes serve may be stopped a few shares earlier.
+    """
+
+    SHARES_A_MINUTE = 20
+
+    def __init__(self) -> None:
+        self._left: dict[str, tuple[datetime, int]] = {}
+        self._lock = Lock()
+
+    def grant(self, key: APIKey, limit: int, now: datetime) -> bool:
+        """Whether the key may send another request in this minute; a limit of 0 is no limit."""
+        limit = limit or UNLIMITED
+        minute, share = now.replace(second=0, microsecond=0), max(1, limit // self.SHARES_A_MINUTE)
+        if self._use(key.digest, minute, 0):
+            return True
+        return APIKey.objects.take(key.pk, share, limit=limit, now=now) and self._use(key.digest, minute, share)
+
+    def _use(self, digest: str, minute: datetime, more: int) -> bool:
+        with self._lock:
+            when, left = self._left.get(digest, (minute, 0))
+            left = more + (left if when == minute else 0)
+            if more:  # now and then, remove past minutes
+                self._left = {key: share for key, share in self._left.items() if share[0] == minute}
+            self._left[digest] = minute, max(0, left - 1)
+            return left > 0
+
+
+_shares = _Shares()
+
+
+def author_of(key: APIKey, names: Collection[str]) -> dict[str, str]:
+    """As whom a key records each of these authors: a member only with the scope for it, otherwise “priya, via KEY”."""
+    if key.opens(Scope.PEOPLE):
+        return {name: name for name in names}
+    members = User.objects.filter(memberships__tenant=key.project.tenant_id)
+    taken: set[str] = set()
+    for user in members:
+        addresses = (user.username, user.email)
+        shown = (*addresses, user.get_full_name(), *(address.partition("@")[0] for address in addresses))
+        taken |= {_comparable(name) for name in shown}
+    taken.discard("")
+    ours = f"{VIA}{key.name}"
+    room = MAX_AUTHOR_CHARACTERS - len(ours)
+    return {name: f"{name[:room]}{ours}" if _comparable(name) in taken else name for name in names}
+
+
+def _comparable(name: str) -> str:
+    """A name without what a reader does not see."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
