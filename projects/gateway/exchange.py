@@ -120,7 +120,7 @@ class Exchange:
         """The same, with an upstream's errors cleaned."""
         if not any(map(upstream_errors.holds_error, events)):
             return raw, events
-        return await run_in_thread(upstream_errors.clean_events, self._request, raw)
+        return await run_in_thread(upstream_errors.clean_events, self._request.sent, raw)
 
     async def _read_events(self, events: Iterable[dict[str, object]]) -> None:
         for event in events:

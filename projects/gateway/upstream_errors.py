@@ -8,7 +8,7 @@ from typing import Any
 from memorybank import services
 
 from .events import EventSplitter, replace_data
-from .requests import GatewayRequest
+from .protocols import Protocol
 
 DEFAULT_MESSAGE = "The upstream returned an error."
 #: Fields of an error that programs decide by, if they are plain names.
@@ -18,15 +18,15 @@ _CODE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}")
 _NAMES = frozenset({"model", "role", "type", "object"})
 
 
-def clean_body(request: GatewayRequest, status: int, content: bytes) -> bytes:
-    """An error's body in the protocol's format."""
+def clean_body(protocol: Protocol, sent: Any, status: int, content: bytes) -> bytes:
+    """An error's body in the protocol's format. ``sent`` holds the texts that no error may repeat."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
         data = None
-    body = request.route.protocol.problem(status, DEFAULT_MESSAGE)
+    body = protocol.problem(status, DEFAULT_MESSAGE)
     found = (_error_of(data) or data) if isinstance(data, dict) else {}
-    return json.dumps({**body, "error": {**body["error"], **_clean(request, found)}}, ensure_ascii=False).encode()
+    return json.dumps({**body, "error": {**body["error"], **_clean(sent, found)}}, ensure_ascii=False).encode()
 
 
 def holds_error(event: dict[str, Any]) -> bool:
@@ -34,10 +34,10 @@ def holds_error(event: dict[str, Any]) -> bool:
     return event.get("type") == "error" or _error_of(event) is not None
 
 
-def clean_event(request: GatewayRequest, event: dict[str, Any]) -> dict[str, Any]:
+def clean_event(sent: Any, event: dict[str, Any]) -> dict[str, Any]:
     """An event that reports an error, with a clean one and no other field that may repeat words."""
     kind = {"type": event["type"]} if isinstance(event.get("type"), str) else {}
-    error = _clean(request, _error_of(event) or event)
+    error = _clean(sent, _error_of(event) or event)
     if kind.get("type") == "response.failed":
         response = event["response"]
         kept = {name: response[name] for name in ("id", "object", "created_at", "model", "usage") if name in response}
@@ -45,9 +45,9 @@ def clean_event(request: GatewayRequest, event: dict[str, Any]) -> dict[str, Any
     return {**kind, **_number(event), **({"error": error} if "error" in event else error | kind)}
 
 
-def clean_events(request: GatewayRequest, raw: bytes) -> tuple[bytes, list[dict[str, Any]]]:
+def clean_events(sent: Any, raw: bytes) -> tuple[bytes, list[dict[str, Any]]]:
     """These complete events with clean errors, as bytes and as JSON data."""
-    cleaned = replace_data(raw, lambda event: clean_event(request, event) if holds_error(event) else None)
+    cleaned = replace_data(raw, lambda event: clean_event(sent, event) if holds_error(event) else None)
     return EventSplitter().feed(cleaned)
 
 
@@ -64,18 +64,18 @@ def _error_of(data: dict[str, Any]) -> dict[str, Any] | None:
     return error if isinstance(error, dict) else None
 
 
-def _clean(request: GatewayRequest, error: dict[str, Any]) -> dict[str, Any]:
-    sent = [request.target.api_key, *_texts(request.injection.body)]
+def _clean(sent: Any, error: dict[str, Any]) -> dict[str, Any]:
+    texts = list(_texts(sent))
     message = error.get("message") or error.get("detail")
-    message = services.clean_error(message, sent=sent) if isinstance(message, str) else ""
+    message = services.clean_error(message, sent=texts) if isinstance(message, str) else ""
     codes = {name: error[name] for name in _CODE_FIELDS if isinstance(error.get(name), str)}
     named = {name: value for name, value in codes.items() if _CODE.fullmatch(value)}
-    kept = {name: value for name, value in named.items() if services.clean_error(value, sent=sent) == value}
+    kept = {name: value for name, value in named.items() if services.clean_error(value, sent=texts) == value}
     return {"message": message or DEFAULT_MESSAGE, **kept}
 
 
 def _texts(value: Any, name: str = "") -> Iterator[str]:
-    """The texts within a request, without names of fields."""
+    """The texts within what was sent, without names of fields."""
     if isinstance(value, str) and name not in _NAMES:
         yield value
     elif isinstance(value, dict):
