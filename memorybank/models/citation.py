@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from django.db import models
 
 from .chat import Output
-
-if TYPE_CHECKING:
-    from .entry import Entry
-    from .fact import Fact
 
 
 class FactOutputQuerySet(models.QuerySet["FactOutput"]):
@@ -75,10 +71,10 @@ class FactSource(models.Model):
 
 
 class KeptFactQuerySet(models.QuerySet["KeptFact"]):
-    def replace(self, entry: Entry, facts: Sequence[Fact]) -> None:
-        """Have the digest keep these facts, in this order, and no others."""
+    def replace(self, entry: int, facts: Sequence[int]) -> None:
+        """Have the digest keep the facts with these ids, in this order, and no others."""
         self.filter(entry=entry).delete()
-        self.bulk_create(KeptFact(entry=entry, fact=fact) for fact in facts)
+        self.bulk_create(KeptFact(entry_id=entry, fact_id=fact) for fact in facts)
 
 
 class KeptFact(models.Model):

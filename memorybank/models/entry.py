@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, Sum, When
@@ -19,9 +19,6 @@ from memorybank.core.granularity import Granularity
 from .bank import Bank
 from .chat import Chat, Output, OutputQuerySet
 from .citation import FactSource, KeptFact
-
-if TYPE_CHECKING:
-    from .fact import Fact
 
 #: The path of ``select_related`` from an entry to every digest above it.
 ABOVE = "__".join(["parent"] * len(Granularity.digests()))
@@ -138,7 +135,7 @@ class Entry(models.Model):
         default=0, help_text="Lines of the model that were dropped because what they cite does not say them."
     )
     left_out = models.PositiveIntegerField(default=0, help_text="Notes that a digest does not tell, as its model said.")
-    kept: models.ManyToManyField[Fact, KeptFact] = models.ManyToManyField(
+    kept: models.ManyToManyField[Any, KeptFact] = models.ManyToManyField(
         "Fact", through=KeptFact, related_name="kept_in", help_text="Leaf facts that a digest keeps unchanged."
     )
 

@@ -237,7 +237,7 @@ def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDige
         digest.method, digest.stale = derived.method, False
         digest.dropped_lines, digest.left_out = derived.dropped_lines, derived.left_out
         digest.save()
-        KeptFact.objects.replace(digest, kept)
+        KeptFact.objects.replace(digest.pk, [fact.pk for fact in kept])
         Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
         masker = MaskedValue.objects.masker(bank)  # with secrets learned during the model call
         write_facts(
