@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from memorybank.models import Bank, BankDay, StoredBlock
-from memorybank.reading import rendering
+from memorybank.reading.block_rendering import render_block
 
 
 def refresh(bank_id: int, *, now: datetime) -> None:
@@ -12,6 +12,6 @@ def refresh(bank_id: int, *, now: datetime) -> None:
     if bank is None:
         return
     if StoredBlock.objects.current_version(bank.pk) < bank.version:
-        block = rendering.render_block(bank, bank.max_tokens)
+        block = render_block(bank, bank.max_tokens)
         if StoredBlock.objects.store(bank, block, now):
             BankDay.objects.note_block(bank, block.tokens, now)

@@ -11,8 +11,9 @@ from memorybank.language.pack_loader import (
     pack,
     packs,
     partial_packs,
+    whole_words,
 )
-from memorybank.language.patterns import alternation, fill_in, literals, whole_words
+from memorybank.language.patterns import alternation, fill_in, literals
 from memorybank.language.sections import Words
 
 __all__ = [

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from memorybank.language.patterns import alternation
 from memorybank.language.safety_sections import InjectionPatterns, InjectionTopics, PersonalDataWords, SecretWords
 from memorybank.language.sections import (
     ChangePatterns,
@@ -113,6 +114,11 @@ def collect_for_masking(of: Callable[[Pack | PartialPack], Words], *, spaced: bo
 def _collect(languages: Iterable[AnyPack], of: Callable[[AnyPack], Words], spaced: bool | None) -> Words:
     wanted = (language for language in languages if spaced in (None, language.spaced))
     return tuple(dict.fromkeys(word for language in wanted for word in of(language)))
+
+
+def whole_words(of: Callable[[Pack], Words]) -> str:
+    """Patterns that ``of`` takes from the packs: whole words in languages with spaces, substrings elsewhere."""
+    return rf"\b(?:{alternation(collect(of, spaced=True))})(?!\w)|{alternation(collect(of, spaced=False))}"
 
 
 def meanings(tables: Iterable[WordsByMeaning]) -> dict[str, str]:

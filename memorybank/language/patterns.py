@@ -1,10 +1,7 @@
-"""Build parts of regular expressions from the words of the packs."""
+"""Build parts of regular expressions from words."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-
-from memorybank.language.pack_loader import Pack, collect
-from memorybank.language.sections import Words
+from collections.abc import Iterable, Mapping
 
 MATCH_NOTHING = "(?!)"  # an empty alternation must match nothing
 
@@ -17,11 +14,6 @@ def alternation(patterns: Iterable[str]) -> str:
 def literals(words: Iterable[str]) -> str:
     """An alternation of literal words or phrases; straight and curly apostrophes match each other."""
     return alternation(re.escape(word).replace("'", "['’]") for word in words)
-
-
-def whole_words(of: Callable[[Pack], Words]) -> str:
-    """Patterns that ``of`` takes from the packs: whole words in languages with spaces, substrings elsewhere."""
-    return rf"\b(?:{alternation(collect(of, spaced=True))})(?!\w)|{alternation(collect(of, spaced=False))}"
 
 
 def fill_in(pattern: str, parts: Mapping[str, str]) -> str:

@@ -1,22 +1,20 @@
-"""Render a bank's block within a token budget, and the notes beside a message. Reads only."""
+"""Render what a chat would get: a bank's block within a token budget, and the notes beside a message. Reads only."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.translation import gettext as _
 
 from memorybank import conf, prompts
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.memory_line import MemoryLine, PackedBlock, Source, Text
-from memorybank.core.packing.block import pack
+from memorybank.core.memory_line import MemoryLine, Source, Text
 from memorybank.core.packing.exclusion import exclude
 from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
 from memorybank.models import Bank
 from memorybank.reading import recall
-from memorybank.reading.candidates import load
+from memorybank.reading.block_rendering import render_block
 
 #: Stands above recalled notes.
 NOTES_HEADER = prompts.text("memory.recalled")
@@ -61,17 +59,6 @@ def render(
     max_note_tokens = bank.recall_tokens if recall_budget is None else recall_budget
     recalled = render_notes(bank, question, shown, max_note_tokens, exclude_chat=exclude_chat, now=now)
     return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled)
-
-
-def render_block(bank: Bank, budget: int) -> PackedBlock:
-    """The block of everything that may be shown, with its reserve, and the origin of each line."""
-    candidates = load(bank, budget=budget)
-    block = pack(candidates.pool, budget)
-
-    def explained(lines: Sequence[MemoryLine]) -> tuple[MemoryLine, ...]:
-        return tuple(line._replace(sources=tuple(map(candidates.explain, line.facts))) for line in lines)
-
-    return replace(block, lines=explained(block.lines), reserve=explained(block.reserve))
 
 
 def render_notes(

@@ -13,7 +13,7 @@ from memorybank.indexing import block_writer
 from memorybank.language import tokens
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import CARRIED, Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
-from memorybank.reading import candidates, rendering
+from memorybank.reading import block_rendering, candidates
 from memorybank.writing.fact_store import new_fact
 from tests.support.factories import (
     DAY,
@@ -404,7 +404,7 @@ def test_a_slow_renderer_never_overwrites_a_newer_block() -> None:
     bank = make_bank()
     history(bank, days=1)
     stale = Bank.objects.get(pk=bank.pk)
-    made = rendering.render_block(stale, 2000)
+    made = block_rendering.render_block(stale, 2000)
     Bank.objects.touch(bank.pk)
     block_writer.refresh(bank.pk, now=MONDAY)
     assert not StoredBlock.objects.store(stale, made, MONDAY)

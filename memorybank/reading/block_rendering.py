@@ -1,0 +1,20 @@
+"""Render a bank's standing block within a token budget. Reads only."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memorybank.core.memory_line import MemoryLine, PackedBlock
+from memorybank.core.packing.block import pack
+from memorybank.models import Bank
+from memorybank.reading.candidates import load
+
+
+def render_block(bank: Bank, budget: int) -> PackedBlock:
+    """The block of everything that may be shown, with its reserve, and the origin of each line."""
+    candidates = load(bank, budget=budget)
+    block = pack(candidates.pool, budget)
+
+    def explained(lines: Sequence[MemoryLine]) -> tuple[MemoryLine, ...]:
+        return tuple(line._replace(sources=tuple(map(candidates.explain, line.facts))) for line in lines)
+
+    return replace(block, lines=explained(block.lines), reserve=explained(block.reserve))
