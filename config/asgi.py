@@ -15,7 +15,7 @@ django.setup(set_prefix=False)
 
 from django.core.handlers.asgi import ASGIHandler  # noqa: E402  (Django must be set up)
 
-from config.request_limits import RequestLimits  # noqa: E402
+from config.middleware.request_limits import RequestLimits  # noqa: E402
 from projects.chat import generation  # noqa: E402
 
 pages = RequestLimits(ASGIHandler())

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from traceback import format_tb
 from typing import Any
 
-from config.request_ids import current_request_id
+from config.middleware.request_ids import current_request_id
 
 #: Query strings may contain a question that somebody previews.
 QUERY_STRING = re.compile(r"\?\S*")

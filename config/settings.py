@@ -44,13 +44,13 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
-    "config.gateway_middleware.gateway_shortcut",
-    "config.request_ids.request_id_middleware",
+    "config.middleware.gateway.gateway_shortcut",
+    "config.middleware.request_ids.request_id_middleware",
     "django.middleware.security.SecurityMiddleware",
-    "config.static_files.StaticFiles",
-    "config.security_headers.security_headers_middleware",
+    "config.middleware.static_files.StaticFiles",
+    "config.middleware.security_headers.security_headers_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.language_middleware.PageLanguageMiddleware",
+    "config.middleware.language.PageLanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

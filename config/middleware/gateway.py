@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponseBase
 from django.urls import resolve
 from django.utils.decorators import async_only_middleware
 
-from config import request_ids
-from config.security_headers import add_security_headers
+from config.middleware import request_ids
+from config.middleware.security_headers import add_security_headers
 
 GATEWAY_PREFIX = "/v1/"
 

@@ -1,0 +1,1 @@
+"""What every request passes through, outermost first: limits, request ids, security headers, the gateway, languages."""
