@@ -7,7 +7,6 @@ rolling up deletes nothing. Entries without a parent are the frontier.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime
 from typing import Any, ClassVar
 
 from django.db import models
@@ -15,6 +14,7 @@ from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, Sum, When
 from django.db.models.functions import Coalesce
 
 from memorybank.core.granularity import Granularity
+from memorybank.core.rollup_policy import Node
 
 from .bank import Bank
 from .chat import Chat, Output, OutputQuerySet
@@ -37,15 +37,13 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         """The frontier: entries that no digest has absorbed."""
         return self.filter(parent=None)
 
-    def frontier(self) -> list[tuple[int, str, date, datetime, int]]:
-        """The id, granularity, period, newest turn and tokens of each live entry.
-
-        What a model wrote counts without the detail beside it.
-        """
+    def frontier(self) -> list[Node]:
+        """The live entries as planning sees them. What a model wrote counts without the detail beside it."""
         detail = Coalesce(Sum("facts__tokens", filter=Q(facts__detail=True)), 0)
         size = Case(When(method__startswith=EXTRACTIVE, then=F("tokens")), default=F("tokens") - detail)
         sized = self.live().annotate(size=size)
-        return list(sized.values_list("pk", "granularity", "period_start", "last_at", "size"))
+        rows = sized.values_list("pk", "granularity", "period_start", "last_at", "size")
+        return [Node(pk, Granularity(granularity), *rest) for pk, granularity, *rest in rows]
 
     def written(self) -> EntryQuerySet:
         """Entries whose lines a model or a person wrote, and digests that stand for others as they are."""

@@ -80,7 +80,7 @@ def _remaining(job: Job) -> int:
         case Kind.REBUILD:
             return job.bank.entries.digests().filter(stale=True).count()
         case Kind.COMPRESS:
-            live = sum(size for *_, size in job.bank.entries.all().frontier())
+            live = sum(node.tokens for node in job.bank.entries.all().frontier())
             return max(0, ceil(live - job.bank.max_tokens * conf.current().pressure))
         case _:
             return Chat.objects.filter(bank=job.bank, due_at=job.asked_at).count()

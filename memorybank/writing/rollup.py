@@ -29,7 +29,6 @@ from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_line
 from memorybank.writing import jobs
 from memorybank.writing.fact_store import kept_facts, write_facts
-from memorybank.writing.frontier import live_nodes
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ def roll_up(bank_id: int, *, now: datetime) -> int:
 def _next_step(bank: Bank, now: datetime) -> Step | None:
     if stale := bank.entries.to_rebuild():
         return Step(Granularity(stale.granularity), stale.period_start, (), stale.pk)
-    frontier = live_nodes(bank)
+    frontier = bank.entries.all().frontier()
     if not _needs_rollup(bank, frontier, now):
         return None
     due = rollup_policy.due_written if _is_written() else rollup_policy.due_periods
@@ -100,7 +99,7 @@ def _needs_rollup(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
 def _next_check(bank: Bank, now: datetime) -> Case | None:
     """When time alone may make something due; None while the bank fits its budget. Unchanged if its version changed."""
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
-    needed = _needs_rollup(bank, frontier := live_nodes(bank), now)
+    needed = _needs_rollup(bank, frontier := bank.entries.all().frontier(), now)
     check_at = rollup_policy.next_due(frontier, now, bank.tz, written=_is_written()) if needed else None
     if needed and _oldest_due_chat(bank, now):  # a period may wait for that chat
         check_at = min(check_at or now + RECHECK_DELAY, now + RECHECK_DELAY)
@@ -154,7 +153,7 @@ def _digest(bank: Bank, step: Step, now: datetime) -> None:
 
 def _target_tokens(bank: Bank, step: Step, size: int) -> int:
     if step.granularity is Granularity.BACKGROUND:
-        return rollup_policy.background_tokens(live_nodes(bank), step, bank.max_tokens)
+        return rollup_policy.background_tokens(bank.entries.all().frontier(), step, bank.max_tokens)
     return rollup_policy.digest_tokens(step.granularity, bank.max_tokens, size)
 
 

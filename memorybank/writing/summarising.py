@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import F
 
 from memorybank import conf
-from memorybank.core import transcript
+from memorybank.core import rollup_policy, transcript
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
 from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, OutdatedWork, public_message
@@ -24,7 +24,7 @@ from memorybank.models import BY_HAND, Bank, Chat, Entry, Fact, Granularity, Mas
 from memorybank.models.ledger import backoff
 from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
-from memorybank.writing import frontier, note_taking
+from memorybank.writing import note_taking
 from memorybank.writing.batches import Batch, next_batch
 from memorybank.writing.fact_replacement import supersede
 from memorybank.writing.fact_store import write_facts
@@ -105,7 +105,7 @@ def _take_notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> T
         return TakenNotes()
     try:
         with session(chat.bank, now) as opened:
-            detail = opened is None or frontier.has_room(chat.bank)
+            detail = opened is None or _has_room(chat.bank)
             notes = note_taking.take_notes(opened, chat.bank, turns, batch.known, detail=detail)
     except LLMRejected as error:
         if chat.attempts + 1 < conf.current().max_attempts:
@@ -113,6 +113,11 @@ def _take_notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> T
         logger.warning("chat %s: extracted, because the model's answers are useless: %s", chat.pk, error)
         return replace(note_taking.take_notes(None, chat.bank, turns, batch.known), provisional=True)
     return notes if opened else replace(notes, method=budget_cap.method())
+
+
+def _has_room(bank: Bank) -> bool:
+    """Whether the block has room for sentences beside what is written."""
+    return not rollup_policy.over_budget(bank.entries.all().frontier(), bank.max_tokens, rollup_policy.WRITTEN_SHARE)
 
 
 def _commit(

@@ -20,11 +20,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memorybank import llm, services, worker
 from memorybank.core import rollup_policy
-from memorybank.core.rollup_policy import Node
 from memorybank.exceptions import InvalidInput, LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, StoredBlock
+from memorybank.models import Bank, Chat, Entry, Fact, Output, StoredBlock
 from tests.support.factories import block_of
 from tests.support.word_search import places
 
@@ -472,7 +471,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def everything_ripe_is_rolled_up(self) -> None:
         for bank in Bank.objects.all():
-            frontier = [Node(pk, Granularity(rung), *rest) for pk, rung, *rest in bank.entries.all().frontier()]
+            frontier = bank.entries.all().frontier()
             assert not (
                 rollup_policy.over_budget(frontier, bank.max_tokens, 1.25)
                 and rollup_policy.due_periods(frontier, self.now, bank.tz)

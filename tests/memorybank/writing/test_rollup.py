@@ -69,7 +69,7 @@ def test_detail_beside_a_model_s_notes_puts_no_pressure_on_memory() -> None:
         noted = add_fact(leaf, sentence(1000 + leaf.pk), position=9)
         Entry.objects.filter(pk=leaf.pk).update(tokens=leaf.tokens + noted.tokens, method="model")
         sizes[leaf.pk] = noted.tokens
-    assert {pk: size for pk, *_, size in bank.entries.all().frontier()} == sizes
+    assert {node.id: node.tokens for node in bank.entries.all().frontier()} == sizes
 
 
 def test_a_day_is_not_digested_just_before_the_last_of_its_chats_is_summarised(model: ScriptedLLM) -> None:
