@@ -85,6 +85,8 @@ def openapi_document(api: NinjaAPI) -> dict[str, Any]:
             operation["description"] = f"{operation.get('description', '')}\n\nScope: `{scope.value}`.".strip()
             operation["operationId"] = f"{method}-{names[path].removeprefix('api-')}"
             operation["responses"] |= _error_responses("requestBody" in operation)
+            for parameter in operation.get("parameters", ()):
+                parameter.pop("examples", None)  # ninja repeats the schema's list; OpenAPI wants an object here
     return document
 
 
