@@ -157,11 +157,11 @@ TABLES = [
     ),
     StoredTable(
         Output,
-        ("question", "answer", "author", "said_by", "answered_by", "messages", "error"),
+        ("question", "answer", "author", "said_by", "answered_by", "messages", "metadata", "error"),
         "chat__bank",
         Erasing.DELETE,
         PrivacyRow(
-            "turns: author, question, answer, and tool results in between",
+            "turns: author, question, answer, tool results in between, and the application's metadata",
             "as written, in plain text",
             "erased, or older than the project keeps turns",
         ),
@@ -170,10 +170,19 @@ TABLES = [
             "halves_of_turns": ngettext_lazy("half of a turn", "halves of turns"),
         },
         expiries=(
-            Expiry(Age.TURNS, "created_at", "turns", {"question": "", "answer": "", "messages": [], "error": ""}),
+            Expiry(
+                Age.TURNS,
+                "created_at",
+                "turns",
+                {"question": "", "answer": "", "messages": [], "metadata": {}, "error": ""},
+            ),
         ),
         section="output",
-        exported={"chat": "chat__key", "user": "author", **_same("question answer messages status created_at")},
+        exported={
+            "chat": "chat__key",
+            "user": "author",
+            **_same("question answer messages metadata status created_at"),
+        },
     ),
     StoredTable(
         Fact,

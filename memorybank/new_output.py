@@ -1,9 +1,10 @@
 """A new output, and the result of its attempt: plain values, validated before anything is stored."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import isfinite
 from typing import Any
 
 from django.utils import timezone
@@ -17,6 +18,7 @@ MAX_KEY_CHARACTERS = 200
 #: Clocks differ; a turn may be this far ahead of ours.
 MAX_CLOCK_SKEW = timedelta(minutes=5)
 #: Short texts that may be missing.
+MAX_METADATA_ENTRIES, MAX_METADATA_NAME, MAX_METADATA_VALUE = 16, 64, 500
 OPTIONAL_NAMES = ("key", "said_by", "answered_by")
 STATUSES: list[str] = Output.Status.values
 
@@ -27,7 +29,7 @@ class NewOutput:
 
     ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke in
     the model's place. The recording caller vouches for them; a text never says who speaks. ``replaces`` are the ids of
-    outputs of the chat that are erased as soon as this one is answered.
+    outputs of the chat that are erased as soon as this one is answered. ``metadata`` are labels of the application.
     """
 
     chat_key: str
@@ -42,6 +44,7 @@ class NewOutput:
     said_by: str = ""
     answered_by: str = ""
     replaces: Sequence[int] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def require_valid(self, now: datetime) -> None:
         """Raise :class:`InvalidInput`, naming the field and the limit."""
@@ -74,6 +77,7 @@ class NewOutput:
             if size > MAX_TEXT_CHARACTERS:
                 raise InvalidInput(f"{name}: {size:,} characters, at most {MAX_TEXT_CHARACTERS:,} are allowed.")
         messages.require_readable(self.messages)
+        require_metadata(self.metadata)
 
     def _require_time(self, now: datetime) -> None:
         if not isinstance(self.created_at, datetime):
@@ -103,6 +107,21 @@ class AttemptResult:
         """Raise :class:`InvalidInput` unless this ends an attempt."""
         if self.status not in STATUSES or self.status == Output.Status.PENDING:
             raise InvalidInput(f"status: “{self.status[:40]}” does not complete an output.")
+
+
+def require_metadata(metadata: object) -> None:
+    """Raise :class:`InvalidInput` unless these are a few labels: short names with a text, number, boolean or null."""
+    if not isinstance(metadata, Mapping) or len(metadata) > MAX_METADATA_ENTRIES:
+        raise InvalidInput(f"metadata: must be an object of at most {MAX_METADATA_ENTRIES} entries.")
+    for name, value in metadata.items():
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_METADATA_NAME or name != storable(name):
+            raise InvalidInput(f"metadata: a name must be text of 1 to {MAX_METADATA_NAME} characters.")
+        if not isinstance(value, str | int | float | None):
+            raise InvalidInput("metadata: a value must be a text, a number, a boolean or null.")
+        if isinstance(value, float) and not isfinite(value):
+            raise InvalidInput("metadata: a number must be finite.")
+        if len(str(value)) > MAX_METADATA_VALUE or str(value) != storable(str(value)):
+            raise InvalidInput(f"metadata: a value must have at most {MAX_METADATA_VALUE} storable characters.")
 
 
 def as_json(messages: Sequence[Any]) -> str:

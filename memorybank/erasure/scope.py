@@ -122,5 +122,5 @@ def _keep_other_half(output: Output, author: str) -> bool:
         output.answer = output.answered_by = ""
     elif output.answered_by not in ("", author):
         output.question = output.said_by = output.author = ""
-    output.messages = []
+    output.messages, output.metadata = [], {}
     return bool(output.question or output.answer) and author not in (output.author, output.said_by, output.answered_by)

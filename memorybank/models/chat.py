@@ -255,6 +255,9 @@ class Output(models.Model):
     question = models.TextField(blank=True)
     answer = models.TextField(blank=True)
     messages = models.JSONField(default=list, blank=True)
+    metadata = models.JSONField(
+        default=dict, blank=True, help_text="Labels of the outer application; no model reads them."
+    )
     status = models.CharField(max_length=10, choices=Status, default=Status.OK)
     error = models.CharField(
         max_length=500, blank=True, help_text="Why there is no answer: the provider's error message."

@@ -1,9 +1,10 @@
 """Browse a bank's facts: what a person may see, search results, and where each fact comes from."""
 
 from collections import defaultdict
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Fact, FactSource, Output
@@ -25,6 +26,7 @@ class Origin:
     chat_key: str
     author: str
     at: datetime
+    metadata: Mapping[str, Any] = field(compare=False)
 
 
 def browse(bank: Bank) -> FactQuerySet:
@@ -45,7 +47,7 @@ def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     """For each of these facts, the turns that it rests on, oldest first; none of private chats. Two queries."""
     ids = [fact.pk for fact in facts]
     turns = Output.objects.filter(chat__bank=bank, chat__private=False).order_by("sequence").distinct()
-    columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at")
+    columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at", "metadata")
     origins_by_fact: dict[int, list[Origin]] = defaultdict(list)
     for relation in ("facts", "facts__restated_by"):  # a leaf's facts, lines of digests
         for fact, *turn in turns.filter(**{f"{relation}__in": ids}).values_list(relation, *columns):

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 
+from django.db.models import QuerySet
+
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.data_inventory import TABLES, StoredTable
-from memorybank.models import Bank, Entry, Event, Fact, Granularity, Output
+from memorybank.models import Bank, Chat, Entry, Event, Fact, Granularity, Output
 
 #: Rows read at once.
 AT_ONCE = 2_000
@@ -15,30 +17,36 @@ ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "prov
 
 
 @at_present
-def export(bank: Bank, *, actor: str, now: datetime = PRESENT) -> Iterator[dict[str, Any]]:
-    """Everything a bank holds, row by row; that ``actor`` exported it is recorded in the audit log at once."""
+def export(
+    bank: Bank, *, actor: str, chats: QuerySet[Chat] | None = None, now: datetime = PRESENT
+) -> Iterator[dict[str, Any]]:
+    """Everything a bank holds, row by row; that ``actor`` exported it is recorded in the audit log at once.
+
+    With ``chats``, the titles and turns of these only.
+    """
     log(bank, actor, Event.Action.EXPORT, now)
-    return _rows(bank)
+    return _rows(bank, bank.chats.all() if chats is None else chats)
 
 
-def _rows(bank: Bank) -> Iterator[dict[str, Any]]:
+def _rows(bank: Bank, chats: QuerySet[Chat]) -> Iterator[dict[str, Any]]:
     """One mapping a row, each with its ``type``: bank, chat, output, entry, fact; in an order fit for reading."""
-    numbers = Numbers.of(bank)
+    numbers = Numbers.of(bank, chats)
     for table in TABLES:
         if table.model is Fact:
             yield from _memory(bank, table, numbers)
         elif table.model is Output:
-            yield from _section(bank, table, numbers.outputs, order="sequence")
+            yield from _section(table, table.rows(bank).filter(chat__in=chats), numbers.outputs, order="sequence")
         elif table.section:
-            yield from _section(bank, table)
+            rows = table.rows(bank)
+            yield from _section(table, rows.filter(pk__in=chats) if table.model is Chat else rows)
 
 
 def _section(
-    bank: Bank, table: StoredTable, numbers: Mapping[int, int] | None = None, order: str = "pk"
+    table: StoredTable, rows: QuerySet[Any], numbers: Mapping[int, int] | None = None, order: str = "pk"
 ) -> Iterator[dict[str, Any]]:
     """The rows of a table with the columns that its copy has; with ``numbers``, each with its own."""
-    rows = table.rows(bank).order_by(order).values_list("pk", *table.exported.values())
-    for pk, *values in rows.iterator():
+    exported = rows.order_by(order).values_list("pk", *table.exported.values())
+    for pk, *values in exported.iterator():
         number = {"id": numbers[pk]} if numbers else {}
         yield {"type": table.section, **number, **dict(zip(table.exported, values, strict=True))}
 
@@ -60,10 +68,12 @@ class Numbers(NamedTuple):
     facts: dict[int, int]
 
     @classmethod
-    def of(cls, bank: Bank) -> Self:
-        """Those of a bank."""
+    def of(cls, bank: Bank, chats: QuerySet[Chat]) -> Self:
+        """Those of a bank, with the outputs of these chats."""
         # A tenant must not learn from ids how much others have written.
-        outputs = Output.objects.filter(chat__bank=bank).order_by("sequence").values_list("pk", flat=True)
+        outputs = (
+            Output.objects.filter(chat__bank=bank, chat__in=chats).order_by("sequence").values_list("pk", flat=True)
+        )
         entries = bank.entries.values_list("pk", flat=True)
         return cls(_numbered(outputs), _numbered(sorted(entries)), _numbered(sorted(_told(bank))))
 

@@ -39,7 +39,13 @@ from memorybank.monitoring.health import HealthMetrics, failing, health_metrics,
 from memorybank.monitoring.invariants import check
 from memorybank.monitoring.statistics import Recorded, history, recorded, statistics
 from memorybank.monitoring.time_series import TimeSeries
-from memorybank.new_output import MAX_TEXT_CHARACTERS, NewOutput
+from memorybank.new_output import (
+    MAX_METADATA_ENTRIES,
+    MAX_METADATA_NAME,
+    MAX_METADATA_VALUE,
+    MAX_TEXT_CHARACTERS,
+    NewOutput,
+)
 from memorybank.prompts import text as prompt_text
 from memorybank.reading.browsing import Origin, browse, find, origins, sentences
 from memorybank.reading.explanations import Explanation, explain
@@ -48,6 +54,7 @@ from memorybank.reading.prompting import PromptMemory, prompt_memory
 from memorybank.reading.recall import Hit, recall
 from memorybank.reading.recall.visibility import VisibleSentence
 from memorybank.reading.rendering import Block, render
+from memorybank.reading.turn_filter import TurnFilter, days_between
 from memorybank.services.audit import (
     ERASING_ACTIONS,
     audit_logs,
@@ -55,9 +62,11 @@ from memorybank.services.audit import (
     erasure_requests_of,
     erasures_of,
     events_of,
+    events_of_fact,
     jobs_of,
     was_enabled,
 )
+from memorybank.services.authors import authors_of, opted_out
 from memorybank.services.banks import all_banks, block_tokens, create_bank, lock_bank
 from memorybank.services.block_history import (
     block_changes,
@@ -102,10 +111,10 @@ if TYPE_CHECKING:
     from memorybank.model_calls.session import outage
     from memorybank.safety.quarantine import telling_words
     from memorybank.services.extraction import explain_line
+    from memorybank.services.jobs import request_job
     from memorybank.services.provider_errors import clean_error
     from memorybank.worker import run, run_due, summarise_now
     from memorybank.writing.fact_edits import add, edit, hide, keep_quarantined, pin, release, restore, unpin
-    from memorybank.writing.jobs import request_job
 
 #: Imported at the first call: loading the code that writes memory takes a third of a second, and no prompt needs it.
 _LATE = {
@@ -119,10 +128,10 @@ _LATE = {
         "memorybank.indexing.document_writer": "reindex",
         "memorybank.safety.quarantine": "telling_words",
         "memorybank.services.extraction": "explain_line",
+        "memorybank.services.jobs": "request_job",
         "memorybank.services.provider_errors": "clean_error",
         "memorybank.worker": "run run_due summarise_now",
         "memorybank.writing.fact_edits": "add edit hide keep_quarantined pin release restore unpin",
-        "memorybank.writing.jobs": "request_job",
         "memorybank.model_calls.budget_cap": "spent spent_since",
         "memorybank.model_calls.session": "outage",
     }.items()

@@ -10,11 +10,22 @@ from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Jo
 Action = Event.Action
 #: Earlier lines of the block are not kept beyond these.
 ERASING_ACTIONS = (Action.ERASE, Action.PRIVATE, Action.OPT_OUT)
+#: What people decide about single facts.
+FACT_ACTIONS = (
+    *(Action.ADD, Action.EDIT, Action.PIN, Action.UNPIN),
+    *(Action.HIDE, Action.SHOW, Action.RELEASE, Action.KEEP),
+)
 
 
 def events_of(bank: Bank) -> QuerySet[Event]:
     """The audit log of a bank, newest first."""
     return bank.events.all()
+
+
+def events_of_fact(bank: Bank, fact: int) -> list[Event]:
+    """What people did with a fact, oldest first."""
+    events = events_of(bank).filter(action__in=FACT_ACTIONS).order_by("pk")
+    return [event for event in events.iterator() if fact in (*event.detail.get("facts", ()), event.detail.get("fact"))]
 
 
 def was_enabled(bank: Bank, moment: datetime) -> bool:

@@ -1,6 +1,6 @@
 """Edit single facts by hand: a person's decision outranks the model's, and the audit log records it."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -144,6 +144,7 @@ def add(
     pinned: bool = True,
     actor: str,
     screened: bool = False,
+    metadata: Mapping[str, Any] | None = None,
     now: datetime = PRESENT,
 ) -> Fact:
     """Add a fact by hand: it is a turn of ``actor`` in its own chat, so it is cited, found and erased like any other.
@@ -151,7 +152,7 @@ def add(
     With ``screened`` it is quarantined like what a model writes; otherwise ``actor`` answers for it. Raises
     :class:`InvalidInput`, also if memory is off.
     """
-    new = NewOutput(uuid4().hex, actor, _clean_text(text), now, title=CHAT_TITLE)
+    new = NewOutput(uuid4().hex, actor, _clean_text(text), now, title=CHAT_TITLE, metadata=metadata or {})
     try:
         with transaction.atomic():
             output, _chat = recording.record(bank, new, now=now)

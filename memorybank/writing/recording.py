@@ -17,8 +17,8 @@ from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
 CHAT_COUNT_FIELDS = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
 #: Fields of a pending output that its answer sets.
 ANSWER_FIELDS = (
-    "sequence author said_by answered_by question answer messages status error replaces created_at asked_at".split()
-)
+    "sequence author said_by answered_by question answer messages metadata status error replaces created_at asked_at"
+).split()
 #: A chat's id and an output's key in it.
 ChatOutputKey = tuple[int, str]
 
@@ -187,6 +187,7 @@ def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult
         created_at=known.created_at,
         answer=f"{outcome.answer}{appendix}",
         messages=outcome.messages or known.messages,
+        metadata=known.metadata,
         key=known.key,
         title=outcome.title,
     )
@@ -220,6 +221,7 @@ def _to_row(chat: Chat, new: NewOutput) -> Output:
         question=storable(new.question),
         answer=storable(new.answer),
         messages=json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else [],
+        metadata=dict(new.metadata),
         status=new.status,
         replaces=list(new.replaces) if pending else [],
         created_at=asked,

@@ -1,6 +1,6 @@
 """Replace turns by a new answer: they are erased in the transaction that records the answer, not before."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -25,6 +25,7 @@ def record(
     key: str = "",
     title: str = "",
     replaces: Sequence[int] = (),
+    metadata: Mapping[str, Any] | None = None,
     now: datetime = PRESENT,
 ) -> Output:
     """Record one inference: one short transaction without a model call, so an outage loses nothing.
@@ -32,10 +33,11 @@ def record(
     ``key`` is the caller's own id: the same key in the same chat is recorded once; an output without an answer
     (pending, error, …) is replaced by the same key with one. A caller who asks a model records the message as pending
     first and then :func:`complete`s it. ``replaces`` are ids of outputs of the chat: they are erased in the transaction
-    that records the answer, and stay if there is none. Raises :class:`InvalidInput`, naming the field and the limit.
+    that records the answer, and stay if there is none. ``metadata`` are labels that no model reads. Raises
+    :class:`InvalidInput`, naming the field and the limit.
     """
     values = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
-    new = NewOutput(*values, replaces=tuple(replaces))
+    new = NewOutput(*values, replaces=tuple(replaces), metadata=metadata or {})
     if status != Output.Status.OK or not replaces:
         return recording.record(bank, new, now=now)[0]
     pending, _ = recording.record(bank, replace(new, status=Output.Status.PENDING, answer="", title=""), now=now)

@@ -1,11 +1,17 @@
 """Authenticate a request by the API key in its header. Cookies are ignored."""
 
+from collections.abc import Callable, Mapping
+
 from django.http import HttpRequest
 
 from memorybank.services import Bank
 from projects.tenancy import authentication, permissions
 
 from ..models import APIKey
+from .problems import Problem
+
+#: The query parameters of each operation, by the name of its address and its method.
+ParametersByOperation = Callable[[], Mapping[tuple[str, str], frozenset[str]]]
 
 
 def authenticate(request: HttpRequest) -> APIKey:
@@ -14,6 +20,16 @@ def authenticate(request: HttpRequest) -> APIKey:
     assert match is not None and match.url_name is not None and request.method is not None
     scope = permissions.SCOPES[match.url_name][request.method]
     return authentication.authenticate(authentication.key_header(request.headers), scope)
+
+
+def refuse_unknown_parameters(request: HttpRequest, parameters: ParametersByOperation) -> None:
+    """Raise :class:`Problem` for a query parameter that the operation has not: ignored, it would widen a filter."""
+    match = request.resolver_match
+    assert match is not None and match.url_name is not None and request.method is not None
+    unknown = sorted(request.GET.keys() - parameters().get((match.url_name, request.method), frozenset()))
+    if unknown:
+        name = unknown[0][:100]
+        raise Problem(422, f"{name}: there is no such parameter.", name)
 
 
 def key_of(request: HttpRequest) -> APIKey:

@@ -13,18 +13,24 @@ from memorybank.services import Bank, Chat, Checkpoint
 from projects.chat import compaction
 
 from .auth import bank_of, key_of
+from .receipts import ReceiptOut, erase
 from .schemas import (
     CHAT_KEY_CONVERTER,
     NUMBER,
+    Author,
     Body,
     ChatIn,
     Cursor,
+    From,
     Limit,
+    Metadata,
     NumberOut,
     Page,
     StorableText,
+    To,
     api_url,
     chat_key,
+    labels,
     page_of,
 )
 
@@ -93,9 +99,26 @@ class CompactionProgress(BaseModel):
 
 
 @router.get("/chats", response=Page[ChatOut], url_name="api-chats", summary="List chats, newest first")
-def list_chats(request: HttpRequest, cursor: Cursor, limit: Limit, private: bool | None = None) -> Page[ChatOut]:
-    """Chats that programs recorded. Members' chats on this site are not listed; memory has their facts."""
-    rows = _program_chats(bank_of(request))
+def list_chats(
+    request: HttpRequest,
+    cursor: Cursor,
+    limit: Limit,
+    since: From,
+    until: To,
+    author: Author,
+    metadata: Metadata,
+    private: bool | None = None,
+    parked: bool | None = None,
+) -> Page[ChatOut]:
+    """Chats that programs recorded, by the day of their last output, and by what one of their outputs has.
+
+    Members' chats on this site are not listed; memory has their facts.
+    """
+    bank = bank_of(request)
+    rows = program_chats(bank).filter(services.days_between("last_output_at", since, until, bank.tz))
+    if turns := services.TurnFilter(author=author, metadata=labels(metadata)):
+        rows = rows.filter(pk__in=turns.outputs(bank).order_by().values("chat"))
+    rows = rows if parked is None else rows.filter(parked_at__isnull=not parked)
     chats, after = page_of(rows if private is None else rows.filter(private=private), cursor, limit)
     return Page(items=[ChatOut.of(row) for row in chats], next=after)
 
@@ -116,6 +139,14 @@ def update_chat(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut
     if body.private is not None:
         services.set_private(bank, chat_key=chat_row.key, private=body.private, actor=actor)
     return ChatOut.of(program_chat(bank, chat_row.key))
+
+
+@router.delete(
+    "/chats/{chat}", response=ReceiptOut, url_name="api-chat", summary="Erase a chat with everything derived from it"
+)
+def delete_chat(request: HttpRequest, chat: ChatIn) -> ReceiptOut:
+    """Like `forget` with this chat."""
+    return erase(request, chat=program_chat(bank_of(request), chat_key(chat)).key)
 
 
 @router.post(
@@ -142,11 +173,12 @@ def get_compaction(request: HttpRequest, chat: ChatIn) -> CompactionProgress:
 
 def program_chat(bank: Bank, key: str) -> Chat:
     """A chat of ``bank`` that programs recorded, by its key; 404 for a member's chat on this site."""
-    chat_row = _program_chats(bank).filter(key=key).first()
+    chat_row = program_chats(bank).filter(key=key).first()
     if chat_row is None:
         raise Http404
     return chat_row
 
 
-def _program_chats(bank: Bank) -> QuerySet[Chat]:
+def program_chats(bank: Bank) -> QuerySet[Chat]:
+    """The chats of ``bank`` that programs recorded."""
     return services.chats_of(bank).filter(conversation=None)

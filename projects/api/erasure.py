@@ -1,25 +1,22 @@
 """Endpoints for erasing data: preview, erase, receipts."""
 
-from datetime import datetime
 from typing import Annotated
 
 from django.http import Http404, HttpRequest
 from ninja import Router
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import Field, StrictBool
 
 from memorybank import services
-from memorybank.services import Erasure
 
-from .auth import bank_of, key_of
+from .auth import bank_of
 from .problems import Problem
+from .receipts import ReceiptOut, erase
 from .schemas import (
-    NUMBER,
     Body,
     ChatKeyText,
     Cursor,
     Limit,
     NumberIn,
-    NumberOut,
     Page,
     StorableText,
     page_of,
@@ -44,17 +41,6 @@ class ForgetRequest(Body):
     dry_run: StrictBool = Field(False, description="Report what would be erased, and erase nothing.")
 
 
-class ReceiptOut(BaseModel):
-    """How much was erased, when and by whom; never what. Erasure cannot be undone."""
-
-    id: NumberOut | None = Field(description="null: a dry run.")
-    kind: str
-    asked_by: str
-    at: datetime
-    dry_run: bool
-    counts: dict[str, int]
-
-
 @router.post(
     "/forget", response=ReceiptOut, url_name="api-forget", summary="Erase data with everything derived from it"
 )
@@ -63,24 +49,20 @@ def forget(request: HttpRequest, body: ForgetRequest) -> ReceiptOut:
     named = {name for name in ("chat", "author", "output", "facts") if getattr(body, name) is not None}
     if len(named) != 1:
         raise Problem(422, "Name exactly one of chat, author, output, facts.")
-    receipt = services.forget(
-        bank_of(request),
+    return erase(
+        request,
         chat=body.chat,
         author=body.author,
         output=None if body.output is None else row_in_body(body.output, "/output"),
         facts=_fact_pks(request, body.facts),
-        actor=key_of(request).actor,
         dry_run=body.dry_run,
     )
-    number = None if receipt.id is None else NUMBER.to_url(receipt.id)
-    names = ("kind", "asked_by", "at", "dry_run", "counts")
-    return ReceiptOut(id=number, **{name: getattr(receipt, name) for name in names})
 
 
 @router.get("/receipts", response=Page[ReceiptOut], url_name="api-receipts", summary="List receipts, newest first")
 def receipts(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[ReceiptOut]:
     rows, after = page_of(services.erasures_of(bank_of(request)), cursor, limit)
-    return Page(items=[_receipt_out(row) for row in rows], next=after)
+    return Page(items=[ReceiptOut.of(row) for row in rows], next=after)
 
 
 @router.get("/receipts/{receipt}", response=ReceiptOut, url_name="api-receipt", summary="Get a receipt")
@@ -88,12 +70,7 @@ def receipt(request: HttpRequest, receipt: NumberIn) -> ReceiptOut:
     row = services.erasures_of(bank_of(request)).filter(pk=row_number(receipt)).first()
     if row is None:
         raise Http404
-    return _receipt_out(row)
-
-
-def _receipt_out(row: Erasure) -> ReceiptOut:
-    names = ("kind", "asked_by", "at", "counts")
-    return ReceiptOut(id=NUMBER.to_url(row.pk), dry_run=False, **{name: getattr(row, name) for name in names})
+    return ReceiptOut.of(row)
 
 
 def _fact_pks(request: HttpRequest, names: list[str] | None) -> list[int] | None:

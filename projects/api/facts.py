@@ -15,12 +15,29 @@ from memorybank.services import Bank, Entry, Fact, Granularity
 
 from ..models import Scope
 from .auth import bank_of, key_of
-from .schemas import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, StorableText, page_of, row_number
+from .receipts import ReceiptOut, erase
+from .schemas import (
+    NUMBER,
+    Author,
+    Body,
+    Cursor,
+    From,
+    Limit,
+    Metadata,
+    MetadataIn,
+    NumberIn,
+    NumberOut,
+    OfChat,
+    Page,
+    StorableText,
+    To,
+    labels,
+    page_of,
+    row_number,
+)
 
 router = Router(tags=["memory"])
 
-From = Annotated[date | None, Query(None, alias="from", description="The first day, in the project's time zone.")]
-To = Annotated[date | None, Query(None, alias="to", description="The last day.")]
 About = Annotated[
     StorableText,
     Query("", max_length=1000, description="Search for facts about this, best first, in one page of at most 200."),
@@ -61,6 +78,7 @@ class Citation(BaseModel):
     chat: str
     author: str
     at: datetime
+    metadata: dict[str, Any]
 
 
 class FactOut(BaseModel):
@@ -83,7 +101,13 @@ class FactOut(BaseModel):
     def of(cls, row: Fact, origins: Collection[services.Origin]) -> "FactOut":
         names = ("text", "speaker", "said_on", "pinned", "hidden", "edited_by")
         cited = [
-            Citation(output=NUMBER.to_url(origin.output), chat=origin.chat_key, author=origin.author, at=origin.at)
+            Citation(
+                output=NUMBER.to_url(origin.output),
+                chat=origin.chat_key,
+                author=origin.author,
+                at=origin.at,
+                metadata=dict(origin.metadata),
+            )
             for origin in origins
         ]
         return cls(
@@ -103,6 +127,7 @@ class NewFact(Body):
     text: StorableText = Field(examples=["Billing runs on Postgres 16."])
     kind: Fact.Kind = Fact.Kind.FACT
     pinned: StrictBool = Field(True, description="Always include it in the block.")
+    metadata: MetadataIn = Field({}, description="Labels of the turn that it becomes; no model reads them.")
 
 
 class FactChange(Body):
@@ -122,6 +147,7 @@ def entries(
     limit: Limit,
     since: From,
     until: To,
+    chat: OfChat,
     granularity: Granularity | None = None,
     live: bool | None = None,
 ) -> Page[EntryOut]:
@@ -129,6 +155,7 @@ def entries(
     rows = _within(_entries(bank_of(request)), "period_start", since, until)
     rows = rows if granularity is None else rows.filter(granularity=granularity)
     rows = rows if live is None else rows.filter(parent__isnull=live)
+    rows = rows.filter(chat__key=chat) if chat else rows
     page, after = page_of(rows, cursor, limit)
     return Page(items=[EntryOut.of(row) for row in page], next=after)
 
@@ -149,14 +176,19 @@ def facts(
     since: From,
     until: To,
     about: About,
+    author: Author,
+    chat: OfChat,
+    metadata: Metadata,
     kind: Fact.Kind | None = None,
     entry: NumberIn | None = None,
 ) -> Page[FactOut]:
     """Facts with the turns that they cite. Private chats have none."""
     bank = bank_of(request)
-    rows = _within(_readable(request), "said_on", since, until)
+    rows = _within(readable_facts(request), "said_on", since, until)
     rows = rows if kind is None else rows.filter(kind=kind)
     rows = rows if entry is None else rows.filter(entry=row_number(entry))
+    if turns := services.TurnFilter(author=author, chat=chat, metadata=labels(metadata)):
+        rows = turns.facts(bank, rows)
     if about.strip():
         rank = {pk: position for position, pk in enumerate(services.find(bank, about))}
         ranked = sorted(rows.filter(pk__in=list(rank)), key=lambda fact: rank[fact.pk])
@@ -169,9 +201,7 @@ def facts(
 def create_fact(request: HttpRequest, body: NewFact) -> Status[FactOut]:
     """A text that reads like an instruction to a model waits for a person's review, as in a chat."""
     bank = bank_of(request)
-    row = services.add(
-        bank, text=body.text, kind=body.kind, pinned=body.pinned, screened=True, actor=key_of(request).actor
-    )
+    row = services.add(bank, **body.model_dump(), screened=True, actor=key_of(request).actor)
     return Status(201, _facts_out(bank, [row])[0])
 
 
@@ -199,18 +229,28 @@ def update_fact(request: HttpRequest, fact: NumberIn, body: FactChange) -> FactO
     return _get_fact(request, number)
 
 
+@router.delete(
+    "/facts/{fact}", response=ReceiptOut, url_name="api-fact", summary="Erase a fact with the turns that it cites"
+)
+def delete_fact(request: HttpRequest, fact: NumberIn) -> ReceiptOut:
+    """Like `forget` with this fact. To keep the turns, hide it."""
+    number = row_number(fact)
+    _get_fact(request, number)
+    return erase(request, facts=[number])
+
+
 def _entries(bank: Bank) -> QuerySet[Entry]:
     return services.entries_of(bank).select_related("chat")
 
 
-def _readable(request: HttpRequest) -> Any:
+def readable_facts(request: HttpRequest) -> Any:
     """The facts that this key may read; hidden and quarantined ones need the scope ``admin``."""
     rows = services.browse(bank_of(request)).select_related("entry")
     return rows if key_of(request).opens(Scope.ADMIN) else rows.filter(hidden=False, quarantine="")
 
 
 def _get_fact(request: HttpRequest, number: int) -> FactOut:
-    row = _readable(request).filter(pk=number).first()
+    row = readable_facts(request).filter(pk=number).first()
     if row is None:
         raise Http404
     return _facts_out(bank_of(request), [row])[0]

@@ -1,6 +1,7 @@
 """Endpoints for memory in prompts (the block and recalled notes), and for search."""
 
-from datetime import datetime
+from datetime import date, datetime
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
@@ -11,7 +12,7 @@ from memorybank import services
 from memorybank.services import Hit, MemoryLine, PromptMemory, Text
 
 from .auth import bank_of
-from .schemas import NUMBER, Body, NumberOut, StorableText
+from .schemas import NUMBER, Body, MetadataIn, NumberOut, StorableText
 
 router = Router(tags=["memory"])
 
@@ -21,6 +22,17 @@ AskingChat = Annotated[
 Question = Annotated[
     StorableText, Field(min_length=1, max_length=20_000, examples=["Which Postgres does billing run on?"])
 ]
+
+
+class HitKind(StrEnum):
+    """A turn, or a fact by its kind."""
+
+    OUTPUT = "output"
+    FACT = "fact"
+    DECISION = "decision"
+    PLAN = "plan"
+    PREFERENCE = "preference"
+    QUESTION = "question"
 
 
 class LineOut(BaseModel):
@@ -85,12 +97,25 @@ class MemoryRequest(Body):
     )
 
 
+class RecallFilter(Body):
+    """What a hit must be, or rest on: turns of an author, a chat, some days, with metadata. Empty: anything."""
+
+    author: Annotated[StorableText, Field(max_length=200)] = ""
+    chat: Annotated[StorableText, Field(max_length=200, description="The key of a chat.")] = ""
+    since: date | None = Field(None, alias="from", description="The first day, in the project's time zone.")
+    until: date | None = Field(None, alias="to", description="The last day.")
+    metadata: MetadataIn = {}
+    kinds: list[HitKind] = Field([], max_length=len(HitKind), description="Kinds of hits; empty: all.")
+
+
 class RecallRequest(Body):
     """A question in any wording; dates in it are taken into account."""
 
     question: Question
     chat: AskingChat = ""
     top: StrictInt = Field(10, ge=1, le=200)
+    threshold: float = Field(0, ge=0, le=1_000, description="The least score of a hit.")
+    filter: RecallFilter | None = Field(None, description="Which turns count.")
 
 
 class HitOut(BaseModel):
@@ -147,7 +172,16 @@ def memory(request: HttpRequest, body: MemoryRequest) -> MemoryOut:
 @router.post("/recall", response=Hits, url_name="api-recall", summary="Turns and facts that answer a question")
 def recall(request: HttpRequest, body: RecallRequest) -> Hits:
     """Search results for people and programs; use `memory` for the notes of a prompt."""
-    hits = services.recall(bank_of(request), body.question, top=body.top, exclude_chat=body.chat)
+    wanted = body.filter or RecallFilter.model_validate({})
+    hits = services.recall(
+        bank_of(request),
+        body.question,
+        top=body.top,
+        exclude_chat=body.chat,
+        within=services.TurnFilter(wanted.author, wanted.chat, wanted.since, wanted.until, wanted.metadata),
+        kinds=[kind.value for kind in wanted.kinds],
+        threshold=body.threshold,
+    )
     return Hits(hits=[HitOut.of(hit) for hit in hits])
 
 

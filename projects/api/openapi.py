@@ -90,6 +90,19 @@ def openapi_document(api: NinjaAPI) -> dict[str, Any]:
     return document
 
 
+@cache
+def query_parameters(api: NinjaAPI) -> dict[tuple[str, str], frozenset[str]]:
+    """The query parameters of each operation, by the name of its address and its method."""
+    names = _names_by_path(api)
+    return {
+        (names[path], method.upper()): frozenset(
+            parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"
+        )
+        for path, methods in openapi_document(api)["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
 def _names_by_path(api: NinjaAPI) -> dict[str, str]:
     """URL names by OpenAPI path, such as ``/api/v1/chats/{chat}``."""
     patterns = [pattern for pattern in api.urls[0] if isinstance(pattern, URLPattern)]

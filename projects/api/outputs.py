@@ -4,14 +4,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Header, Router, Status
 from pydantic import AwareDatetime, BaseModel, Field
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Output
+from memorybank.services import Bank, Output
 from projects.tenancy import authentication
 
 from ..models import APIKey
@@ -19,7 +19,29 @@ from .auth import bank_of, key_of
 from .chats import program_chat
 from .idempotency import IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY_CHARACTERS, IdempotentResult, run_once
 from .problems import Problem, problem_from
-from .schemas import NUMBER, Body, ChatIn, ChatKeyText, Cursor, Limit, NumberOut, Page, StorableText, chat_key, page_of
+from .receipts import ReceiptOut, erase
+from .schemas import (
+    NUMBER,
+    Author,
+    Body,
+    ChatIn,
+    ChatKeyText,
+    Cursor,
+    From,
+    Limit,
+    Metadata,
+    MetadataIn,
+    NumberIn,
+    NumberOut,
+    OfChat,
+    Page,
+    StorableText,
+    To,
+    chat_key,
+    labels,
+    page_of,
+    row_number,
+)
 
 router = Router(tags=["outputs"])
 
@@ -54,6 +76,7 @@ class NewOutput(Body):
     created_at: AwareDatetime | None = Field(None, description="When it was asked; default: now.")
     id: ShortText = Field("", description="Your id. The same id in the same chat is recorded once.", examples=["m-1"])
     title: ShortText = Field("", description="The chat's title, if it has none.")
+    metadata: MetadataIn = Field({}, description="Labels to find it by; no model reads them. Erased with it.")
 
     def to_service(self, now: datetime) -> services.NewOutput:
         return services.NewOutput(
@@ -66,6 +89,7 @@ class NewOutput(Body):
             status=self.status,
             key=self.id,
             title=self.title,
+            metadata=self.metadata,
         )
 
 
@@ -99,11 +123,13 @@ class OutputOut(BaseModel):
     messages: list[Any]
     status: Output.Status
     created_at: datetime
+    chat: str
+    metadata: dict[str, Any]
 
     @classmethod
     def of(cls, row: Output) -> "OutputOut":
-        names = ("key", "author", "question", "answer", "messages", "status", "created_at")
-        return cls(id=NUMBER.to_url(row.pk), **{name: getattr(row, name) for name in names})
+        names = ("key", "author", "question", "answer", "messages", "status", "created_at", "metadata")
+        return cls(id=NUMBER.to_url(row.pk), chat=row.chat.key, **{name: getattr(row, name) for name in names})
 
 
 @router.post("/outputs", response={201: Recorded}, url_name="api-outputs", summary="Record an output")
@@ -132,11 +158,55 @@ def record_many(
 @router.get(
     "/chats/{chat}/outputs", response=Page[OutputOut], url_name="api-chat-outputs", summary="Read a chat, oldest first"
 )
-def list_outputs(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
+def chat_outputs(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
     """The turns of a chat that programs recorded. The last cursor, used again later, returns newer turns."""
     turns = services.turns_of(program_chat(bank_of(request), chat_key(chat)))
-    rows, after = page_of(turns, cursor, limit, order="sequence")
+    rows, after = page_of(turns.select_related("chat"), cursor, limit, order="sequence")
     return Page(items=[OutputOut.of(row) for row in rows], next=after)
+
+
+@router.get("/outputs", response=Page[OutputOut], url_name="api-outputs", summary="List outputs, newest first")
+def list_outputs(
+    request: HttpRequest,
+    cursor: Cursor,
+    limit: Limit,
+    since: From,
+    until: To,
+    author: Author,
+    chat: OfChat,
+    metadata: Metadata,
+    status: Output.Status | None = None,
+) -> Page[OutputOut]:
+    """The turns of all chats that programs recorded."""
+    turns = services.TurnFilter(author, chat, since, until, labels(metadata))
+    rows = turns.outputs(bank_of(request)).filter(chat__conversation=None).select_related("chat")
+    page, after = page_of(rows if status is None else rows.filter(status=status), cursor, limit, order="-sequence")
+    return Page(items=[OutputOut.of(row) for row in page], next=after)
+
+
+@router.get("/outputs/{output}", response=OutputOut, url_name="api-output", summary="Get an output")
+def get_output(request: HttpRequest, output: NumberIn) -> OutputOut:
+    return OutputOut.of(program_output(bank_of(request), row_number(output)))
+
+
+@router.delete(
+    "/outputs/{output}",
+    response=ReceiptOut,
+    url_name="api-output",
+    summary="Erase an output with everything derived from it",
+)
+def delete_output(request: HttpRequest, output: NumberIn) -> ReceiptOut:
+    """Like `forget` with this output."""
+    return erase(request, output=program_output(bank_of(request), row_number(output)).pk)
+
+
+def program_output(bank: Bank, number: int) -> Output:
+    """A turn of a chat that programs recorded; 404 for a member's on this site."""
+    rows = services.outputs_of(bank).filter(pk=number, chat__conversation=None)
+    row = rows.select_related("chat").first()
+    if row is None:
+        raise Http404
+    return row
 
 
 def _validated(key: APIKey, bodies: list[NewOutput], now: datetime, pointers: list[str]) -> list[services.NewOutput]:

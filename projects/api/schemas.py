@@ -1,14 +1,26 @@
 """Types shared by requests and responses: chat keys, row numbers, pages, with their JSON schemas."""
 
 import re
-from typing import Annotated, Generic, TypeVar
+from datetime import date
+from typing import Annotated, Any, Generic, TypeVar
 
 from django.db.models import Model, QuerySet
 from django.http import Http404
 from django.urls import get_script_prefix
 from ninja import Query
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    TypeAdapter,
+    WithJsonSchema,
+)
 
+from memorybank import services
 from memorybank.services import PublicId
 from projects.web.converters import ChatKey
 from projects.web.pagination import page_after
@@ -59,11 +71,52 @@ Cursor = Annotated[str, Query("", max_length=100, description="`next` of the pre
 Limit = Annotated[int, Query(DEFAULT_PAGE_ROWS, ge=1, le=MAX_PAGE_ROWS, description="Rows per page.")]
 
 
+MetadataValue = (
+    Annotated[StorableText, Field(max_length=services.MAX_METADATA_VALUE)] | StrictBool | StrictInt | StrictFloat | None
+)
+#: Labels of the application: a few short names with values.
+MetadataIn = Annotated[
+    dict[
+        Annotated[StorableText, Field(min_length=1, max_length=services.MAX_METADATA_NAME)],
+        Annotated[StorableText, Field(max_length=services.MAX_METADATA_VALUE)]
+        | StrictBool
+        | StrictInt
+        | StrictFloat
+        | None,
+    ],
+    Field(max_length=services.MAX_METADATA_ENTRIES, examples=[{"ticket": "T-17"}]),
+]
+_LABELS: TypeAdapter[dict[str, Any]] = TypeAdapter(MetadataIn)
+From = Annotated[date | None, Query(None, alias="from", description="The first day, in the project's time zone.")]
+To = Annotated[date | None, Query(None, alias="to", description="The last day.")]
+Author = Annotated[StorableText, Query("", max_length=200, description="Turns of this author, or that quote them.")]
+OfChat = Annotated[StorableText, Query("", max_length=200, description="The key of a chat.")]
+Metadata = Annotated[
+    str,
+    Query(
+        "",
+        max_length=4_000,
+        description="What a turn's metadata must contain, as a JSON object.",
+        examples=['{"ticket": "T-17"}'],
+    ),
+]
+
+
 class Page(BaseModel, Generic[Item]):
     """One page of a list. New rows do not shift the pages."""
 
     items: list[Item]
     next: str | None = Field(None, description="The cursor of the next page; null: this is the last one.")
+
+
+def labels(text: str) -> dict[str, Any]:
+    """The metadata in a parameter; :class:`Problem` if it is not that."""
+    try:
+        return _LABELS.validate_json(text) if text else {}
+    except ValueError:
+        raise Problem(
+            422, "metadata: must be a JSON object of names with texts, numbers or booleans.", "metadata"
+        ) from None
 
 
 def row_number(name: str) -> int:

@@ -10,10 +10,19 @@ from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from . import chats, erasure, facts, jobs, memory, outputs, problems, project
-from .auth import authenticate
-from .openapi import openapi_document
+from ..models import APIKey
+from . import authors, chats, erasure, export, fact_history, facts, jobs, memory, outputs, problems, project
+from .auth import authenticate, refuse_unknown_parameters
+from .openapi import openapi_document, query_parameters
 from .parsers import JSONParser
+
+
+def _admit(request: HttpRequest) -> APIKey:
+    """The key of a request that names known parameters only."""
+    key = authenticate(request)
+    refuse_unknown_parameters(request, lambda: query_parameters(api))
+    return key
+
 
 api = NinjaAPI(
     title="Memory Bank",
@@ -21,11 +30,11 @@ api = NinjaAPI(
     urls_namespace="api",
     openapi_url=None,
     docs_url=None,
-    auth=authenticate,
+    auth=_admit,
     parser=JSONParser(),
 )
 problems.install(api)
-for part in (outputs, chats, facts, memory, jobs, erasure, project):
+for part in (outputs, chats, authors, facts, fact_history, memory, jobs, erasure, export, project):
     api.add_router("", part.router)
 
 

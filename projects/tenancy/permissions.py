@@ -38,16 +38,20 @@ NEEDED = {
 #: The scope that an API key needs for an address, by its name and method. A key opens its own project only; a session
 #: opens none of these.
 SCOPES = {
-    "api-outputs": {"POST": Scope.WRITE},
+    "api-outputs": {"GET": Scope.READ, "POST": Scope.WRITE},
+    "api-output": {"GET": Scope.READ, "DELETE": Scope.ADMIN},
     "api-batch": {"POST": Scope.WRITE},
     "api-chats": {"GET": Scope.READ},
-    "api-chat": {"GET": Scope.READ, "PATCH": Scope.WRITE},
+    "api-chat": {"GET": Scope.READ, "PATCH": Scope.WRITE, "DELETE": Scope.ADMIN},
     "api-chat-outputs": {"GET": Scope.READ},
     "api-compaction": {"GET": Scope.READ, "POST": Scope.WRITE},
     "api-entries": {"GET": Scope.READ},
     "api-entry": {"GET": Scope.READ},
     "api-facts": {"GET": Scope.READ, "POST": Scope.ADMIN},
-    "api-fact": {"GET": Scope.READ, "PATCH": Scope.ADMIN},
+    "api-fact": {"GET": Scope.READ, "PATCH": Scope.ADMIN, "DELETE": Scope.ADMIN},
+    "api-fact-history": {"GET": Scope.ADMIN},
+    "api-authors": {"GET": Scope.READ},
+    "api-export": {"GET": Scope.ADMIN},
     "api-block": {"GET": Scope.READ},
     "api-memory": {"POST": Scope.READ},  # a question, in a body because addresses are logged
     "api-recall": {"POST": Scope.READ},

@@ -11,6 +11,7 @@ from memorybank.models import Bank, Chat, Entry, Fact, FactState, SearchDocument
 from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.searching import SearchResult, parse_question, search
 from memorybank.reading.recall.visibility import as_paragraphs, visible_lines
+from memorybank.reading.turn_filter import TurnFilter
 
 #: Least share of its turn's score that a fact gets; the rest depends on its share of the question's words.
 MIN_FACT_SHARE = 0.5
@@ -30,8 +31,21 @@ class Hit:
 
 
 @at_present
-def recall(bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", now: datetime = PRESENT) -> list[Hit]:
+def recall(
+    bank: Bank,
+    question: str,
+    *,
+    top: int = 10,
+    exclude_chat: str = "",
+    within: TurnFilter | None = None,
+    kinds: Collection[str] = (),
+    threshold: float = 0.0,
+    now: datetime = PRESENT,
+) -> list[Hit]:
     """The ``top`` best hits for a question, best first; [] if the bank is off or nothing matches.
+
+    With ``within`` only turns that match, and facts that cite one; with ``kinds`` only these: "output", or kinds of
+    facts. Hits with a score below ``threshold`` are left out.
 
     Excludes private chats, the excluded chat, and hidden, quarantined and superseded facts. "Yesterday" in the question
     is relative to ``now``.
@@ -39,7 +53,7 @@ def recall(bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", 
     if not bank.enabled or top < 1:
         return []
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
-    result = search(bank, parse_question(bank, question, now), without=without, most=top)
+    result = search(bank, parse_question(bank, question, now), without=without, most=top, within=within)
     scores = dict(result.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
@@ -52,7 +66,15 @@ def recall(bank: Bank, question: str, *, top: int = 10, exclude_chat: str = "", 
         if lines[pk]
     }
     fact_hits = [hit for fact in facts if fact.is_visible and (hit := _fact_hit(fact, hits, result))]
-    return sorted([*hits.values(), *fact_hits], key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
+    every = [hit for hit in (*hits.values(), *fact_hits) if hit.score >= threshold]
+    wanted = _of_kinds(every, kinds) if kinds else every
+    return sorted(wanted, key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
+
+
+def _of_kinds(hits: list[Hit], kinds: Collection[str]) -> list[Hit]:
+    facts = Fact.objects.filter(pk__in=[hit.pk for hit in hits if hit.kind == "fact"], kind__in=kinds)
+    wanted = set(facts.values_list("pk", flat=True))
+    return [hit for hit in hits if (hit.pk in wanted if hit.kind == "fact" else "output" in kinds)]
 
 
 def facts_about(bank: Bank, question: str, *, most: int, now: datetime) -> list[int]:

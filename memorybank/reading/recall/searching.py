@@ -23,6 +23,7 @@ from memorybank.reading.recall.index_terms import (
 from memorybank.reading.recall.index_terms import possible_names as names_in
 from memorybank.reading.recall.ranking import IndexedTurn
 from memorybank.reading.recall.relevance import DECISIVE_FACTOR, IDF_POWER, Term, covered_share, relevance
+from memorybank.reading.turn_filter import TurnFilter
 
 #: Turns that are scored, at least. The rest has too little in common with the question.
 MIN_RANKED_TURNS = 40
@@ -88,18 +89,29 @@ def _exactness(partial: PartialDate) -> float:
     return 1.0 if partial.day else 0.5 if partial.month else 0.25
 
 
-def search(bank: Bank, question: ParsedQuestion, *, without: Chat | None, most: int) -> SearchResult:
-    """The ``most`` best turns. One query for the words, two for the turns, one for vectors if there are any."""
+def search(
+    bank: Bank, question: ParsedQuestion, *, without: Chat | None, most: int, within: TurnFilter | None = None
+) -> SearchResult:
+    """The ``most`` best turns. One query for the words, two for the turns, one for vectors if there are any.
+
+    With a filter, one more; then only its turns count, as if the bank had no others.
+    """
     terms = (*question.words, *question.dates, *(name + NAME_SUFFIX for name in question.names))
     hashes = [hash_word(bank.pk, word) for word in terms]
     postings = index.postings(bank.pk, hashes, without_chat=without.pk if without else None)
     cosines = vectors.cosines(bank, question.text, without=without)
+    documents = SearchDocument.objects.filter(bank=bank)
+    if within:
+        documents = documents.filter(output__in=within.outputs(bank).order_by().values("pk"))
+        allowed = set(documents.values_list("pk", flat=True))
+        postings = [[pk for pk in turns if pk in allowed] for turns in postings]
+        cosines = {pk: cosine for pk, cosine in cosines.items() if pk in allowed}
     if not (any(postings) or cosines):
         return SearchResult()
     remaining = iter(postings)
     by_word, by_date = (list(islice(remaining, len(part))) for part in (question.words, question.dates))
     by_name = {name: turns for name, turns in zip(question.names, remaining, strict=True) if turns}
-    total = SearchDocument.objects.filter(bank=bank).count()
+    total = len(allowed) if within else documents.count()
     idfs = _idfs(dict(zip(question.words, by_word, strict=True)), by_name, total)
     dated = _date_scores(by_date, question.exact)
     others = [*by_date, *by_name.values()]

@@ -1,0 +1,60 @@
+"""Restrict a search or a list to some turns: by author, chat, days and metadata."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, tzinfo
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.fields.json import KeyTransform
+
+from memorybank.models import Bank, FactOutput, FactSource, Output
+from memorybank.models.chat import OutputQuerySet
+from memorybank.models.fact import FactQuerySet
+
+#: No turn is older, and calendars overflow at their two ends.
+FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9999, 12, 30)
+
+
+def days_between(column: str, since: date | None, until: date | None, tz: tzinfo) -> Q:
+    """Rows whose time ``column`` is on one of these days in the time zone; without a day that end is open."""
+    days = Q()
+    if since and since >= FIRST_DAY:
+        days &= Q(**{f"{column}__gte": datetime.combine(since, time.min, tz)})
+    if until and until <= LAST_DAY:
+        days &= Q(**{f"{column}__lte": datetime.combine(max(until, FIRST_DAY), time.max, tz)})
+    return days
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFilter:
+    """Turns by an author (or that quote them), of the chat with a key, of days in the bank's time zone, with metadata.
+
+    Empty values restrict nothing. ``metadata`` has the names and values that a turn must have.
+    """
+
+    author: str = ""
+    chat: str = ""
+    since: date | None = None
+    until: date | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.author or self.chat or self.since or self.until or self.metadata)
+
+    def outputs(self, bank: Bank) -> OutputQuerySet:
+        """The turns of a bank that match."""
+        rows = Output.objects.filter(days_between("created_at", self.since, self.until, bank.tz), chat__bank=bank)
+        rows = rows.of_person(self.author) if self.author else rows
+        rows = rows.filter(chat__key=self.chat) if self.chat else rows
+        for number, (name, value) in enumerate(self.metadata.items()):
+            # A transform, because a name in a keyword would be read as a path.
+            rows = rows.alias(**{f"label_{number}": KeyTransform(name, "metadata")})
+            rows = rows.filter(**{f"label_{number}": value})
+        return rows
+
+    def facts(self, bank: Bank, facts: FactQuerySet) -> FactQuerySet:
+        """Those of ``facts`` that rest on a turn that matches."""
+        leaves = FactOutput.objects.filter(output__in=self.outputs(bank).order_by().values("pk")).values("fact")
+        lines = FactSource.objects.filter(source__in=leaves).values("fact")
+        return facts.filter(Q(pk__in=leaves) | Q(pk__in=lines))
