@@ -135,3 +135,9 @@ class Granularity(StrEnum):
     def finer(self) -> "Granularity":
         """The rung that it absorbs."""
         return list(Granularity)[self.tier - 1]
+
+
+#: The rungs that have periods, finest first.
+CALENDAR_RUNGS = tuple(rung for rung in Granularity.digests() if rung is not Granularity.BACKGROUND)
+#: Where history grows until the background unites it: the months.
+COARSEST_PERIOD = CALENDAR_RUNGS[-1]

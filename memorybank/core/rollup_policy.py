@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from memorybank.core.granularity import EPOCH, ONE_WEEK, Granularity
+from memorybank.core.granularity import CALENDAR_RUNGS, COARSEST_PERIOD, EPOCH, ONE_WEEK, Granularity
 
 MIN_DIGEST_TOKENS = 80
-#: The rungs that have periods, finest first.
-CALENDAR_RUNGS = tuple(rung for rung in Granularity.digests() if rung is not Granularity.BACKGROUND)
 #: The share of the budget that the lines of written memory may have; labels, headings and the reserve of an estimate
 #: take the rest.
 WRITTEN_SHARE = 0.9
@@ -109,8 +107,8 @@ def due_written(
         if _coarser_is_due(step, frontier, now, tz, still_open):
             return [replace(step, passes=True)]
     due.sort(key=lambda step: -step.granularity.tier)  # stable, so still oldest first
-    months = [step for step in due if step.granularity is Granularity.MONTH]
-    return months or [*_background(frontier), *due]
+    coarsest = [step for step in due if step.granularity is COARSEST_PERIOD]
+    return coarsest or [*_background(frontier), *due]
 
 
 def _due(steps: Iterable[tuple[Step, datetime]], now: datetime, still_open: date) -> list[Step]:
@@ -124,7 +122,7 @@ def _first_open_day(waiting: datetime | None, tz: ZoneInfo) -> date:
 
 def _coarser_is_due(step: Step, frontier: Sequence[Node], now: datetime, tz: ZoneInfo, still_open: date) -> bool:
     """Whether the period that a new digest would roll up into could be digested as well."""
-    if step.digest or step.granularity.tier >= Granularity.MONTH.tier:
+    if step.digest or step.granularity.tier >= COARSEST_PERIOD.tier:
         return False
     coarser = _rung_within_month(step.granularity, step.period_start)
     start = coarser.period_above(step.granularity, step.period_start)
@@ -147,7 +145,7 @@ def _rung_within_month(finer: Granularity, start: date) -> Granularity:
 
 def _background(frontier: Sequence[Node]) -> list[Step]:
     """Unite all live months but the newest with the background; that one, too, if it is the only one."""
-    months = sorted((n for n in frontier if n.granularity is Granularity.MONTH), key=lambda n: n.period_start)
+    months = sorted((n for n in frontier if n.granularity is COARSEST_PERIOD), key=lambda n: n.period_start)
     standing = next((n.id for n in frontier if n.granularity is Granularity.BACKGROUND), None)
     joining = months[:-1] or (months if standing else [])
     return [Step(Granularity.BACKGROUND, EPOCH, tuple(n.id for n in joining), standing)] if joining else []
@@ -172,7 +170,7 @@ def _steps(
     """Every possible step to a calendar period with the moment it is due."""
     standing = {(n.granularity, n.period_start): n for n in frontier}
     steps = []
-    calendar = [node for node in frontier if node.granularity.tier < Granularity.MONTH.tier]
+    calendar = [node for node in frontier if node.granularity.tier < COARSEST_PERIOD.tier]
     for coarser in CALENDAR_RUNGS:
         groups: dict[tuple[Granularity, date], list[Node]] = {}
         for node in sorted(calendar, key=lambda n: (n.period_start, n.last_at, n.id)):
@@ -201,5 +199,5 @@ def _target(
 
 def _covers(digest: Node, node: Node, tz: ZoneInfo) -> bool:
     """Whether the node lies in the digest's time; the background holds whole months, up to that of its newest turn."""
-    newest = Granularity.MONTH.rung.start(digest.last_at.astimezone(tz).date())
-    return digest.granularity is not Granularity.BACKGROUND or Granularity.MONTH.rung.start(node.period_start) <= newest
+    newest = COARSEST_PERIOD.rung.start(digest.last_at.astimezone(tz).date())
+    return digest.granularity is not Granularity.BACKGROUND or COARSEST_PERIOD.rung.start(node.period_start) <= newest

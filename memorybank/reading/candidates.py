@@ -16,6 +16,7 @@ from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import Combinable
 
 from memorybank import conf
+from memorybank.core.granularity import COARSEST_PERIOD
 from memorybank.core.memory_line import MemoryLine, Source
 from memorybank.core.packing.objective import checkpoint, reached
 from memorybank.core.packing.pool import Pool
@@ -26,9 +27,9 @@ from memorybank.models.fact import FactQuerySet
 
 #: As many facts are read as the budget has tokens, but at least this many: several times what packing compares.
 MIN_FACTS_READ = 2_000
-#: Each tier's part of the facts still to be read: half for the coarsest, where history grows, the rest evenly.
+#: Each tier's part of the facts still to be read: half for the months, where history grows, the rest evenly.
 TIER_PARTS = {
-    granularity.tier: granularity.tier + 1 if granularity is not Granularity.MONTH else 2
+    granularity.tier: granularity.tier + 1 if granularity is not COARSEST_PERIOD else 2
     for granularity in Granularity.coarsest_first()
 }
 #: So many written lines are read at most: a frontier that is rolled up has far fewer.
