@@ -49,7 +49,7 @@ class BankAdmin(JobButtonsMixin, BankScoped):
         values = {"used": grouped(used), "budget": grouped(bank.max_tokens), "share": share}
         return gettext("%(used)s of %(budget)s (%(share)d %%)") % values
 
-    @admin.display(description=_("What the model is told"))
+    @admin.display(description=_("What the model gets"))
     def block(self, bank: Bank) -> SafeString | str:
         block = services.prompt_memory(bank).block
         if not block.text:

@@ -39,7 +39,7 @@ def load_time_series(banks: QuerySet[Any], now: datetime) -> tuple[TimeSeries, .
     full = days.filter(budget__gt=0).annotate(used=Sum("block_tokens"), of=Sum("budget"))
     return (
         _series(_("Tokens a day"), "", now, tokens, empty=0),
-        _series(_("Chats due at once, at most"), "", now, due, empty=0),
+        _series(_("Peak queue"), "", now, due, empty=0),
         _series(_("Half of summary calls (p50) take up to"), "s", now, _latency(calls, 0.5)),
         _series(_("95 of 100 (p95) take up to"), "s", now, _latency(calls, 0.95)),
         _series(_("Budget in use"), "%", now, {day: 100 * used / of for day, used, of in full}),

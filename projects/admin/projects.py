@@ -81,7 +81,7 @@ class ProjectAdmin(TenantScoped):
         at = date_format(bank.disclosure_accepted_at, "DATETIME_FORMAT") if bank.disclosure_accepted_at else ""
         return gettext("by %(name)s, %(time)s UTC") % {"name": bank.disclosure_accepted_by, "time": at}
 
-    @admin.display(description=_("What the model is told"))
+    @admin.display(description=_("What the model gets"))
     def block_links(self, project: Project) -> SafeString:
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
         saved = Project.objects.get(pk=project.pk)  # the slug of an invalid form may be no slug

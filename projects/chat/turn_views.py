@@ -81,7 +81,7 @@ def remember_now(request: MemberRequest, project: Project, chat: Chat, turn: int
         if chat.private:
             raise InvalidInput(_("This chat is private, so nothing of it becomes memory."))
         services.request_job(project.bank, Job.Kind.SUMMARISE, chats=[chat.pk], actor=request.user.get_username())
-        messages.success(request, _("Requested: the next sweep summarises the pending turns of this chat."))
+        messages.success(request, _("Done: this chat will be added to memory within a minute."))
     except InvalidInput as error:
         messages.error(request, str(error))
     return redirect(turn_address(project, chat, turn))
@@ -96,7 +96,7 @@ def forget(request: MemberRequest, project: Project, chat: Chat, turn: int) -> H
     if not sure:
         context = {"project": project, "chat": chat, "turn": output, **receipt_parts(receipt.counts)}
         return render(request, "projects/forget_turn.html", context)
-    messages.success(request, _("Forgotten, with all that memory had of it."))
+    messages.success(request, _("Deleted from the chat and from memory."))
     if services.chats_of(project.bank).filter(pk=chat.pk).exists():
         return redirect("chat", project.tenant.slug, project.slug, chat.key)
     return redirect("project", project.tenant.slug, project.slug)

@@ -149,5 +149,5 @@ def delete(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse
         others = revisions.other_authors(services.turns_of(chat), request.user)
         return render(request, "projects/delete.html", {"project": project, "chat": chat, "others": others, **parts})
     erased = ", ".join(f"{intcomma(count)} {noun}" for count, noun in parts["erased"])
-    messages.success(request, _("Deleted, with all that memory had of it: %(gone)s.") % {"gone": erased})
+    messages.success(request, _("Deleted from the chat and from memory: %(gone)s.") % {"gone": erased})
     return redirect("project", project.tenant.slug, project.slug)

@@ -33,12 +33,12 @@ def decide(page: MemoryPage) -> HttpResponse:
     service, outcome = DECISIONS.get(page.request.POST.get("do", ""), ("", ""))
     facts = posted_facts(page)
     if not service or not facts:
-        messages.warning(page.request, gettext("Nothing was chosen.") if service else gettext("Choose what to do."))
+        messages.warning(page.request, gettext("Nothing selected.") if service else gettext("Choose what to do."))
     elif count := getattr(services, service)(page.bank, fact_ids=facts, actor=page.actor):
         lines = ngettext("%(number)s line", "%(number)s lines", count) % {"number": intcomma(count)}
         messages.success(page.request, f"{lines} {outcome}.")
     else:
-        messages.success(page.request, gettext("Nothing to change: it was so before."))
+        messages.success(page.request, gettext("No changes: it was like that already."))
     return page.redirect_back()
 
 
@@ -51,7 +51,7 @@ def edit(page: MemoryPage) -> HttpResponse:
         count = services.edit(page.bank, fact_ids=facts, text=page.request.POST.get("text", ""), actor=page.actor)
         messages.success(
             page.request,
-            gettext("Edited, in your name.") if count else gettext("Nothing to change: it said so before."),
+            gettext("Corrected. Shown as your correction.") if count else gettext("No changes."),
         )
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
@@ -70,7 +70,7 @@ def add(page: MemoryPage) -> HttpResponse:
             pinned=form.get("pinned") == "on",
             actor=page.actor,
         )
-        messages.success(page.request, gettext("Added, in your name."))
+        messages.success(page.request, gettext("Added. Shown as written by you."))
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
     return page.redirect_back()

@@ -36,7 +36,7 @@ def forget(page: MemoryPage) -> HttpResponse:
     """Show what would be erased; posted again with ``sure``, erase it."""
     target, sure = _target(page), page.request.POST.get("sure") == "yes"
     if target is None:
-        messages.warning(page.request, _("Nothing was chosen."))
+        messages.warning(page.request, _("Nothing selected."))
         return page.redirect_back()
     try:
         receipt = services.forget(page.bank, actor=page.actor, dry_run=not sure, **target.arguments)

@@ -196,7 +196,7 @@ def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[in
         yield "on", gettext("restated in the block by a digest")
     if fact.entry.parent:
         *_below, live = fact.entry.upwards()
-        yield "", gettext("rolled up into %(period)s") % {"period": label_of(live)}
+        yield "", gettext("summarised in %(period)s") % {"period": label_of(live)}
     if newer := replaced_by(fact):
         yield "off", gettext("replaced by “%(text)s”") % {"text": Truncator(newer.text).chars(80)}
 

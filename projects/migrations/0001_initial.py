@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('slug', models.CharField(max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$', 'Use lower-case letters, digits, dashes and underscores, at most 64, beginning and ending with a letter or digit.')])),
                 ('name', models.CharField(max_length=200)),
-                ('monthly_cap', models.DecimalField(blank=True, decimal_places=2, help_text='What the memory of all its projects may cost a month (UTC), in the currency of the prices; empty: no cap.', max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(0)])),
+                ('monthly_cap', models.DecimalField(blank=True, decimal_places=2, help_text='Monthly limit (UTC) for the memory of all its projects, in the currency of your price settings. Leave empty for none. When it is reached, memory falls back to extraction and is regenerated later.', max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(0)])),
             ],
             options={
                 'ordering': ['slug'],

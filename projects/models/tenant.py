@@ -30,8 +30,8 @@ class Tenant(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text="What the memory of all its projects may cost a month (UTC), in the currency of the prices; "
-        "empty: no cap.",
+        help_text="Monthly limit (UTC) for the memory of all its projects, in the currency of your price settings. "
+        "Leave empty for none. When it is reached, memory falls back to extraction and is regenerated later.",
     )
 
     class Meta:

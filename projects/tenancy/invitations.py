@@ -41,7 +41,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
 def _join(request: HttpRequest, invitation: Invitation, user: User) -> HttpResponse:
     if not members.accept(invitation, user, now=timezone.now()):
         return render(request, "projects/invitation_over.html", status=404)
-    messages.success(request, _("You are a member of %(tenant)s now.") % {"tenant": invitation.tenant})
+    messages.success(request, _("Welcome to %(tenant)s.") % {"tenant": invitation.tenant})
     return redirect("home")
 
 

@@ -41,7 +41,7 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
     if not form.is_valid():
         return _show(request, found, form, 400)
     email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
-    with _reported(request, _("An invitation is on its way to %(email)s.") % {"email": email}):
+    with _reported(request, _("Invitation sent to %(email)s.") % {"email": email}):
         invitation = tenancy_members.invite(found, email=email, role=role, by=request.user, now=timezone.now())
         link = reverse("invitation", args=[tenancy_members.token(invitation)])
         tenancy_members.send(invitation, request.build_absolute_uri(link))

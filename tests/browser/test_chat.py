@@ -98,7 +98,7 @@ def test_a_message_is_edited_where_it_stands_by_keyboard_alone(chromium: Browser
     before = questions(page)
     tab_to(page, ".turn:nth-of-type(2) a.edit")
     page.keyboard.press("Enter")
-    box = page.get_by_role("textbox", name="It says from now on")
+    box = page.get_by_role("textbox", name="New text")
     expect(box).to_be_focused()
     expect(page.get_by_text("This replaces the message, its answer, and 1 later turn.")).to_be_visible()
     assert hindrances(page) == []
@@ -152,7 +152,7 @@ def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromi
     chats.get_by_role("link", name="The harbour ropes").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("The harbour ropes")
     page.get_by_role("link", name="Edit").first.click()
-    expect(page.get_by_role("textbox", name="It says from now on")).to_have_value("Which ropes does the crane need?")
+    expect(page.get_by_role("textbox", name="New text")).to_have_value("Which ropes does the crane need?")
     page.context.close()
 
 
@@ -163,7 +163,7 @@ def test_it_hinders_nobody_from_right_to_left_either(chromium: Browser, served: 
     page.evaluate("document.documentElement.dir = 'rtl'")
     assert hindrances(page) == []
     page.get_by_role("link", name="Edit").first.click()
-    box = page.get_by_role("textbox", name="It says from now on")
+    box = page.get_by_role("textbox", name="New text")
     expect(box).to_be_focused()
     assert box.evaluate("box => getComputedStyle(box).direction") == "rtl"
     page.context.close()

@@ -212,7 +212,7 @@ def finds_out_why_and_corrects_it(page: Page) -> None:
     line.get_by_role("link", name="Read what was said there").click()
     expect(page.get_by_role("article")).to_contain_text(SAID)
     page.get_by_text("Edit", exact=True).click()
-    page.get_by_label("It says from now on").fill("The night shift ends at 5:45.")
+    page.get_by_label("New text").fill("The night shift ends at 5:45.")
     page.get_by_role("button", name="Save").click()
     page.goto(f"{NIGHT}memory/")
     expect(page.locator(TOLD)).to_contain_text("ends at 5:45")
@@ -224,7 +224,7 @@ def releases_what_was_held_back(page: Page) -> None:
     page.get_by_role("link", name="Review 1").click()
     page.get_by_role("button", name="Release").click()
     page.get_by_role("link", name="Now", exact=True).click()
-    reload_until(page, "Kitahama")  # “Memory has changed since; chats are given this until the next sweep.”
+    reload_until(page, "Kitahama")  # “Updating… Chats use this version for up to a minute.”
 
 
 def sees_what_it_cost(page: Page) -> None:
@@ -237,8 +237,8 @@ def erases_a_person_and_reads_the_receipt(page: Page) -> None:
     page.get_by_text("Forget a person").click()
     page.get_by_label("Account name").fill("hanna")
     page.get_by_role("button", name="See what would be erased").click()
-    expect(page.locator("main")).to_contain_text("Nothing is erased yet")
-    page.get_by_role("button", name="Erase it for good").click()
+    expect(page.locator("main")).to_contain_text("Nothing has been deleted yet")
+    page.get_by_role("button", name="Delete permanently").click()
     expect(page.get_by_role("heading", name="Receipt")).to_be_visible()
     page.get_by_role("link", name="Now", exact=True).click()
     expect(page.locator("main")).to_contain_text("Nothing yet")

@@ -146,14 +146,16 @@ def answered_twice(page: Page, model: Dictated) -> None:
         ask(page)
         expect(page.locator("#turns .turn")).to_have_count(turns)
         shows(page, *WORDS, over=True)
-    expect(page.get_by_role("button", name="Ask again at the end")).to_have_count(1)  # no link is renewed under a click
+    expect(page.get_by_role("button", name="Re-ask as a new message")).to_have_count(
+        1
+    )  # no link is renewed under a click
     model.begin()
 
 
 def edit(page: Page, message: str) -> None:
     """The first message."""
     page.get_by_role("link", name="Edit").first.click()
-    page.get_by_role("textbox", name="It says from now on").fill(message)
+    page.get_by_role("textbox", name="New text").fill(message)
     page.locator("form.editing").get_by_role("button", name="Send").click()
 
 
@@ -192,7 +194,7 @@ def test_nothing_gives_way_to_an_answer_that_fails_or_is_stopped(page: Page, mod
     model.say(ALL)
     expect(turns).to_have_count(3)
     expect(turns.last).to_contain_text("Your message is kept")
-    expect(turns.last).to_contain_text("As soon as it is answered, it takes the place of 2 turns above.")
+    expect(turns.last).to_contain_text("As soon as it is answered, this replaces 2 messages above.")
     model.begin()
     page.get_by_role("button", name="Try again").click()
     model.say(4)

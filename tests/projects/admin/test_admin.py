@@ -400,7 +400,7 @@ class MemoryTest(AdminCase):
         day = bank.entries.create(granularity="day", output_count=1, method="test", **times)
         line = new_fact(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[self.fact.pk])
         Fact.objects.create_cited([line])
-        self.assertContains(self.client.get(self.change_url(line)), "It rests on these facts")
+        self.assertContains(self.client.get(self.change_url(line)), "Summarised from these lines")
         Chat.objects.filter(key="told").update(private=True)  # as before what came from it was erased
 
         for url in (self.list_url(Fact), self.change_url(line), self.change_url(day)):

@@ -183,7 +183,7 @@ class BoardTest(Cast):
             PromptCount.objects.note(bank.pk, PromptCount.Memory(memory), self.now)
         PromptCount.objects.note(self.apollo.bank_id, PromptCount.Memory.FAILED, self.now - timedelta(days=1))
         self.assertEqual(services.load_dashboard(permissions.banks_for(self.alice), now=self.now).without_memory, 1)
-        self.assertIn('class="bad"><dt>Memory failed</dt><dd>1 ', self.page(self.alice))
+        self.assertIn('class="bad"><dt>Prompts without memory (errors)</dt><dd>1 ', self.page(self.alice))
 
     @without_models
     def test_without_a_model_it_says_so_and_whether_anybody_sweeps(self) -> None:

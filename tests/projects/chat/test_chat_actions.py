@@ -31,7 +31,7 @@ class OwnChatsTest(Cast):
 
     def test_deleting_is_looked_at_first_then_done_and_leaves_nothing(self) -> None:
         page = self.post(self.bob, "delete-chat")
-        self.assertContains(page, "Nothing is deleted yet")
+        self.assertContains(page, "Nothing has been deleted yet")
         self.assertContains(page, "<b>1</b> turn</li>")
         self.assertNotContains(page, "others wrote")
         self.assertTrue(places("zanzibar"))

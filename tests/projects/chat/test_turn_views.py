@@ -70,7 +70,7 @@ class ReplacingTest(TurnCase):
     def test_if_the_model_fails_all_is_there_and_trying_again_takes_its_place(self) -> None:
         scripted().enqueue(LLMUnavailable("down"), "Red it is.")
         page = self.post("edit-turn", self.second, message="The crane will be red.")
-        self.assertContains(page, "it takes the place of 2 turns above.")
+        self.assertContains(page, "this replaces 2 messages above.")
         self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?", "The crane will be red."])
         self.post("retry", self.chat.outputs.latest("pk"))
         self.assertEqual(self.questions(), ["Good morning.", "The crane will be red."])
@@ -128,7 +128,7 @@ class WithoutModelTest(TurnCase):
     def test_a_turn_is_remembered_at_once_by_who_wrote_it(self) -> None:
         turn = self.tell(CRANE)
         self.assertContains(self.client.get(self.chat_url(self.chat)), "Remember now")
-        self.assertContains(self.post("remember-now", turn), "Requested: the next sweep summarises")
+        self.assertContains(self.post("remember-now", turn), "Done: this chat will be added to memory")
         self.assertEqual(Job.objects.get().asked_by, "bob")
         services.run(bank=self.apollo.bank)
         self.assertIn("zanzibar", services.prompt_memory(self.apollo.bank).block.text)
@@ -140,7 +140,7 @@ class WithoutModelTest(TurnCase):
         self.tell("Good morning.")
         turn = self.tell(CRANE)
         services.summarise_now(self.apollo.bank, chat_key=self.chat.key)
-        self.assertContains(self.post("forget-turn", turn), "Nothing is erased yet")
+        self.assertContains(self.post("forget-turn", turn), "Nothing has been deleted yet")
         self.assertFalse(Erasure.objects.exists())
         self.assertContains(self.post("forget-turn", turn, sure="yes"), "Forgotten")
         self.assertEqual(self.questions(), ["Good morning."])

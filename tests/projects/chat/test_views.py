@@ -66,11 +66,11 @@ class PagesTest(Cast):
     def test_the_page_says_that_the_project_shares_memory(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
         self.client.force_login(self.bob)
-        self.assertNotContains(self.client.get(self.chat_url(chat)), "This project shares memory.")
+        self.assertNotContains(self.client.get(self.chat_url(chat)), "Chats in this project share memory.")
 
         self.switch_on(self.apollo)
         page = self.client.get(self.chat_url(chat))
-        self.assertContains(page, "This project shares memory.")
+        self.assertContains(page, "Chats in this project share memory.")
         for words in ("idle for 10 minutes", "may quote it", "switch it to private", "each access is logged"):
             self.assertContains(page, words)
 
@@ -157,7 +157,7 @@ class RefusalTest(Cast):
         self.client.force_login(self.vera)
 
         self.assertContains(
-            self.client.get(reverse("project", args=["acme", "apollo"])), "You may read in this project"
+            self.client.get(reverse("project", args=["acme", "apollo"])), "You have read-only access"
         )
         self.assertEqual(self.client.get(self.chat_url(chat)).status_code, 403)
         self.assertContains(self.client.post(self.chat_url(chat), {"message": "x"}), "“Member”", status_code=403)

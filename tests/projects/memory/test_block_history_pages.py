@@ -59,7 +59,7 @@ class PastTest(MemoryPageCase):
         self.assertContains(self.see(self.alice, "memory-past"), "1 removed")
 
     def test_what_is_not_kept_and_when_memory_was_off_is_said(self) -> None:
-        self.assertContains(self.then(self.alice, at=NOON - timedelta(days=1)), "not kept")
+        self.assertContains(self.then(self.alice, at=NOON - timedelta(days=1)), "has been deleted")
         services.disable(self.apollo.bank, actor="alice", now=LATER)
         self.assertNotContains(self.then(self.alice, at=TOLD), "Memory was off then")
         self.assertContains(self.then(self.alice, at=LATER), "Memory was off then")

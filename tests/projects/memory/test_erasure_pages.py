@@ -35,7 +35,7 @@ class ForgettingTest(MemoryPageCase):
         for form in (*ways, {"what": "person", "person": "bob"}):
             with self.subTest(form["what"]):
                 page = self.ask(self.alice, **form)
-                self.assertContains(page, "Nothing is erased yet")
+                self.assertContains(page, "Nothing has been deleted yet")
                 self.assertContains(page, "turn</li>" if form["what"] != "person" else "turns</li>")
                 self.assertTrue(places("zanzibar"))
         self.assertFalse(Erasure.objects.exists())
@@ -66,8 +66,8 @@ class ForgettingTest(MemoryPageCase):
         self.assertContains(self.see(self.bob), "Postgres 16")
 
     def test_nothing_is_erased_by_nonsense_and_nobody_else_may(self) -> None:
-        self.assertContains(self.ask(self.alice, what="line"), "Nothing was chosen")
-        self.assertContains(self.ask(self.alice), "Nothing was chosen")
+        self.assertContains(self.ask(self.alice, what="line"), "Nothing selected")
+        self.assertContains(self.ask(self.alice), "Nothing selected")
         self.assertContains(self.ask(self.alice, what="person", person="eve", sure="yes"), "Nothing is erased.")
         self.assertEqual(self.ask(self.alice, what="chat", chat="x").status_code, 404)
         form = {"what": "line", "fact": number(self.crane.pk), "sure": "yes"}

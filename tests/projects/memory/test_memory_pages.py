@@ -142,8 +142,8 @@ class DecidingTest(MemoryPageCase):
             trail = self.apollo.bank.events.first()
             assert trail
             self.assertEqual((trail.actor, trail.action), ("alice", {"restore": "show"}.get(do, do)))
-        self.assertContains(self.decide(self.alice, "restore", self.crane), "Nothing to change")
-        self.assertContains(self.decide(self.alice, "pin"), "Nothing was chosen")
+        self.assertContains(self.decide(self.alice, "restore", self.crane), "No changes")
+        self.assertContains(self.decide(self.alice, "pin"), "Nothing selected")
         self.assertContains(self.decide(self.alice, "burn", self.crane), "Choose what to do")
 
     def test_an_owner_puts_a_line_right_in_her_name(self) -> None:
@@ -158,7 +158,7 @@ class DecidingTest(MemoryPageCase):
         self.assertEqual(refused.status_code, 403)
         self.client.force_login(self.alice)
         page = self.client.post(self.url("memory-edit"), {**form, "text": " "}, follow=True)
-        for said in ("Not saved.", "Before alice edited it", CRANE):
+        for said in ("Not saved.", "before alice corrected it", CRANE):
             self.assertContains(page, said)
 
     def test_an_owner_writes_a_line_by_hand(self) -> None:
@@ -181,7 +181,7 @@ class DecidingTest(MemoryPageCase):
         self.remember(self.zeus, "charlie", "Zeus ships on 1 May 2026.")
         services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")
         for fact in (self.crane, Fact.objects.get(text__startswith="Zeus")):
-            self.assertContains(self.decide(self.alice, "hide", fact), "Nothing was chosen")
+            self.assertContains(self.decide(self.alice, "hide", fact), "Nothing selected")
             self.assertEqual(self.see(self.alice, "memory-why", fact.pk).status_code, 404)
         self.assertFalse(Fact.objects.filter(hidden=True).exists())
 
@@ -227,7 +227,7 @@ class FactsTest(MemoryPageCase):
         self.apollo.bank.entries.filter(pk=self.crane.entry_id).absorb_into(day)
         page = self.see(self.bob, "memory-facts", state="replaced")
         self.assertContains(page, "replaced by “The zanzibar crane is blue now instead of orange")
-        self.assertContains(page, "rolled up into March 2026")
+        self.assertContains(page, "summarised in March 2026")
 
     def test_it_costs_the_same_with_five_thousand_facts(self) -> None:
         self.remember(self.apollo, "bob", RULE, "c3")

@@ -72,7 +72,7 @@ class InvitationTest(PeopleCase):
         self.client.force_login(self.charlie)
         self.assertContains(self.client.get(link), "Join as charlie")
         self.assertIsNone(self.role_of(self.charlie))
-        self.assertContains(self.client.post(link, follow=True), "You are a member of Acme now.")
+        self.assertContains(self.client.post(link, follow=True), "Welcome to Acme.")
         self.assertEqual(self.role_of(self.charlie), "member")
         self.assertEqual(permissions.project_for(self.charlie, "acme/apollo"), self.apollo)
 
