@@ -212,7 +212,7 @@ TABLES = [
         "bank",
         Erasing.REBUILD,
         INDEX,
-        counts={"documents": ngettext_lazy("entry of the index", "entries of the index")},
+        counts={"documents": ngettext_lazy("search entry", "search entries")},
         expiries=(Expiry(Age.TURNS, "output__created_at"), Expiry(Age.MEMORY, "said_at", "documents")),
     ),
     StoredTable(
@@ -241,9 +241,7 @@ TABLES = [
         "bank",
         Erasing.REBUILD,
         PrivacyRow("the latest versions of the memory block", "masked", "the next rendering"),
-        counts={
-            "blocks": ngettext_lazy("stored block, stored again without it", "stored blocks, stored again without it")
-        },
+        counts={"blocks": ngettext_lazy("memory block, rebuilt without it", "memory blocks, rebuilt without it")},
     ),
     StoredTable(
         BlockLineVersion,
@@ -255,7 +253,7 @@ TABLES = [
             "masked",
             "`HISTORY_DAYS` (90) after they left; or anything of their chats is erased or made private",
         ),
-        counts={"past_lines": ngettext_lazy("line of an earlier block", "lines of earlier blocks")},
+        counts={"past_lines": ngettext_lazy("line in memory history", "lines in memory history")},
         drop=lambda bank, outputs: BlockLineVersion.objects.drop(
             bank, chats=list(bank.chats.filter(pk__in=list(outputs)).values_list("key", flat=True))
         ),

@@ -38,7 +38,7 @@ class OwnChatsTest(Cast):
         self.assertFalse(Erasure.objects.exists())
         page = self.post(self.bob, "delete-chat", sure="yes")
         self.assertRedirects(page, reverse("project", args=["acme", "apollo"]))
-        self.assertContains(page, "Deleted, with all that memory had of it: 1 chat, 1 turn")
+        self.assertContains(page, "Deleted from the chat and from memory: 1 chat, 1 turn")
         self.assertEqual(places("zanzibar"), [])
         self.assertEqual(Erasure.objects.get().asked_by, "bob")
         self.assertFalse(Conversation.objects.exists())

@@ -142,7 +142,7 @@ class WithoutModelTest(TurnCase):
         services.summarise_now(self.apollo.bank, chat_key=self.chat.key)
         self.assertContains(self.post("forget-turn", turn), "Nothing has been deleted yet")
         self.assertFalse(Erasure.objects.exists())
-        self.assertContains(self.post("forget-turn", turn, sure="yes"), "Forgotten")
+        self.assertContains(self.post("forget-turn", turn, sure="yes"), "Deleted from the chat and from memory")
         self.assertEqual(self.questions(), ["Good morning."])
         self.assertEqual(places("zanzibar"), [])
         page = self.post("forget-turn", self.chat.outputs.get(), sure="yes")

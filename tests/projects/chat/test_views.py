@@ -156,9 +156,7 @@ class RefusalTest(Cast):
         chat = self.begin_chat(self.vera, self.apollo)
         self.client.force_login(self.vera)
 
-        self.assertContains(
-            self.client.get(reverse("project", args=["acme", "apollo"])), "You have read-only access"
-        )
+        self.assertContains(self.client.get(reverse("project", args=["acme", "apollo"])), "You have read-only access")
         self.assertEqual(self.client.get(self.chat_url(chat)).status_code, 403)
         self.assertContains(self.client.post(self.chat_url(chat), {"message": "x"}), "“Member”", status_code=403)
         refused = self.say(self.vera, chat, "x")
