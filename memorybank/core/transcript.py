@@ -95,6 +95,10 @@ def _between(message: Any, known_texts: set[str], author: str) -> Iterator[Utter
         yield Utterance(
             "tool", f"result of {escape(str(message.get('name') or 'tool'))[:MAX_TOOL_NAME_CHARACTERS]}", content
         )
+    elif role == "document":  # something that the author attached or pasted: nobody in this chat said it
+        yield Utterance(
+            "tool", f"document {escape(str(message.get('name') or ''))[:MAX_TOOL_NAME_CHARACTERS]}", content
+        )
     # Clients repeat the question and the answer here; they must not be remembered twice.
     elif role in ("user", "assistant") and content not in known_texts:
         leftover = IMAGE_PLACEHOLDER if content.replace(IMAGE_PLACEHOLDER, "").strip() in known_texts else content

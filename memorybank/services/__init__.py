@@ -96,7 +96,7 @@ from memorybank.services.outputs import outputs_of, turns_from, turns_of
 from memorybank.services.tokens import count_tokens
 from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_private
 from memorybank.writing.kept_prompts import count_prompt, keep_prompt
-from memorybank.writing.recording import record_many, retry_output
+from memorybank.writing.recording import record_many, reopen_output, retry_output
 from memorybank.writing.revisions import complete, record
 from memorybank.writing.set_aside import bring_back, set_aside
 

@@ -124,6 +124,28 @@ def retry_output(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Outp
     return output
 
 
+@at_present
+def reopen_output(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output | None:
+    """Make an answered output pending again, as of ``now``, because its turn goes on; None if memory covers it already.
+
+    Its answer stays until there is another.
+    """
+    with transaction.atomic():
+        locked = _locked_bank(bank)
+        output = Output.objects.filter(pk=output_id, chat__bank=locked, status=Output.Status.OK).first()
+        chat = Chat.objects.select_for_update().get(pk=output.chat_id) if output else None
+        if output is None or chat is None or output.sequence <= chat.summarised_through:
+            return None
+        output.status, output.asked_at = Output.Status.PENDING, now
+        output.save(update_fields=["status", "asked_at"])
+        chat.pending_outputs = max(0, chat.pending_outputs - 1)
+        # A summary in progress has read the chat with this answer: it must not move the watermark past it.
+        chat.lease_token, chat.leased_until = "", None
+        _touch_chat(locked, chat, at=now)
+        chat.save(update_fields=[*CHAT_COUNT_FIELDS, "lease_token", "leased_until"])
+    return output
+
+
 def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetime) -> Output:
     """Record the outcome of an attempt at ``output``; return the output as it is now.
 
