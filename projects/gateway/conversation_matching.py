@@ -67,6 +67,7 @@ class ConversationPath:
     ``nodes`` are the hashes after 0, 1, 2 … messages before the question, and ``turn_hashes`` those of the turns there.
     ``question`` is the hash after the question, ``request`` the one after all messages, ``tool_calls`` the one after
     the model's latest message of this turn, or "", and ``repeat`` the one that only a repetition of this request has.
+    ``answered`` is the hash after the last answer before the question if only the results of its tool calls follow it.
     """
 
     nodes: tuple[str, ...]
@@ -76,6 +77,7 @@ class ConversationPath:
     tool_calls: str = ""
     repeat: str = ""
     ends_with_answer: bool = False
+    answered: str = ""
 
     @property
     def end(self) -> str:
@@ -93,13 +95,15 @@ class ConversationPath:
 class Match:
     """Where a request belongs: a chat or a new one, and a turn of it or a new one.
 
-    ``stopped`` is the turn before it if that has no answer: the client goes on from what it has of it.
+    ``stopped`` is the turn before it if that has no answer: the client goes on from what it has of it. ``reopens`` says
+    whether the turn has an answer already, which the client corrects or uses as the call of a tool.
     """
 
     recognition: Recognition
     chat: int | None = None
     output: int | None = None
     stopped: int | None = None
+    reopens: bool = False
 
 
 def root_hash(secret: str, *scope: object) -> str:
@@ -109,8 +113,10 @@ def root_hash(secret: str, *scope: object) -> str:
 
 
 def extend(root: str, node: str, messages: Iterable[Message]) -> str:
-    """The hash of the conversation at ``node`` followed by these messages."""
+    """The hash of the conversation at ``node`` followed by these messages. A program's feedback is not compared."""
     for message in messages:
+        if message.role == "feedback":
+            continue
         node = item_node(root, message.reference) if message.reference else _hash(node, message.fingerprint)
     return node
 
@@ -137,8 +143,18 @@ def conversation_path(root: str, request: ParsedRequest, idempotency_key: str = 
         node = extend(root, node, [message])
         tool_calls = node if message.role == "assistant" else tool_calls
     repeat = _hash(node, f"repeat\0{idempotency_key}") if idempotency_key else ""
-    ends_with_answer = bool(history) and history[-1].role == "assistant"
-    return ConversationPath(tuple(nodes), tuple(turn_hashes), question, node, tool_calls, repeat, ends_with_answer)
+    spoken = [position for position, message in enumerate(history) if message.role in ("user", "assistant")]
+    last = spoken[-1] if spoken and history[spoken[-1]].role == "assistant" else None
+    return ConversationPath(
+        tuple(nodes),
+        tuple(turn_hashes),
+        question,
+        node,
+        tool_calls,
+        repeat,
+        last == len(history) - 1,
+        nodes[last + 1] if last is not None else "",
+    )
 
 
 def turn_hash(root: str, question: Message, answer: Message) -> str:
@@ -171,7 +187,7 @@ class RecordedSteps:
         branches = any(step.after in path.nodes[1:] for step in self._own())
         if path.tool_calls or len(path.nodes) == 1:
             return Match(Recognition.BRANCHED if branches else Recognition.NEW)
-        at_end = [step for step in self._own() if step.after == path.end]
+        at_end = [step for step in self._own() if step.after in (path.end, path.answered)]
         if at_end:
             return self._continue(at_end) or Match(Recognition.BRANCHED)
         match = self._other_key(path) or self._altered(path) or self._compacted(path)
@@ -203,14 +219,19 @@ class RecordedSteps:
         """The turn that called the tools whose results this request brings, unless another request brought them."""
         if not path.tool_calls:
             return None
-        taken = {step.output for step in self._attempts(path.request)}
+        taken = {step.output for step in self._attempts(path.request)} if path.request != path.tool_calls else set()
         waiting = [
             step
             for step in self._own()
-            if step.after == path.tool_calls and step.state == TurnState.PENDING and step.output not in taken
+            if step.after == path.tool_calls and step.output not in taken and self._goes_on(step)
         ]
         step = min(waiting, key=lambda step: step.output, default=None)
-        return Match(Recognition.SAME, step.chat, step.output) if step else None
+        reopens = bool(step and step.state == TurnState.ANSWERED)
+        return Match(Recognition.SAME, step.chat, step.output, reopens=reopens) if step else None
+
+    def _goes_on(self, step: ConversationStep) -> bool:
+        """Whether a turn waits for tool results, or its answer was a call, or is to be corrected."""
+        return step.state == TurnState.PENDING or (step.state == TurnState.ANSWERED and self._is_last(step))
 
     def _continue(self, steps: Iterable[ConversationStep]) -> Match | None:
         """The first chat that ends at one of these steps. Chats that are equal up to here are interchangeable."""

@@ -44,6 +44,7 @@ class TurnLocation:
     output: int | None = None
     stopped: int | None = None
     is_repetition: bool = False
+    reopens: bool = False
     revision: Revision = NO_REVISION
 
 
@@ -59,7 +60,7 @@ def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocat
         return TurnLocation(f"gw-{uuid4().hex}", match.recognition, root, path)
     chat_key = services.chats_of(bank).values_list("key", flat=True).get(pk=match.chat)
     repetition = match.recognition == Recognition.REPEATED
-    return TurnLocation(chat_key, match.recognition, root, path, match.output, match.stopped, repetition)
+    return TurnLocation(chat_key, match.recognition, root, path, match.output, match.stopped, repetition, match.reopens)
 
 
 def _locate_in_named_chat(
@@ -79,6 +80,7 @@ def _locate_in_named_chat(
         match.output,
         match.stopped,
         match.recognition == Recognition.REPEATED,
+        match.reopens,
         revision,
     )
 

@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-#: Text that clients add to a person's message, different each time: neither recorded nor compared.
-_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.S)
+from .typed_words import Quotation, is_validation_error, part
+
 #: What a model thinks aloud before its answer: some clients send it back, others do not. Its first tag may be missing.
 _THINKING = re.compile(r"(?:<think(?:ing)?>|\A).*?</think(?:ing)?>|<think(?:ing)?>.*", re.S)
 #: Two answers with fewer words have too little in common to be one that was altered.
@@ -21,8 +21,9 @@ MIN_COMMON_SHARE = 0.6
 class Message:
     """One message. ``position`` is its index in the body; ``recorded`` is what memory stores, in OpenAI's chat format.
 
-    ``non_text`` is a digest of its other parts (tool calls, pictures). ``item_id`` is the id that the upstream gave an
-    answer; a message that is sent as such an id only has it as ``reference``.
+    ``text`` of a person is what they typed; ``quoted`` is what their client put around it. ``non_text`` is a digest of
+    its other parts (tool calls, pictures). ``item_id`` is the id that the upstream gave an answer; a message that is
+    sent as such an id only has it as ``reference``.
     """
 
     role: str
@@ -32,6 +33,7 @@ class Message:
     recorded: dict[str, Any] = field(default_factory=dict)
     item_id: str = ""
     reference: str = ""
+    quoted: tuple[Quotation, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -49,6 +51,12 @@ class Message:
         """Whether it calls tools, so that its turn continues."""
         return bool(self.recorded.get("tool_calls"))
 
+    @property
+    def is_of_tool(self) -> bool:
+        """Whether a client sends tool results, and nothing else, as the words of a person."""
+        quoted = [quotation.role == "tool" for quotation in self.quoted]
+        return self.role == "user" and not self.text and not self.recorded and bool(quoted) and all(quoted)
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
@@ -63,13 +71,16 @@ class ParsedRequest:
     prefill: Message | None = None
 
     @property
-    def tools(self) -> list[dict[str, Any]]:
+    def between(self) -> list[dict[str, Any]]:
         """The messages recorded between question and answer."""
-        return [message.recorded for message in self.since if message.recorded]
+        messages = [self.question, *self.since]
+        recorded = [[message.recorded, *(quotation.recorded for quotation in message.quoted)] for message in messages]
+        return [item for items in recorded for item in items if item]
 
 
 def parse_request(messages: Sequence[Message]) -> ParsedRequest | None:
-    """The turn in progress, which begins at the newest user message; None if there is none."""
+    """The turn in progress, which begins at the newest words of a person; None if there are none."""
+    messages = _with_feedback(messages)
     position = next(
         (position for position in reversed(range(len(messages))) if messages[position].role == "user"), None
     )
@@ -79,6 +90,24 @@ def parse_request(messages: Sequence[Message]) -> ParsedRequest | None:
     if since and since[-1].role == "assistant" and not since[-1].has_tool_calls and not since[-1].reference:
         since, prefill = since[:-1], since[-1]
     return ParsedRequest(tuple(messages[:position]), messages[position], since, prefill)
+
+
+def _with_feedback(messages: Sequence[Message]) -> list[Message]:
+    """The messages, those that a program sends in a person's role to correct the model in the role ``feedback``."""
+    read: list[Message] = []
+    for message in messages:
+        answer = read[-1] if read else None
+        if answer and answer.role == "assistant" and (message.is_of_tool or _corrects(answer, message)):
+            quoted = message.quoted or (Quotation("tool", "validation", message.text),)
+            message = replace(message, role="feedback", text="", quoted=quoted)
+        read.append(message)
+    return read
+
+
+def _corrects(answer: Message, message: Message) -> bool:
+    """Whether a library reports that the structured ``answer`` is invalid."""
+    structured = answer.text.lstrip().startswith(("{", "[", "```"))
+    return message.role == "user" and structured and is_validation_error(message.text)
 
 
 def _letters(text: str) -> str:
@@ -93,19 +122,23 @@ def is_altered_answer(sent: str, recorded: str) -> bool:
     return common >= MIN_COMMON_WORDS and common >= MIN_COMMON_SHARE * shorter
 
 
-def without_reminders(text: str) -> str:
-    """The text without the reminders that clients add."""
-    return _REMINDER.sub("", text).strip() if "<system-reminder>" in text else text
-
-
-def user_message(text: str, other_parts: Iterable[Any], position: int) -> Message | None:
-    """A person's message; None if they wrote nothing in it. ``other_parts`` are those that are not text."""
-    words, attachments = without_reminders(text), list(other_parts)
-    if not words and not attachments:
+def user_message(
+    text: str, other_parts: Iterable[Any], position: int, system_lines: Collection[str] = ()
+) -> Message | None:
+    """A message in a person's role; None if its client wrote all of it. ``other_parts`` are those that are not text."""
+    parted, attachments = part(text, system_lines), list(other_parts)
+    if not parted.typed and not parted.quoted and not attachments:
         return None
     placeholders = [{"type": str(part.get("type", "attachment"))} for part in attachments if isinstance(part, dict)]
     recorded = {"role": "user", "content": placeholders} if placeholders else {}
-    return Message("user", words, json_digest(attachments), position, recorded)
+    # Clients leave out later what they quoted, so it is compared only where there is nothing else.
+    compared = attachments or ([] if parted.typed else [quotation.text for quotation in parted.quoted])
+    return Message("user", parted.typed, json_digest(compared), position, recorded, quoted=parted.quoted)
+
+
+def lines_of(system: str) -> frozenset[str]:
+    """The lines of a system prompt, which clients repeat in a person's message."""
+    return frozenset(line.strip() for line in system.splitlines()) - {""}
 
 
 def assistant_message(text: str, calls: Sequence[dict[str, Any]], position: int = -1, *, item_id: str = "") -> Message:

@@ -37,6 +37,8 @@ class GatewayTurn:
     location: TurnLocation
     memory: PromptMemory
     continues_prefill: bool = False
+    #: Whether a tool call may be the whole answer, because the client forces one.
+    forces_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,8 @@ def _with_memory(
     bank, sender = key.project.bank, request_identity.sender_of(key.pk, protocol, body, headers)
     location = locate_turn(bank, sender, request)
     memory = services.prompt_memory(bank, chat_key=location.chat_key, question=request.question.text)
-    turn = GatewayTurn(bank, key, sender, request, location, memory, protocol.continues_prefill)
+    forces_tool = protocol.forces_tool(body)
+    turn = GatewayTurn(bank, key, sender, request, location, memory, protocol.continues_prefill, forces_tool)
     if memory.recalled.text:
         if protocol.conversation(body):  # the upstream stores this conversation, so the notes would stay in it
             turn = replace(turn, memory=replace(memory, recalled=services.Text()))
@@ -176,6 +179,8 @@ def _question_output(turn: GatewayTurn) -> Output:
             key=uuid4().hex,
         )
     output = services.outputs_of(turn.bank).get(pk=location.output)
+    if location.reopens:
+        return services.reopen_output(turn.bank, output.pk) or output
     if output.status in (Output.Status.PENDING, Output.Status.OK):
         return output
     return services.retry_output(turn.bank, output.pk)
@@ -201,7 +206,7 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
     if output is None:
         return
     answer = _with_prefill(turn, answer)
-    if status == Output.Status.OK and answer.unfinished:
+    if status == Output.Status.OK and answer.unfinished and not turn.forces_tool:
         _store_answer_steps(turn, output, answer)
         return
     path = turn.location.path
@@ -237,10 +242,9 @@ def _with_prefill(turn: GatewayTurn, answer: Answer) -> Answer:
 
 
 def _complete(turn: GatewayTurn, output: Output, answer: Answer, status: str) -> Output:
-    question = turn.request.question
-    seen = [question.recorded, *turn.request.tools] if question.recorded else turn.request.tools
+    question, seen = turn.request.question, turn.request.between
     values: dict[str, Any] = {
-        "answer": answer.text,
+        "answer": answer.text or answer.arguments,
         "status": status,
         "error": answer.error,
         "title": title_of(question.text),

@@ -8,6 +8,7 @@ from projects.gateway.messages import (
     Message,
     append_text,
     assistant_message,
+    lines_of,
     split_content,
     tool_call,
     tool_message,
@@ -81,7 +82,8 @@ class AnthropicMessages(Protocol):
     reader = AnthropicMessagesReader
 
     def messages(self, body: JSONObject) -> list[Message]:
-        return [parsed for position, message in enumerate(body["messages"]) for parsed in _messages(message, position)]
+        lines, items = lines_of(self.system(body)), enumerate(body["messages"])
+        return [parsed for position, message in items for parsed in _messages(message, position, lines)]
 
     def system(self, body: JSONObject) -> str:
         return split_content(body.get("system"))[0]
@@ -110,12 +112,16 @@ class AnthropicMessages(Protocol):
         return b"event: error\ndata: " + json.dumps(self.problem(502, message)).encode() + b"\n\n"
 
 
-def _messages(message: JSONObject, position: int) -> Iterator[Message]:
-    """The messages in one item: a user message may hold tool results, with or without the person's own text."""
+def _messages(message: JSONObject, position: int, system_lines: frozenset[str]) -> Iterator[Message]:
+    """The messages in one item: a user message may hold tool results, with or without the person's own text.
+
+    A system message between the others holds a program's words.
+    """
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
     if message.get("role") == "assistant":
         yield _assistant_message(parts)
+    if message.get("role") != "user":
         return
     results = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_result"]
     for part in results:
@@ -123,7 +129,7 @@ def _messages(message: JSONObject, position: int) -> Iterator[Message]:
         yield tool_message(words, str(part.get("tool_use_id") or ""), others, position)
     words, others = split_content([part for part in parts if part not in results])
     others = [{name: value for name, value in part.items() if name != "cache_control"} for part in others]
-    if parsed := user_message(words, others, position):
+    if parsed := user_message(words, others, position, system_lines):
         yield parsed
 
 

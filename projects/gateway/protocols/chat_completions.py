@@ -8,6 +8,7 @@ from projects.gateway.messages import (
     Message,
     append_text,
     assistant_message,
+    lines_of,
     split_content,
     tool_call,
     tool_message,
@@ -97,7 +98,8 @@ class ChatCompletions(Protocol):
     reader = ChatCompletionsReader
 
     def messages(self, body: JSONObject) -> list[Message]:
-        return [parsed for position, message in enumerate(body["messages"]) if (parsed := _message(message, position))]
+        lines, items = lines_of(self.system(body)), enumerate(body["messages"])
+        return [parsed for position, message in items if (parsed := _message(message, position, lines))]
 
     def system(self, body: JSONObject) -> str:
         return "\n\n".join(
@@ -120,14 +122,14 @@ class ChatCompletions(Protocol):
         return {**body, "messages": replace_at(body["messages"], position, added)}
 
 
-def _message(message: JSONObject, position: int) -> Message | None:
+def _message(message: JSONObject, position: int, system_lines: frozenset[str]) -> Message | None:
     role, (words, others) = message.get("role"), split_content(message.get("content"), ("text", "refusal"))
     if role == "user":
-        return user_message(words, others, position)
+        return user_message(words, others, position, system_lines)
     if role == "assistant":
         calls = [_tool_call(call) for call in message.get("tool_calls") or []]
         return assistant_message(words or message.get("refusal") or "", calls, position)
-    if role == "tool":
+    if role in ("tool", "function"):
         return tool_message(words, str(message.get("tool_call_id") or ""), others, position)
     return None
 

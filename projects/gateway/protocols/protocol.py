@@ -34,6 +34,12 @@ class Answer:
         return "\n\n".join(message.text for message in self.messages if message.text)
 
     @property
+    def arguments(self) -> str:
+        """The arguments of its tool calls: a structured answer, if the client forced them."""
+        calls = [call for message in self.messages for call in message.recorded.get("tool_calls", [])]
+        return "\n\n".join(call["function"]["arguments"] for call in calls)
+
+    @property
     def unfinished(self) -> bool:
         """Whether it calls tools, so that the turn continues."""
         return any(message.has_tool_calls for message in self.messages)
@@ -111,6 +117,12 @@ class Protocol(ABC):
     @abstractmethod
     def with_notes(self, body: JSONObject, position: int, words: str) -> JSONObject:
         """A body with ``words`` appended to the message at ``position``."""
+
+    def forces_tool(self, body: JSONObject) -> bool:
+        """Whether the answer must call a tool, so that the call itself may be the answer."""
+        choice = body.get("tool_choice")
+        kind = choice.get("type") if isinstance(choice, dict) else choice
+        return kind in ("required", "any", "function", "tool")
 
     def check(self, body: JSONObject) -> None:
         """Raise :class:`UnsupportedRequest` for what the gateway cannot do."""

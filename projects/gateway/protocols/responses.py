@@ -6,6 +6,7 @@ from projects.gateway.messages import (
     Message,
     append_text,
     assistant_message,
+    lines_of,
     split_content,
     tool_call,
     tool_message,
@@ -74,14 +75,16 @@ class Responses(Protocol):
             )
 
     def messages(self, body: JSONObject) -> list[Message]:
-        items = body["input"]
+        items, lines = body["input"], lines_of(self.system(body))
         if isinstance(items, str):
-            message = user_message(items, [], -1)
+            message = user_message(items, [], -1, lines)
             return [message] if message else []
-        return [message for position, item in enumerate(items) if (message := _item_message(item, position))]
+        return [message for position, item in enumerate(items) if (message := _item_message(item, position, lines))]
 
     def system(self, body: JSONObject) -> str:
-        return str(body.get("instructions") or "")
+        items = body["input"] if isinstance(body.get("input"), list) else []
+        prompts = [split_content(item.get("content"), _TEXT_TYPES)[0] for item in items if _is_system(item)]
+        return "\n\n".join(filter(None, [str(body.get("instructions") or ""), *prompts]))
 
     def with_system(self, body: JSONObject, words: str) -> JSONObject:
         return {**body, "instructions": append_text(body.get("instructions"), words)}
@@ -105,10 +108,14 @@ class Responses(Protocol):
         return b"event: error\ndata: " + json.dumps(data).encode() + b"\n\n"
 
 
-def _item_message(item: JSONObject, position: int) -> Message | None:
+def _is_system(item: JSONObject) -> bool:
+    return item.get("role") in ("system", "developer")
+
+
+def _item_message(item: JSONObject, position: int, system_lines: frozenset[str] = frozenset()) -> Message | None:
     kind, item_id = item.get("type") or ("message" if "role" in item else "item_reference"), str(item.get("id") or "")
     if kind == "message":
-        return _message(item, position)
+        return _message(item, position, system_lines)
     if kind in _CALL_TYPES:
         arguments = item.get("arguments") if kind == "function_call" else item.get("input")
         call = tool_call(item.get("call_id"), item.get("name"), arguments or "")
@@ -121,10 +128,10 @@ def _item_message(item: JSONObject, position: int) -> Message | None:
     return None  # reasoning, or calls of the upstream's own tools
 
 
-def _message(item: JSONObject, position: int) -> Message | None:
+def _message(item: JSONObject, position: int, system_lines: frozenset[str]) -> Message | None:
     words, others = split_content(item.get("content"), _TEXT_TYPES)
     if item.get("role") == "user":
-        return user_message(words, others, position)
+        return user_message(words, others, position, system_lines)
     if item.get("role") != "assistant":
         return None
     return assistant_message(words, [], position, item_id=str(item.get("id") or ""))
