@@ -11,10 +11,11 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
 from ..models import APIKey
-from . import authors, chats, erasure, export, fact_history, facts, jobs, memory, outputs, problems, project
+from . import problems
 from .auth import authenticate, refuse_unknown_parameters
 from .openapi import openapi_document, query_parameters
 from .parsers import JSONParser
+from .resources import authors, chats, erasure, export, fact_history, facts, jobs, memory, outputs, project
 
 
 def _admit(request: HttpRequest) -> APIKey:

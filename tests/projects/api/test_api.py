@@ -11,7 +11,7 @@ from django.utils import timezone
 from memorybank import services
 from memorybank.models import Chat, Event, Fact, Job, Output
 from memorybank.services import PublicId
-from projects.api import jobs
+from projects.api.resources import jobs
 from projects.models import IdempotencyRecord
 from projects.models.idempotency import KEPT
 from tests.support.api_client import ProgramCase

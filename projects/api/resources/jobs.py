@@ -14,12 +14,12 @@ from pydantic import BaseModel, Field
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank, Job
+from projects.api.auth import bank_of, key_of
+from projects.api.problems import Problem
+from projects.api.schemas import NUMBER, Body, ChatKeyText, NumberIn, NumberOut, api_url, row_number
 from projects.web.polling import changes, with_heartbeat
 
-from .auth import bank_of, key_of
 from .chats import program_chat
-from .problems import Problem
-from .schemas import NUMBER, Body, ChatKeyText, NumberIn, NumberOut, api_url, row_number
 
 router = Router(tags=["work"])
 

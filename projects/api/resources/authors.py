@@ -8,9 +8,8 @@ from ninja import Router
 from pydantic import BaseModel, Field
 
 from memorybank import services
-
-from .auth import bank_of
-from .schemas import Cursor, Limit, Page, page_of
+from projects.api.auth import bank_of
+from projects.api.schemas import Cursor, Limit, Page, page_of
 
 router = Router(tags=["chats"])
 

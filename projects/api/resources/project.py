@@ -12,10 +12,9 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from memorybank import services
 from memorybank.services import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS, Bank
-
-from ..models import Scope
-from .auth import bank_of, key_of
-from .schemas import Body, StorableText
+from projects.api.auth import bank_of, key_of
+from projects.api.schemas import Body, StorableText
+from projects.models import Scope
 
 router = Router(tags=["project"])
 

@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field
 
 from memorybank import services
 from memorybank.services import Event, Fact
+from projects.api.auth import bank_of
+from projects.api.schemas import NUMBER, NumberIn, NumberOut, row_number
 
-from .auth import bank_of
 from .facts import readable_facts
-from .schemas import NUMBER, NumberIn, NumberOut, row_number
 
 router = Router(tags=["memory"])
 

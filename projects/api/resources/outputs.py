@@ -12,15 +12,10 @@ from pydantic import AwareDatetime, BaseModel, Field
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank, Output
-from projects.tenancy import authentication
-
-from ..models import APIKey
-from .auth import bank_of, key_of
-from .chats import program_chat
-from .idempotency import IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY_CHARACTERS, IdempotentResult, run_once
-from .problems import Problem, problem_from
-from .receipts import ReceiptOut, erase
-from .schemas import (
+from projects.api.auth import bank_of, key_of
+from projects.api.idempotency import IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY_CHARACTERS, IdempotentResult, run_once
+from projects.api.problems import Problem, problem_from
+from projects.api.schemas import (
     NUMBER,
     Author,
     Body,
@@ -42,6 +37,11 @@ from .schemas import (
     page_of,
     row_number,
 )
+from projects.models import APIKey
+from projects.tenancy import authentication
+
+from .chats import program_chat
+from .receipts import ReceiptOut, erase
 
 router = Router(tags=["outputs"])
 

@@ -10,11 +10,8 @@ from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
 from memorybank.services import Bank, Chat, Checkpoint
-from projects.chat import compaction
-
-from .auth import bank_of, key_of
-from .receipts import ReceiptOut, erase
-from .schemas import (
+from projects.api.auth import bank_of, key_of
+from projects.api.schemas import (
     CHAT_KEY_CONVERTER,
     NUMBER,
     Author,
@@ -33,6 +30,9 @@ from .schemas import (
     labels,
     page_of,
 )
+from projects.chat import compaction
+
+from .receipts import ReceiptOut, erase
 
 router = Router(tags=["chats"])
 

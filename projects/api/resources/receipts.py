@@ -8,9 +8,8 @@ from pydantic import BaseModel, Field
 
 from memorybank import services
 from memorybank.services import Erasure
-
-from .auth import bank_of, key_of
-from .schemas import NUMBER, NumberOut
+from projects.api.auth import bank_of, key_of
+from projects.api.schemas import NUMBER, NumberOut
 
 
 class ReceiptOut(BaseModel):

@@ -10,9 +10,8 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from memorybank import services
 from memorybank.services import Hit, MemoryLine, PromptMemory, Text
-
-from .auth import bank_of
-from .schemas import NUMBER, Body, MetadataIn, NumberOut, StorableText
+from projects.api.auth import bank_of
+from projects.api.schemas import NUMBER, Body, MetadataIn, NumberOut, StorableText
 
 router = Router(tags=["memory"])
 

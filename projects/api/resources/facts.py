@@ -12,11 +12,8 @@ from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
 from memorybank.services import Bank, Entry, Fact, Granularity
-
-from ..models import Scope
-from .auth import bank_of, key_of
-from .receipts import ReceiptOut, erase
-from .schemas import (
+from projects.api.auth import bank_of, key_of
+from projects.api.schemas import (
     NUMBER,
     Author,
     Body,
@@ -35,6 +32,9 @@ from .schemas import (
     page_of,
     row_number,
 )
+from projects.models import Scope
+
+from .receipts import ReceiptOut, erase
 
 router = Router(tags=["memory"])
 

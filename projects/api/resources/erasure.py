@@ -7,11 +7,9 @@ from ninja import Router
 from pydantic import Field, StrictBool
 
 from memorybank import services
-
-from .auth import bank_of
-from .problems import Problem
-from .receipts import ReceiptOut, erase
-from .schemas import (
+from projects.api.auth import bank_of
+from projects.api.problems import Problem
+from projects.api.schemas import (
     Body,
     ChatKeyText,
     Cursor,
@@ -23,6 +21,8 @@ from .schemas import (
     row_in_body,
     row_number,
 )
+
+from .receipts import ReceiptOut, erase
 
 router = Router(tags=["forgetting"])
 

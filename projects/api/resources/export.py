@@ -8,8 +8,8 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
 from memorybank import services
+from projects.api.auth import bank_of, key_of
 
-from .auth import bank_of, key_of
 from .chats import program_chats
 
 router = Router(tags=["project"])
