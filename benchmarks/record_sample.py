@@ -1,4 +1,4 @@
-"""Record a model's answers to the prompts of the sample's replay, for `demo --recorded`.
+"""Record a model's answers to the prompts of the sample's replay, for `demo`.
 
     python -m benchmarks.record_sample FOLDER
 

@@ -1,7 +1,6 @@
 """Run the demo: create the database, replay the sample, print a block, serve the site."""
 
 import sys
-from contextlib import nullcontext
 from typing import Any
 
 from django.conf import settings
@@ -37,12 +36,13 @@ class Command(MemoryCommand):
         )
 
         parser.add_argument(
-            "--recorded",
+            "--extractive",
             action="store_true",
-            help="replay with recorded answers of a large model instead of your summary model or none",
+            help="make memory without any model; by default, your summary model writes it or, if you have not "
+            "configured one, recorded answers of a large model do",
         )
 
-    def handle(self, *, no_serve: bool, address: str, recorded: bool, **options: Any) -> None:
+    def handle(self, *, no_serve: bool, address: str, extractive: bool, **options: Any) -> None:
         _require_own_machine(address)
         call_command("migrate", verbosity=0)
         lines = demo.load_sample()
@@ -50,16 +50,19 @@ class Command(MemoryCommand):
         if demo.is_loaded(lines):
             self.stdout.write("The sample is loaded already.")
         else:
-            with llm.using("summary", demo.recorded_model()) if recorded else nullcontext():
-                self._replay(lines)
+            self._replay(lines, extractive=extractive)
         self._show(lines)
         self._say_how_to_log_in(address)
         if not no_serve:
             sys.exit(supervisor.serve(address))
 
-    def _replay(self, lines: list[ImportLine]) -> None:
-        self.stdout.write(f"Replaying {len(lines)} turns of four months on a simulated clock …")
-        self.print_counts(replay_with_progress_bar(lines, step=demo.REPLAY_STEP, prepare=demo.prepare).as_dict())
+    def _replay(self, lines: list[ImportLine], *, extractive: bool) -> None:
+        model = None if extractive else llm.get("summary") or demo.recorded_model()
+        writer = model.model if model else "none: memory quotes the chats"
+        self.stdout.write(f"Replaying {len(lines)} turns of four months on a simulated clock …\nModel: {writer}")
+        with llm.using("summary", model):
+            counts = replay_with_progress_bar(lines, step=demo.REPLAY_STEP, prepare=demo.prepare)
+        self.print_counts(counts.as_dict())
 
     def _show(self, lines: list[ImportLine]) -> None:
         projects = {project.path: project for project in demo.sample_projects(lines)}

@@ -1,9 +1,32 @@
-"""The recorded answers of a model that `demo --recorded` replays."""
+"""The recorded answers of a model that `demo` replays."""
 
 import json
+import os
 
+import pytest
+
+from memorybank import llm, services
 from memorybank.llm.recorded import RecordedLLM, prompt_key
 from projects.importing import demo
+from projects.importing.replay import replay
+
+#: The smallest sample project; CI replays all of them.
+SMALLEST = "harbor-robotics/trade-fair"
+
+
+@pytest.mark.long
+@pytest.mark.django_db
+def test_every_prompt_of_the_replay_has_a_recorded_answer() -> None:
+    """If this fails after a change of prompts, masking or roll-up: see `benchmarks/record_sample.py`."""
+    lines = [line for line in demo.load_sample() if os.environ.get("CI") or line.path == SMALLEST]
+    model = demo.recorded_model()
+    demo.create_people(lines)
+    with llm.using("summary", model):
+        replay(lines, step=demo.REPLAY_STEP, prepare=demo.prepare)
+    assert [messages[-1]["content"][:300] for messages in model.missing.values()] == []
+    for project in demo.sample_projects(lines):
+        block = services.prompt_memory(project.bank).block
+        assert block.tokens <= project.bank.max_tokens and len(model.used) > 10
 
 
 def test_every_recorded_answer_is_of_the_form_that_the_prompts_ask_for() -> None:
