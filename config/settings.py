@@ -101,6 +101,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 else:
     # Without a pool, a connection ends with its thread, which ends with the request.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    # A server that accepts and never answers, or goes away, holds a thread no longer than this.
+    DATABASES["default"].setdefault("OPTIONS", {}).update(connect_timeout=10, tcp_user_timeout=30_000)
     if pooled := _number("DATABASE_POOL", 0):
         DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pooled}
 if env.str("TEST_DB_NAME", default=""):  # several test runs against one server
@@ -247,6 +249,11 @@ GATEWAY_UPSTREAMS = {
     "openai": (env.str("GATEWAY_OPENAI_BASE_URL", default=""), env.str("GATEWAY_OPENAI_API_KEY", default="")),
     "anthropic": (env.str("GATEWAY_ANTHROPIC_BASE_URL", default=""), env.str("GATEWAY_ANTHROPIC_API_KEY", default="")),
 }
+# What memory may take before the upstream is asked, and how long a key that was valid is trusted while the database
+# does not answer; what waits to be recorded in each process.
+GATEWAY_MEMORY_MILLISECONDS = _number("GATEWAY_MEMORY_MILLISECONDS", 250)
+GATEWAY_KEY_SECONDS = _number("GATEWAY_KEY_SECONDS", 300)
+GATEWAY_SPOOL_MEGABYTES = _number("GATEWAY_SPOOL_MEGABYTES", 64)
 # Sent on to the site's upstreams besides the headers of the protocols.
 GATEWAY_PASSED_HEADERS = [name.lower() for name in env.list("GATEWAY_PASSED_HEADERS", default=[])]
 if not GATEWAY_UPSTREAMS["openai"][0] and (_chat := _llm("LLM_")):

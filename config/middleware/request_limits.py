@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 
-from projects.gateway.db_threads import run_in_thread
-from projects.models import APIKey
+from projects.gateway.database.accounts import accounts
+from projects.gateway.refusals import Refusal
 from projects.tenancy import authentication
 
 Message = dict[str, Any]
@@ -156,15 +155,23 @@ class _Request:
             self._checked = True
             if not self._by_key:
                 self._hold(self._limits.unknown)
-            elif not self._digest or not await run_in_thread(_is_valid, self._digest):
-                raise _Refused(401, str(authentication.Unauthenticated()))
+            else:
+                await _require_known(self._digest)
         if length > HEAVY_BYTES and self._digest and not self._is_heavy:
             self._is_heavy = True
             self._hold(lambda change: self._limits.heavy(self._digest, change))
 
 
-def _is_valid(digest: str) -> bool:
-    return APIKey.objects.valid(timezone.now()).filter(digest=digest).exists()
+async def _require_known(digest: str) -> None:
+    """Refuse a key that is not valid, or that cannot be checked now."""
+    try:
+        if not digest:
+            raise authentication.Unauthenticated
+        await accounts.find(digest, settings.GATEWAY_MEMORY_MILLISECONDS / 1000)
+    except authentication.Unauthenticated as error:
+        raise _Refused(401, str(error)) from None
+    except Refusal as refusal:
+        raise _Refused(refusal.status, str(refusal)) from None
 
 
 async def _answer(send: Send, refused: _Refused) -> None:

@@ -91,6 +91,7 @@ class PromptCount(models.Model):
         NOTHING = "nothing", "nothing is remembered yet"
         ASIDE = "aside", "it was no message of a chat"
         FAILED = "failed", "memory failed, and the answer came without it"
+        SLOW = "slow", "the database did not answer in time, and the answer came without memory"
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="prompt_counts", db_index=False)
     day = models.DateField()

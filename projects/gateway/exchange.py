@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.utils import timezone
@@ -15,11 +16,13 @@ from memorybank.exceptions import log_message
 from memorybank.services import LLMCall, Output
 from projects.web.polling import with_heartbeat
 
-from . import turn_recording, upstream_errors
-from .db_threads import run_in_thread
+from . import recording, turn_recording
+from .database.threads import readers
 from .events import EventSplitter
 from .protocols import Answer
+from .recording import Recording
 from .requests import GatewayRequest
+from .upstream import errors
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_COMMENT = b": still there\n\n"
-#: How long an answer waits for its question to be recorded: its headers say what became of the turn.
-RECORDING_SECONDS = 2.0
 #: Silence in a stream after which a comment is sent: proxies close silent streams.
 HEARTBEAT_SECONDS = 30.0
 MAX_COUNTED_CHARACTERS = 200_000
@@ -44,25 +45,16 @@ class Exchange:
     def __init__(self, request: GatewayRequest) -> None:
         self._request = request
         self._reader = request.route.protocol.reader()
-        self._recording = (
-            asyncio.ensure_future(run_in_thread(turn_recording.record_question, request.injection.turn))
-            if request.injection.turn
-            else None
-        )
+        self._bank = request.key.project.bank
+        self._recording = Recording(self._bank.pk, request.injection.turn)
         self._finishing: asyncio.Future[None] | None = None
+        if request.route.remembers and request.injection.turn is None:
+            recording.count(self._bank, request.injection.skipped, request.received_at)
 
     async def memory_headers(self) -> dict[str, str]:
         """The response headers about memory and about what became of the turn."""
         headers = self._request.injection.headers() if self._request.route.remembers else {}
-        if self._recording is None:
-            return headers
-        try:
-            recorded = await asyncio.wait_for(asyncio.shield(self._recording), RECORDING_SECONDS)
-        except TimeoutError:
-            return {**headers, "x-memory-turn": "waiting"}
-        except Exception:  # it is logged and counted when the outcome is recorded
-            return {**headers, "x-memory-turn": f"skipped: {turn_recording.SkipReason.FAILED}"}
-        return {**headers, **recorded.headers()}
+        return {**headers, **await self._recording.headers()}
 
     async def finish(self, status: str = Output.Status.OK, failed: str = "", error: str = "") -> None:
         """Record the outcome, once. If the caller is cancelled, recording still completes."""
@@ -118,9 +110,9 @@ class Exchange:
 
     async def _clean(self, raw: bytes, events: list[dict[str, object]]) -> tuple[bytes, list[dict[str, object]]]:
         """The same, with an upstream's errors cleaned."""
-        if not any(map(upstream_errors.holds_error, events)):
+        if not any(map(errors.holds_error, events)):
             return raw, events
-        return await run_in_thread(upstream_errors.clean_events, self._request.sent, raw)
+        return await readers.run(errors.clean_events, self._request.sent, raw)
 
     async def _read_events(self, events: Iterable[dict[str, object]]) -> None:
         for event in events:
@@ -142,14 +134,10 @@ class Exchange:
             logger.error("gateway: an answer could not be parsed: %s", log_message(error))
 
     async def _record_outcome(self, status: str, failed: str, error: str) -> None:
-        try:
-            recorded = await self._recording if self._recording else None
-            answer = self._reader.answer()
-            answer.error = error
-            await run_in_thread(_record, self._request, recorded, answer, status, failed)
-        except Exception as unexpected_error:
-            logger.error("gateway: not recorded: %s", log_message(unexpected_error))
-            await run_in_thread(turn_recording.count_failure, self._request.key.project.bank)
+        answer = self._reader.answer()
+        answer.error = error
+        work = partial(_record, self._request, answer=answer, status=status, failed=failed)
+        await self._recording.finish(work, len(answer.text))
 
 
 def _parse_json(content: bytes) -> dict[str, object]:
@@ -161,7 +149,7 @@ def _parse_json(content: bytes) -> dict[str, object]:
 
 
 def _record(
-    request: GatewayRequest, recorded: RecordedQuestion | None, answer: Answer, status: str, failed: str
+    request: GatewayRequest, recorded: RecordedQuestion | None, *, answer: Answer, status: str, failed: str
 ) -> None:
     """Record the turn, if the request is one, and the call with its cost."""
     route = request.route

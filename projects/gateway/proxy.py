@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import TYPE_CHECKING
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 
-from . import upstream_client
-from .db_threads import run_in_thread
+from memorybank.exceptions import log_message
+
+from .database.threads import readers
 from .exchange import Exchange
 from .refusals import Refusal
 from .requests import MAX_BODY_BYTES, GatewayRequest, Route, accept_request
-from .upstream_errors import clean_body
+from .upstream import client
+from .upstream.errors import clean_body
 
 if TYPE_CHECKING:
     import httpx2
 
+logger = logging.getLogger(__name__)
 REDIRECTED_MESSAGE = "The upstream redirects to another address."
 
 
@@ -28,24 +32,28 @@ async def handle(request: HttpRequest, route: Route) -> HttpResponseBase:
             raise Refusal(405, f"Allowed method: {route.method}.")
         if len(raw := request.read(MAX_BODY_BYTES + 1)) > MAX_BODY_BYTES:
             raise Refusal(413, f"The request body exceeds {MAX_BODY_BYTES // 2**20} MiB.")
-        accepted = await run_in_thread(accept_request, route, request.headers, raw)
+        accepted = await accept_request(route, request.headers, raw)
         return await _forward(request, accepted)
-    except Refusal as refusal:
+    except Exception as error:
+        refusal = error if isinstance(error, Refusal) else _unexpected(error)
         answer = JsonResponse(route.protocol.problem(refusal.status, str(refusal)), status=refusal.status)
         if refusal.retry_after:
             answer["Retry-After"] = str(refusal.retry_after)
         return answer
 
 
+def _unexpected(error: Exception) -> Refusal:
+    logger.error("gateway: %s", log_message(error))
+    return Refusal(500, "The gateway failed. The error is in its log.")
+
+
 async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpResponseBase:
     import httpx2  # takes 0.4 s, and no page needs it
 
-    exchange, query = Exchange(request), upstream_client.query(http_request.GET)
+    exchange, query = Exchange(request), client.query(http_request.GET)
     path = f"{request.path}?{query}" if query else request.path
     try:
-        response = await upstream_client.send(
-            request.target, request.route.method, path, http_request.headers, request.content
-        )
+        response = await client.send(request.target, request.route.method, path, http_request.headers, request.content)
         if 300 <= response.status_code < 400:
             await response.aclose()
             await exchange.fail(REDIRECTED_MESSAGE)
@@ -59,7 +67,7 @@ async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpRe
             return _with_headers(StreamingHttpResponse(exchange.stream(response)), response, memory_headers)
         content = await response.aread()
         if response.is_error:
-            content = await run_in_thread(
+            content = await readers.run(
                 clean_body, request.route.protocol, request.sent, response.status_code, content
             )
         await exchange.read_body(response.status_code, content)
@@ -81,7 +89,7 @@ def _with_headers(
 ) -> HttpResponseBase:
     """Copy the upstream's status and headers, and add those about memory."""
     answer.status_code = response.status_code
-    for name, value in upstream_client.response_headers(response.headers):
+    for name, value in client.response_headers(response.headers):
         answer[name] = value
     for name, value in memory_headers.items():
         answer[name] = value

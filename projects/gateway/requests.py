@@ -1,23 +1,34 @@
-"""Accept a request: authenticate it, choose its upstream and add memory. Blocks on the database."""
+"""Accept a request: authenticate it, choose its upstream and add memory, within a budget of time."""
 
 import json
+import logging
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
+from django.conf import settings
 from django.utils import timezone
 
+from memorybank.exceptions import log_message
 from memorybank.services import LLMCall
 from projects.tenancy import authentication, permissions
 
 from ..models import APIKey
+from . import memory_injection
+from .database import accounts
+from .database.accounts import Account
+from .database.threads import readers
+from .memory_injection import MemoryInjection, SkipReason
 from .protocols import Protocol, UnsupportedRequest
 from .refusals import Refusal
-from .turn_recording import MemoryInjection, inject_memory
-from .upstreams import Target, target_of
+from .upstream.targets import Target
+
+logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
 
 #: Names as providers form them: parts of letters, digits and some signs, parted by slashes; no part begins with a dot.
 MODEL_ID = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9_@~][A-Za-z0-9_.:@~+-]*(/[A-Za-z0-9_@~][A-Za-z0-9_.:@~+-]*)*")
@@ -25,6 +36,8 @@ MODEL_ID = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9_@~][A-Za-z0-9_.:@~+-]*(/[A-Za-z
 MAX_BODY_BYTES = 32 * 1024 * 1024
 #: In one request, with their parts.
 MAX_MESSAGES = 10_000
+#: A longer body is parsed in a thread, so that it holds nobody up.
+MAX_BYTES_ON_LOOP = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +74,54 @@ class GatewayRequest:
         return [self.target.api_key, self.injection.body]
 
 
-def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -> GatewayRequest:
-    """Raises :class:`Refusal`."""
-    now = timezone.now()
-    key = _authenticate(route, headers, now)
-    body = _parse_body(raw) if route.method == "POST" else {}
+async def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -> GatewayRequest:
+    """Raises :class:`Refusal`. Waits for the database no longer than ``GATEWAY_MEMORY_MILLISECONDS``."""
+    now, until = timezone.now(), time.monotonic() + settings.GATEWAY_MEMORY_MILLISECONDS / 1000
+    account = await _authenticate(route, headers, until, now)
+    body = await _off_the_loop(len(raw), _parse_body, raw) if route.method == "POST" else {}
     try:
         route.protocol.check(body)
     except UnsupportedRequest as error:
         raise Refusal(400, str(error)) from None
     _require_bounded(body)
-    target = target_of(key.project, route.protocol.upstream)
+    target = account.target(route.protocol.upstream)
     path = _path(route, target)
     if route.method == "POST":
         target.require_model(body.get("model"))
-    injection = inject_memory(key, route.protocol, body, headers) if route.remembers else MemoryInjection(body)
+    injection = MemoryInjection(body)
+    if route.remembers:
+        injection = await _with_memory(account.key, route.protocol, body, headers, len(raw), until, now)
     # What was parsed is sent, never what arrived: of a key that stands twice, the upstream may read the other one.
-    content = _encode(injection.body) if route.method == "POST" else b""
-    return GatewayRequest(key, route, target, path, injection, content, now)
+    content = await _off_the_loop(len(raw), _encode, injection.body) if route.method == "POST" else b""
+    return GatewayRequest(account.key, route, target, path, injection, content, now)
+
+
+async def _off_the_loop(size: int, work: Callable[..., Result], *args: object) -> Result:
+    """Do ``work`` here if it is short, otherwise in a thread."""
+    return await readers.run(work, *args) if size > MAX_BYTES_ON_LOOP else work(*args)
+
+
+async def _with_memory(
+    key: APIKey,
+    protocol: Protocol,
+    body: dict[str, Any],
+    headers: Mapping[str, str],
+    size: int,
+    until: float,
+    now: datetime,
+) -> MemoryInjection:
+    """The body with memory, or without it if memory is not there in time."""
+    try:
+        turn = await _off_the_loop(size, memory_injection.read_turn, key, protocol, body, headers, now)
+    except Exception as error:  # a body that is not of this protocol: the upstream says so
+        logger.info("gateway: a request could not be read: %s", log_message(error))
+        return MemoryInjection(body, skipped=SkipReason.FAILED)
+    if turn is None:
+        return MemoryInjection(body, skipped=SkipReason.ASIDE)
+    try:
+        return await readers.run_within(until - time.monotonic(), memory_injection.inject_memory, turn, protocol, body)
+    except TimeoutError:
+        return memory_injection.without_memory(turn, body, SkipReason.SLOW)
 
 
 def _path(route: Route, target: Target) -> str:
@@ -113,13 +156,13 @@ def _encode(body: dict[str, Any]) -> bytes:
         return json.dumps(body).encode()
 
 
-def _authenticate(route: Route, headers: Mapping[str, str], now: datetime) -> APIKey:
+async def _authenticate(route: Route, headers: Mapping[str, str], until: float, now: datetime) -> Account:
     try:
-        if not (header := authentication.key_header(headers)):
-            raise authentication.Unauthenticated
-        return authentication.authenticate(header, permissions.SCOPES[route.name][route.method], now=now)
+        account = await accounts.authenticate(headers, until - time.monotonic(), now)
+        authentication.require_scope(account.key, permissions.SCOPES[route.name][route.method])
     except authentication.Refused as error:
         raise Refusal(error.status, str(error), getattr(error, "retry_after", 0)) from None
+    return account
 
 
 def _parse_body(raw: bytes) -> dict[str, Any]:

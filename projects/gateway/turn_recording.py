@@ -1,44 +1,28 @@
-"""Add memory to a gateway request and record its turn. Blocks on the database."""
+"""Record a turn of the gateway: its question while the upstream works, then its answer. Blocks on the database."""
 
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from django.db import transaction
 
 from memorybank import services
-from memorybank.exceptions import InvalidInput, log_message
-from memorybank.services import Bank, LLMCall, Output, PromptCount, PromptMemory
+from memorybank.exceptions import InvalidInput
+from memorybank.services import Bank, LLMCall, Output, PromptCount
 from projects.chat.titles import title_of
 from projects.tenancy import authentication
 
-from ..models import AnswerContext, APIKey, ConversationNode
-from . import conversation_matching, request_identity
+from ..models import AnswerContext, ConversationNode
+from . import conversation_matching
 from .conversations import TurnLocation, locate_turn
-from .messages import ParsedRequest, assistant_message, parse_request
-from .protocols import Answer, Protocol
-from .request_identity import MAX_NAME_CHARACTERS, Sender
+from .memory_injection import GatewayTurn
+from .messages import assistant_message
+from .protocols import Answer
+from .request_identity import MAX_NAME_CHARACTERS
 
 logger = logging.getLogger(__name__)
-SkipReason = PromptCount.Memory
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayTurn:
-    """One request of a chat, with the memory added to it."""
-
-    bank: Bank
-    key: APIKey
-    sender: Sender
-    request: ParsedRequest
-    location: TurnLocation
-    memory: PromptMemory
-    continues_prefill: bool = False
-    #: Whether a tool call may be the whole answer, because the client forces one.
-    forces_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +30,14 @@ class RecordedQuestion:
     """What became of a turn's question: its output, or why there is none. ``set_aside`` counts turns it replaces."""
 
     turn: GatewayTurn
+    location: TurnLocation
     output: Output | None = None
     skipped: str = ""
     set_aside: int = 0
 
     def headers(self) -> dict[str, str]:
         """The response headers about the turn."""
-        location = self.turn.location
+        location = self.location
         became = "repeated" if location.is_repetition else "recorded"
         values = {
             "x-memory-turn": f"skipped: {self.skipped}" if self.skipped else became,
@@ -62,113 +47,53 @@ class RecordedQuestion:
         return {**values, **({"x-memory-set-aside": str(self.set_aside)} if self.set_aside else {})}
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryInjection:
-    """The body that is sent upstream, with memory or unchanged, and why memory was skipped."""
-
-    body: dict[str, Any]
-    turn: GatewayTurn | None = None
-    skipped: str = ""
-
-    def headers(self) -> dict[str, str]:
-        """The response headers about memory."""
-        if self.turn is None:
-            return {"x-memory-skipped": self.skipped, "x-memory-turn": f"skipped: {self.skipped}"}
-        memory = self.turn.memory
-        values = {
-            "x-memory-block-tokens": str(memory.block.tokens),
-            "x-memory-recalled-tokens": str(memory.recalled.tokens),
-            "x-memory-version": str(memory.version),
-        }
-        return {**values, **({"x-memory-skipped": self.skipped} if self.skipped else {})}
-
-
-def inject_memory(key: APIKey, protocol: Protocol, body: dict[str, Any], headers: Any) -> MemoryInjection:
-    """Add memory to the body. If memory fails for any reason, the body stays unchanged."""
-    bank = key.project.bank
-    try:
-        if request_identity.is_memory_off(body, headers):
-            return _skip_auxiliary(bank, body)
-        request = parse_request(protocol.messages(body))
-        if request is None or request_identity.is_auxiliary(protocol.system(body), request):
-            return _skip_auxiliary(bank, body)
-        return _with_memory(key, protocol, body, request, headers)
-    except Exception as error:
-        logger.error("gateway: memory failed for bank %s: %s", bank.pk, log_message(error))
-        count_failure(bank)
-        return MemoryInjection(body, skipped=SkipReason.FAILED)
-
-
-def _skip_auxiliary(bank: Bank, body: dict[str, Any]) -> MemoryInjection:
-    _count(bank, SkipReason.ASIDE)
-    return MemoryInjection(body, skipped=SkipReason.ASIDE)
-
-
-def count_failure(bank: Bank) -> None:
-    """Count a failure of memory, which the client does not notice."""
-    _count(bank, SkipReason.FAILED)
-
-
-def _count(bank: Bank, reason: SkipReason) -> None:
-    try:
-        services.count_prompt(bank, reason)
-    except Exception as error:  # the database is what fails
-        logger.error("gateway: not counted for bank %s: %s", bank.pk, log_message(error))
-
-
-def _with_memory(
-    key: APIKey, protocol: Protocol, body: dict[str, Any], request: ParsedRequest, headers: Any
-) -> MemoryInjection:
-    bank, sender = key.project.bank, request_identity.sender_of(key.pk, protocol, body, headers)
-    location = locate_turn(bank, sender, request)
-    memory = services.prompt_memory(bank, chat_key=location.chat_key, question=request.question.text)
-    forces_tool = protocol.forces_tool(body)
-    turn = GatewayTurn(bank, key, sender, request, location, memory, protocol.continues_prefill, forces_tool)
-    if memory.recalled.text:
-        if protocol.conversation(body):  # the upstream stores this conversation, so the notes would stay in it
-            turn = replace(turn, memory=replace(memory, recalled=services.Text()))
-        else:
-            body = protocol.with_notes(body, request.question.position, memory.recalled.text)
-    # Last: a new system message shifts the positions of the others.
-    if system := "\n\n".join(filter(None, [key.project.system_prompt.strip(), memory.block.text])):
-        body = protocol.with_system(body, system)
-    return MemoryInjection(
-        body, turn, "" if turn.memory.block.text or turn.memory.recalled.text else _skip_reason(bank)
-    )
-
-
-def _skip_reason(bank: Bank) -> str:
-    return SkipReason.NOTHING if bank.enabled else SkipReason.OFF
-
-
-def record_question(turn: GatewayTurn) -> RecordedQuestion:
+def record_question(turn: GatewayTurn, *, may_exist: bool = False) -> RecordedQuestion:
     """Record the question while the upstream works, and count the prompt.
 
     The turn is located again under the bank's lock: of requests that arrive together, only one continues a chat.
+    ``may_exist`` if an earlier call may have recorded it although it failed.
     """
     bank = turn.bank
-    try:
-        with transaction.atomic():
-            services.lock_bank(bank)
-            turn = replace(turn, location=locate_turn(bank, turn.sender, turn.request))
-            location = turn.location
-            if location.stopped:
-                _complete_stopped(turn, location.stopped)
-            output = _question_output(turn)
-            path = location.path
-            places = {path.question, path.request, path.repeat} if output.pk != location.output else {path.request}
-            _store_steps(turn, output, dict.fromkeys(filter(None, places), ""))
-            services.keep_prompt(bank, chat_key=location.chat_key, memory=turn.memory)
-            replaced = services.outputs_of(bank).remembered().filter(pk__in=location.revision.replaced, set_aside=False)
-            return RecordedQuestion(turn, output, set_aside=replaced.count())
-    except InvalidInput as error:  # too long, or erased: the client still gets its answer
-        logger.info("gateway: not recorded for bank %s: %s", bank.pk, error)
-        return RecordedQuestion(turn, skipped="refused")
+    with transaction.atomic():
+        services.lock_bank(bank)
+        known = services.outputs_of(bank).filter(key=turn.key_in_chat).select_related("chat") if may_exist else None
+        location = locate_turn(bank, turn.sender, turn.request)
+        if known and (output := known.first()):
+            return RecordedQuestion(turn, replace(location, chat_key=output.chat.key), output)
+        try:
+            with transaction.atomic():
+                return _record_at(location, turn)
+        except InvalidInput as error:  # too long, or erased: the client still gets its answer
+            logger.info("gateway: not recorded for bank %s: %s", bank.pk, error)
+            return RecordedQuestion(turn, location, skipped="refused")
 
 
-def _question_output(turn: GatewayTurn) -> Output:
+def _record_at(location: TurnLocation, turn: GatewayTurn) -> RecordedQuestion:
+    if location.stopped:
+        _complete_stopped(turn, location.stopped)
+    output = _question_output(turn, location)
+    recorded = RecordedQuestion(turn, location, output, set_aside=_count_set_aside(turn.bank, location))
+    path = location.path
+    places = {path.question, path.request, path.repeat} if output.pk != location.output else {path.request}
+    _store_steps(recorded, dict.fromkeys(filter(None, places), ""))
+    _count_prompt(turn, location)
+    return recorded
+
+
+def _count_set_aside(bank: Bank, location: TurnLocation) -> int:
+    replaced = location.revision.replaced
+    return services.outputs_of(bank).remembered().filter(pk__in=replaced, set_aside=False).count() if replaced else 0
+
+
+def _count_prompt(turn: GatewayTurn, location: TurnLocation) -> None:
+    if turn.skipped:
+        count_prompt(turn.bank, turn.skipped, turn.received_at)
+    else:
+        services.keep_prompt(turn.bank, chat_key=location.chat_key, memory=turn.memory, now=turn.received_at)
+
+
+def _question_output(turn: GatewayTurn, location: TurnLocation) -> Output:
     """The turn's output: a new one, or the one that the request continues, retries or repeats."""
-    location = turn.location
     if location.output is None:
         return services.record(
             turn.bank,
@@ -176,7 +101,8 @@ def _question_output(turn: GatewayTurn) -> Output:
             author=_author(turn),
             question=turn.request.question.text,
             status=Output.Status.PENDING,
-            key=uuid4().hex,
+            created_at=turn.received_at,
+            key=turn.key_in_chat,
         )
     output = services.outputs_of(turn.bank).get(pk=location.output)
     if location.reopens:
@@ -202,24 +128,26 @@ def _complete_stopped(turn: GatewayTurn, pk: int) -> None:
 
 def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> None:
     """Complete the turn with its answer. A turn that calls tools continues and is completed by a later answer."""
-    turn, output = recorded.turn, recorded.output
+    turn, output, location = recorded.turn, recorded.output, recorded.location
     if output is None:
         return
     answer = _with_prefill(turn, answer)
     if status == Output.Status.OK and answer.unfinished and not turn.forces_tool:
-        _store_answer_steps(turn, output, answer)
+        _store_answer_steps(recorded, answer)
         return
-    path = turn.location.path
+    path = location.path
     with transaction.atomic():
         if status == Output.Status.OK:  # the answer's step replaces those of its tool calls
             steps = ConversationNode.objects.filter(output=output, output__status=Output.Status.PENDING)
             steps.exclude(after__in=[path.question, path.request, path.repeat]).delete()
         completed = _complete(turn, output, answer, status)
-        _store_answer_steps(turn, completed, answer)
+        _store_answer_steps(recorded, answer)
         if completed.status != Output.Status.OK or status != Output.Status.OK:
             return
-        services.set_aside(turn.bank, turn.location.revision.replaced - {completed.pk})
-        services.bring_back(turn.bank, turn.location.revision.repeated)
+        if replaced := location.revision.replaced - {completed.pk}:
+            services.set_aside(turn.bank, replaced)
+        if location.revision.repeated:
+            services.bring_back(turn.bank, location.revision.repeated)
         usage = AnswerContext(
             output=completed,
             memory_version=turn.memory.version,
@@ -256,9 +184,9 @@ def _complete(turn: GatewayTurn, output: Output, answer: Answer, status: str) ->
         return services.complete(turn.bank, output, **values)
 
 
-def _store_answer_steps(turn: GatewayTurn, output: Output, answer: Answer) -> None:
+def _store_answer_steps(recorded: RecordedQuestion, answer: Answer) -> None:
     """Store where the conversation is after the answer, in every form in which the client may send it back."""
-    root, path, request = turn.location.root, turn.location.path, turn.request
+    root, path, request = recorded.location.root, recorded.location.path, recorded.turn.request
     places: dict[str, str] = {}
     for messages in filter(None, [answer.messages, *answer.alternatives]):
         tail = conversation_matching.turn_hash(root, request.question, messages[-1])
@@ -267,17 +195,23 @@ def _store_answer_steps(turn: GatewayTurn, output: Output, answer: Answer) -> No
             places[conversation_matching.extend(root, path.request, [request.prefill, *messages])] = tail
         if messages[-1].item_id:
             places[conversation_matching.item_node(root, messages[-1].item_id)] = tail
-    _store_steps(turn, output, places)
+    _store_steps(recorded, places)
 
 
-def _store_steps(turn: GatewayTurn, output: Output, places: Mapping[str, str]) -> None:
+def _store_steps(recorded: RecordedQuestion, places: Mapping[str, str]) -> None:
     """Store steps of a turn: hashes of the conversation, each with the turn's hash if it follows an answer."""
-    before, key = turn.location.path.end, turn.sender.key_id
+    output, before, key = recorded.output, recorded.location.path.end, recorded.turn.sender.key_id
+    assert output is not None
     steps = [
         ConversationNode(output=output, chat_id=output.chat_id, before=before, after=after, tail=tail, key_id=key)
         for after, tail in places.items()
     ]
     ConversationNode.objects.bulk_create(steps, ignore_conflicts=True)
+
+
+def count_prompt(bank: Bank, reason: str, now: datetime) -> None:
+    """Count a prompt that memory added nothing to."""
+    services.count_prompt(bank, PromptCount.Memory(reason), now=now)
 
 
 def record_call(

@@ -6,7 +6,6 @@ import hmac
 import unicodedata
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from threading import Lock
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -14,9 +13,9 @@ from django.utils import timezone
 
 from projects.models import APIKey, Scope
 
+from .rate_limit import shares
+
 MAX_AUTHOR_CHARACTERS, VIA = 200, ", via "
-#: More requests than anybody sends in a minute.
-UNLIMITED = 10**9
 
 
 class Refused(Exception):
@@ -67,50 +66,26 @@ def authenticate(header: str, scope: Scope, *, now: datetime | None = None) -> A
     minute. Raises :class:`Refused`.
     """
     now = now or timezone.now()
-    digest = digest_of(header)
-    # The lookup time reveals nothing about a key: nobody can choose its digest.
-    key = APIKey.objects.valid(now).select_related("project__bank", "project__tenant").filter(digest=digest).first()
-    if key is None or not hmac.compare_digest(key.digest, digest):
+    key = find(digest_of(header), now)
+    if key is None:
         raise Unauthenticated
-    if not _shares.grant(key, settings.API_REQUESTS_PER_MINUTE, now):
+    if not shares.grant(key, settings.API_REQUESTS_PER_MINUTE, now):
         raise RateLimited(settings.API_REQUESTS_PER_MINUTE, now)
-    if not key.opens(scope):
-        raise ScopeMissing(scope)
+    require_scope(key, scope)
     return key
 
 
-class _Shares:
-    """The requests that this process has reserved from each key's limit a minute and not used yet.
-
-    The database counts for all processes together, and is written once for many requests. No key exceeds its limit;
-    one that several processes serve may be stopped a few shares earlier.
-    """
-
-    SHARES_A_MINUTE = 20
-
-    def __init__(self) -> None:
-        self._left: dict[str, tuple[datetime, int]] = {}
-        self._lock = Lock()
-
-    def grant(self, key: APIKey, limit: int, now: datetime) -> bool:
-        """Whether the key may send another request in this minute; a limit of 0 is no limit."""
-        limit = limit or UNLIMITED
-        minute, share = now.replace(second=0, microsecond=0), max(1, limit // self.SHARES_A_MINUTE)
-        if self._use(key.digest, minute, 0):
-            return True
-        return APIKey.objects.take(key.pk, share, limit=limit, now=now) and self._use(key.digest, minute, share)
-
-    def _use(self, digest: str, minute: datetime, more: int) -> bool:
-        with self._lock:
-            when, left = self._left.get(digest, (minute, 0))
-            left = more + (left if when == minute else 0)
-            if more:  # now and then, remove past minutes
-                self._left = {key: share for key, share in self._left.items() if share[0] == minute}
-            self._left[digest] = minute, max(0, left - 1)
-            return left > 0
+def find(digest: str, now: datetime) -> APIKey | None:
+    """The valid key with this digest, with its project, bank and tenant."""
+    # The lookup time reveals nothing about a key: nobody can choose its digest.
+    key = APIKey.objects.valid(now).select_related("project__bank", "project__tenant").filter(digest=digest).first()
+    return key if key and hmac.compare_digest(key.digest, digest) else None
 
 
-_shares = _Shares()
+def require_scope(key: APIKey, scope: Scope) -> None:
+    """Raise :class:`ScopeMissing` unless the key opens the scope."""
+    if not key.opens(scope):
+        raise ScopeMissing(scope)
 
 
 def author_of(key: APIKey, names: Collection[str]) -> dict[str, str]:

@@ -1,21 +1,20 @@
 """A chat is recognised in whatever form a client sends its answers back."""
 
-import json
 from typing import Any
 
 import pytest
 from django.utils import timezone
-from django.utils.datastructures import CaseInsensitiveMapping
 
 from memorybank import services
 from memorybank.models import Output
 from projects.gateway import conversation_matching
 from projects.gateway.messages import assistant_message, is_altered_answer, user_message
 from projects.gateway.protocols import ChatCompletions, Responses
-from projects.gateway.requests import Route, accept_request
+from projects.gateway.requests import Route
 from projects.gateway.turn_recording import RecordedQuestion, record_answer, record_question
 from projects.models import Project, Tenant
 from projects.tenancy import api_keys
+from tests.support.gateway_turns import turn_of
 
 CHAT = Route("gateway-chat-completions", "chat/completions", ChatCompletions(), remembers=True)
 RESPONSES = Route("gateway-responses", "responses", Responses(), remembers=True)
@@ -36,9 +35,7 @@ class Program:
         self.key = api_keys.issue(project, "desk", ["write"], actor="alice", now=timezone.now())[1]
 
     def ask(self, route: Route, body: dict[str, Any], answer: dict[str, Any]) -> RecordedQuestion:
-        headers = CaseInsensitiveMapping({"Authorization": f"Bearer {self.key}"})
-        turn = accept_request(route, headers, json.dumps({"model": "small", **body}).encode()).injection.turn
-        assert turn
+        turn = turn_of(self.key, route, {"model": "small", **body})
         recorded, reader = record_question(turn), route.protocol.reader()
         reader.read_body(answer)
         record_answer(recorded, reader.answer(), Output.Status.OK)

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.utils import timezone
-from django.utils.datastructures import CaseInsensitiveMapping
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -23,10 +22,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from memorybank import services
 from memorybank.models import Erasure, Output
 from projects.gateway.protocols import Answer, ChatCompletions
-from projects.gateway.requests import Route, accept_request
+from projects.gateway.requests import Route
 from projects.gateway.turn_recording import RecordedQuestion, record_answer, record_question
 from projects.models import Project, Tenant
 from projects.tenancy import api_keys
+from tests.support.gateway_turns import turn_of
 
 ROUTE = Route("gateway-chat-completions", "chat/completions", ChatCompletions(), remembers=True)
 OPENINGS = ("hi", "Hello")
@@ -244,7 +244,7 @@ class Clients(RuleBasedStateMachine):
         else:
             history.messages = [*history.messages, asked]
             self._show(history, part)
-            history.chats.append(flight.recorded.turn.location.chat_key)
+            history.chats.append(flight.recorded.location.chat_key)
             history.continues = True
             self.answered[asked["content"], part] += 1
             self._say(history)
@@ -289,7 +289,7 @@ class Clients(RuleBasedStateMachine):
         self._land(flight, answer, keep=False)
         history.messages, history.continues = sent, True
         self._show(history, answer)
-        history.chats.append(flight.recorded.turn.location.chat_key)
+        history.chats.append(flight.recorded.location.chat_key)
         self._say(history)
         self.histories.remove(history)  # its turns have more than two messages
 
@@ -346,13 +346,11 @@ class Clients(RuleBasedStateMachine):
     def _ask(self, history: History, messages: Messages, *, may_follow: bool = True, **headers: str) -> Flight:
         """Send a request; the upstream has it now."""
         person = history.person
-        sent = {"Authorization": f"Bearer {person.key}", **person.headers, **history.headers, **headers}
-        body = json.dumps({"model": "small", "messages": messages}).encode()
-        turn = accept_request(ROUTE, CaseInsensitiveMapping(sent), body).injection.turn
-        assert turn
-        recorded = record_question(turn)
+        sent = {**person.headers, **history.headers, **headers}
+        body = {"model": "small", "messages": messages}
+        recorded = record_question(turn_of(person.key, ROUTE, body, sent))
         assert recorded.output, recorded.skipped
-        if messages[-1]["role"] == "user" and recorded.turn.location.output is None:
+        if messages[-1]["role"] == "user" and recorded.location.output is None:
             self.continued[json.dumps(messages[:-1])] += 1
         return Flight(history, messages, recorded, may_follow)
 
@@ -363,7 +361,7 @@ class Clients(RuleBasedStateMachine):
         if counts:
             asked = flight.messages[self._question_position(flight.messages)]["content"]
             self.answered[asked, answer] += 1
-        chat = flight.recorded.turn.location.chat_key
+        chat = flight.recorded.location.chat_key
         if counts and not history.named:
             beginning = json.dumps(flight.messages[: self._question_position(flight.messages)])
             assert beginning not in self.beginnings.setdefault(chat, set()), "a chat does not branch"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memorybank.exceptions import InvalidInput
 from projects.gateway.refusals import Refusal
-from projects.gateway.upstreams import target_of
+from projects.gateway.upstream.targets import target_of
 from projects.models import Upstream
 from projects.web.encryption import decrypt, encrypt
 from projects.web.polling import with_heartbeat

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memorybank.exceptions import InvalidInput
 from projects.models import APIKey, Project, Scope
-from projects.tenancy import api_keys, authentication
+from projects.tenancy import api_keys, authentication, rate_limit
 from tests.projects.admin.test_admin import AdminCase
 from tests.support.cast import NOON, Cast
 from tests.support.commands import run
@@ -95,7 +95,7 @@ class PaceTest(KeyCase):
 
     @override_settings(API_REQUESTS_PER_MINUTE=40)
     def test_processes_share_the_limit(self) -> None:
-        one, other, key = authentication._Shares(), authentication._Shares(), self.key()
+        one, other, key = rate_limit.Shares(), rate_limit.Shares(), self.key()
         row = APIKey.objects.get(digest=APIKey.hashed(key))
         granted = sum(item.grant(row, 40, NOON) for _ in range(40) for item in (one, other))
         self.assertEqual(granted, 40)

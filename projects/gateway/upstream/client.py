@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
-from .upstreams import Target
+from .targets import Target
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -6,8 +6,8 @@ from django.conf import settings
 
 from memorybank.exceptions import InvalidInput
 
-from ..models import Project, Upstream
-from .refusals import Refusal
+from ...models import Project, Upstream
+from ..refusals import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Target:
 
 def target_of(project: Project, protocol: str) -> Target:
     """The project's own upstream of a protocol, else the site's; :class:`Refusal` if there is neither."""
-    own = Upstream.objects.filter(project=project, protocol=protocol).first()
+    own = next((own for own in project.upstreams.all() if own.protocol == protocol), None)
     if own:
         return Target(protocol, own.base_url, _api_key(own), _lines(own.allowed), _lines(own.passed_headers.lower()))
     base_url, api_key = settings.GATEWAY_UPSTREAMS[protocol]

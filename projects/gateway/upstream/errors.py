@@ -7,8 +7,8 @@ from typing import Any
 
 from memorybank import services
 
-from .events import EventSplitter, replace_data
-from .protocols import Protocol
+from ..events import EventSplitter, replace_data
+from ..protocols import Protocol
 
 DEFAULT_MESSAGE = "The upstream returned an error."
 #: Fields of an error that programs decide by, if they are plain names.

@@ -1,0 +1,103 @@
+"""The keys that this process found valid, with their projects and upstreams: requests rest on them for a while."""
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.db.models import prefetch_related_objects
+from django.utils import timezone
+
+from projects.tenancy import authentication, rate_limit
+
+from ...models import APIKey
+from ..refusals import Refusal
+from ..upstream.targets import Target, target_of
+from .threads import readers, writers
+
+#: A key that was found valid is not looked up again for so long: a key that is revoked meanwhile still works.
+FRESH_SECONDS = 1.0
+#: More keys than one process serves within ``GATEWAY_KEY_SECONDS``.
+MAX_ACCOUNTS = 10_000
+UNANSWERED_MESSAGE = "The key cannot be checked at the moment. Try again later."
+RETRY_SECONDS = 5
+
+
+class Account:
+    """A valid key, with its project and upstreams as they were at ``found``, in seconds of the monotonic clock."""
+
+    def __init__(self, key: APIKey) -> None:
+        self.key, self.found = key, time.monotonic()
+        self._targets: dict[str, Target] = {}
+
+    @property
+    def age(self) -> float:
+        """How many seconds ago it was looked up."""
+        return time.monotonic() - self.found
+
+    def target(self, protocol: str) -> Target:
+        """The upstream of a protocol. Raises :class:`Refusal`."""
+        if protocol not in self._targets:
+            self._targets[protocol] = target_of(self.key.project, protocol)
+        return self._targets[protocol]
+
+
+class Accounts:
+    """The accounts of this process, by the digest of their keys."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Account] = {}
+
+    async def find(self, digest: str, seconds: float) -> Account:
+        """The account of a valid key; raises :class:`authentication.Unauthenticated`.
+
+        If the database does not answer within ``seconds``, the account as it was, for ``GATEWAY_KEY_SECONDS`` after it
+        was found; :class:`Refusal` for a key that was not seen by then.
+        """
+        known = self._known.get(digest)
+        if known and known.age < FRESH_SECONDS and not _is_expired(known.key):
+            return known
+        try:
+            found = await readers.run_within(seconds, _look_up, digest)
+        except (TimeoutError, DatabaseError):
+            if known and known.age < settings.GATEWAY_KEY_SECONDS and not _is_expired(known.key):
+                return known
+            raise Refusal(503, UNANSWERED_MESSAGE, RETRY_SECONDS) from None
+        if found is None:
+            self._known.pop(digest, None)
+            raise authentication.Unauthenticated
+        if len(self._known) >= MAX_ACCOUNTS:
+            self._known.clear()
+        self._known[digest] = found
+        return found
+
+
+def _is_expired(key: APIKey) -> bool:
+    return key.expires_at is not None and key.expires_at <= timezone.now()
+
+
+def _look_up(digest: str) -> Account | None:
+    key = authentication.find(digest, timezone.now())
+    if key is None:
+        return None
+    prefetch_related_objects([key.project], "upstreams")
+    return Account(key)
+
+
+#: Those of this process.
+accounts = Accounts()
+
+
+async def authenticate(headers: Mapping[str, str], seconds: float, now: datetime) -> Account:
+    """The account of a request's key. Raises :class:`authentication.Refused` or :class:`Refusal`. Never waits for a write."""
+    if not (header := authentication.key_header(headers)):
+        raise authentication.Unauthenticated
+    account = await accounts.find(authentication.digest_of(header), seconds)
+    limit = settings.API_REQUESTS_PER_MINUTE
+    allowed, is_due = rate_limit.shares.admit(account.key, limit, now)
+    if not allowed:
+        raise authentication.RateLimited(limit, now)
+    if is_due:
+        writers.start(rate_limit.shares.reserve, account.key, limit, now)
+    return account

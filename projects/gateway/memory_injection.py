@@ -1,0 +1,124 @@
+"""Add memory to a gateway request, within its budget of time. Blocks on the database."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from memorybank import services
+from memorybank.exceptions import log_message
+from memorybank.services import Bank, PromptCount, PromptMemory
+
+from ..models import APIKey
+from . import request_identity
+from .conversations import TurnLocation, locate_turn
+from .messages import ParsedRequest, parse_request
+from .protocols import Protocol
+from .request_identity import Sender
+
+logger = logging.getLogger(__name__)
+SkipReason = PromptCount.Memory
+NO_MEMORY = PromptMemory()
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTurn:
+    """One request of a chat, with the memory added to it.
+
+    ``location`` is None if memory was skipped before the turn was located; ``skipped`` says why there is no memory.
+    ``key_in_chat`` is that of its output, if it is a new one.
+    """
+
+    key: APIKey
+    sender: Sender
+    request: ParsedRequest
+    received_at: datetime
+    continues_prefill: bool = False
+    #: Whether a tool call may be the whole answer, because the client forces one.
+    forces_tool: bool = False
+    location: TurnLocation | None = None
+    memory: PromptMemory = NO_MEMORY
+    skipped: str = ""
+    key_in_chat: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def bank(self) -> Bank:
+        """The bank of its key's project."""
+        return self.key.project.bank
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds until it is recorded."""
+        messages = [*self.request.before, self.request.question, *self.request.since]
+        return sum(len(message.text) for message in messages)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInjection:
+    """The body that is sent upstream, with memory or unchanged, and why memory was skipped."""
+
+    body: dict[str, Any]
+    turn: GatewayTurn | None = None
+    skipped: str = ""
+
+    def headers(self) -> dict[str, str]:
+        """The response headers about memory."""
+        skipped = {"x-memory-skipped": self.skipped} if self.skipped else {}
+        if self.turn is None:
+            return {**skipped, "x-memory-turn": f"skipped: {self.skipped}"}
+        memory = self.turn.memory
+        values = {
+            "x-memory-block-tokens": str(memory.block.tokens),
+            "x-memory-recalled-tokens": str(memory.recalled.tokens),
+            "x-memory-version": str(memory.version),
+        }
+        return {**values, **skipped}
+
+
+def read_turn(
+    key: APIKey, protocol: Protocol, body: dict[str, Any], headers: Mapping[str, str], received_at: datetime
+) -> GatewayTurn | None:
+    """The request as a turn of a chat; None if it is none. Does not ask the database."""
+    if request_identity.is_memory_off(body, headers):
+        return None
+    request = parse_request(protocol.messages(body))
+    if request is None or request_identity.is_auxiliary(protocol.system(body), request):
+        return None
+    sender = request_identity.sender_of(key.pk, protocol, body, headers)
+    return GatewayTurn(key, sender, request, received_at, protocol.continues_prefill, protocol.forces_tool(body))
+
+
+def without_memory(turn: GatewayTurn, body: dict[str, Any], reason: SkipReason) -> MemoryInjection:
+    """The body as it is; the turn is recorded all the same."""
+    return MemoryInjection(body, replace(turn, skipped=reason), reason)
+
+
+def inject_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -> MemoryInjection:
+    """Add memory to the body. If memory fails for any reason, the body stays unchanged."""
+    try:
+        return _with_memory(turn, protocol, body)
+    except Exception as error:
+        logger.error("gateway: memory failed for bank %s: %s", turn.bank.pk, log_message(error))
+        return without_memory(turn, body, SkipReason.FAILED)
+
+
+def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -> MemoryInjection:
+    bank, question = turn.bank, turn.request.question
+    location = locate_turn(bank, turn.sender, turn.request)
+    memory = services.prompt_memory(bank, chat_key=location.chat_key, question=question.text)
+    if memory.recalled.text and protocol.conversation(body):
+        # The upstream stores this conversation, so the notes would stay in it.
+        memory = replace(memory, recalled=services.Text())
+    if memory.recalled.text:
+        body = protocol.with_notes(body, question.position, memory.recalled.text)
+    # Last: a new system message shifts the positions of the others.
+    if system := "\n\n".join(filter(None, [turn.key.project.system_prompt.strip(), memory.block.text])):
+        body = protocol.with_system(body, system)
+    skipped = "" if memory.block.text or memory.recalled.text else _skip_reason(memory)
+    return MemoryInjection(body, replace(turn, location=location, memory=memory), skipped)
+
+
+def _skip_reason(memory: PromptMemory) -> str:
+    return SkipReason.NOTHING if memory.is_on else SkipReason.OFF
