@@ -17,6 +17,7 @@ from django.core.handlers.asgi import ASGIHandler  # noqa: E402  (Django must be
 
 from config.middleware.request_limits import RequestLimits  # noqa: E402
 from projects.chat import generation  # noqa: E402
+from projects.gateway import recording  # noqa: E402
 
 pages = RequestLimits(ASGIHandler())
 
@@ -38,8 +39,12 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
 async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         event_type = (await receive())["type"]
-        if event_type == "lifespan.shutdown":
-            await asyncio.to_thread(generation.shut_down, GENERATION_GRACE_SECONDS)
+        if event_type == "lifespan.startup":
+            recording.resume()
+        else:
+            await asyncio.gather(
+                asyncio.to_thread(generation.shut_down, GENERATION_GRACE_SECONDS), recording.shut_down()
+            )
         await send({"type": f"{event_type}.complete"})
         if event_type == "lifespan.shutdown":
             return

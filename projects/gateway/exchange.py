@@ -6,20 +6,16 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterable
-from functools import partial
 from typing import TYPE_CHECKING
 
-from django.utils import timezone
-
-from memorybank import services
 from memorybank.exceptions import log_message
 from memorybank.services import LLMCall, Output
 from projects.web.polling import with_heartbeat
 
-from . import recording, turn_recording
+from . import recording
+from .call_recording import Call
 from .database.threads import readers
 from .events import EventSplitter
-from .protocols import Answer
 from .recording import Recording
 from .requests import GatewayRequest
 from .upstream import errors
@@ -27,13 +23,11 @@ from .upstream import errors
 if TYPE_CHECKING:
     import httpx2
 
-    from .turn_recording import RecordedQuestion
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_COMMENT = b": still there\n\n"
 #: Silence in a stream after which a comment is sent: proxies close silent streams.
 HEARTBEAT_SECONDS = 30.0
-MAX_COUNTED_CHARACTERS = 200_000
 STREAM_BROKEN_MESSAGE = "The upstream broke off its answer."
 Outcome = LLMCall.Outcome
 OUTCOME_BY_STATUS = {**dict.fromkeys((401, 403, 404), Outcome.MISCONFIGURED), 429: Outcome.UNAVAILABLE}
@@ -134,10 +128,10 @@ class Exchange:
             logger.error("gateway: an answer could not be parsed: %s", log_message(error))
 
     async def _record_outcome(self, status: str, failed: str, error: str) -> None:
-        answer = self._reader.answer()
+        answer, request = self._reader.answer(), self._request
         answer.error = error
-        work = partial(_record, self._request, answer=answer, status=status, failed=failed)
-        await self._recording.finish(work, len(answer.text))
+        call = Call(self._bank, request.route, request.injection.body, request.received_at, answer, status, failed)
+        await self._recording.finish(call)
 
 
 def _parse_json(content: bytes) -> dict[str, object]:
@@ -146,44 +140,3 @@ def _parse_json(content: bytes) -> dict[str, object]:
     except (ValueError, RecursionError):
         return {"message": content[:500].decode(errors="replace")}
     return data if isinstance(data, dict) else {}
-
-
-def _record(
-    request: GatewayRequest, recorded: RecordedQuestion | None, *, answer: Answer, status: str, failed: str
-) -> None:
-    """Record the turn, if the request is one, and the call with its cost."""
-    route = request.route
-    answer.model = answer.model or str(request.injection.body.get("model") or "")
-    if route.purpose and not failed:
-        _estimate_tokens(request, answer)
-    if recorded:
-        turn_recording.record_answer(recorded, answer, status)
-    if route.purpose:
-        turn_recording.record_call(
-            request.key.project.bank, route.purpose, answer, request.received_at, timezone.now(), failed
-        )
-
-
-def _estimate_tokens(request: GatewayRequest, answer: Answer) -> None:
-    """Estimate tokens that the upstream did not report: it need not, and for a cancelled stream it cannot."""
-    if answer.prompt_tokens is None:
-        answer.prompt_tokens = _count_tokens(_prompt_text(request))
-    if answer.completion_tokens is None:
-        calls = [json.dumps(message.recorded["tool_calls"]) for message in answer.messages if message.has_tool_calls]
-        answer.completion_tokens = services.count_tokens("\n".join([answer.text, *calls]))
-
-
-def _count_tokens(text: str) -> int:
-    """The tokens of a text; of a long one, as many as its beginning lets expect."""
-    if len(text) <= MAX_COUNTED_CHARACTERS:
-        return services.count_tokens(text)
-    return round(services.count_tokens(text[:MAX_COUNTED_CHARACTERS]) * len(text) / MAX_COUNTED_CHARACTERS)
-
-
-def _prompt_text(request: GatewayRequest) -> str:
-    """The text of a request, to count its tokens."""
-    protocol, body = request.route.protocol, request.injection.body
-    try:
-        return "\n".join([protocol.system(body), *(message.text for message in protocol.messages(body))])
-    except Exception:  # a body that cannot be parsed here, though the upstream accepted it
-        return request.content.decode(errors="replace")

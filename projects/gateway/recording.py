@@ -2,9 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+import pickle
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -13,12 +18,15 @@ from django.utils import timezone
 from memorybank.services import Bank, PromptCount
 
 from . import turn_recording
-from .database.spool import Piece, Spool, SpoolFull
+from .call_recording import Call
+from .database.spool import Piece, Spool, SpoolFull, Work
 from .memory_injection import GatewayTurn
 from .turn_recording import RecordedQuestion
 
 logger = logging.getLogger(__name__)
 SkipReason = PromptCount.Memory
+#: How long a server that is asked to stop tries to record what waits, before it leaves it in a file for the next.
+SHUTDOWN_SECONDS = 10.0
 _spools: WeakKeyDictionary[asyncio.AbstractEventLoop, Spool] = WeakKeyDictionary()
 
 
@@ -33,12 +41,16 @@ def _count_failure(bank_id: int) -> None:
 
 def count(bank: Bank, reason: str, now: datetime) -> None:
     """Count a prompt that is no turn."""
-    _add(bank.pk, partial(turn_recording.count_prompt, bank, reason, now))
+    _add(bank.pk, partial(_count, bank, reason, now))
 
 
-def _add(bank_id: int, work: Callable[[], object], size: int = 0) -> Piece | None:
+def _count(bank: Bank, reason: str, now: datetime, again: bool) -> None:
+    turn_recording.count_prompt(bank, reason, now)
+
+
+def _add(bank_id: int, work: Work, size: int = 0, *, again: bool = False) -> Piece | None:
     try:
-        return spool().add(bank_id, work, size)
+        return spool().add(bank_id, work, size, again=again)
     except SpoolFull:
         logger.error("gateway: the spool is full, and something of bank %s is not recorded", bank_id)
         return None
@@ -49,34 +61,74 @@ async def _wait(bank_id: int, piece: Piece) -> bool:
     return await spool().wait(bank_id, piece, settings.GATEWAY_MEMORY_MILLISECONDS / 1000)
 
 
+@dataclass(slots=True)
+class _Records:
+    """What the pieces of one request share: the second needs the question that the first has recorded."""
+
+    turn: GatewayTurn | None
+    question: RecordedQuestion | None = None
+    call: Call | None = None
+
+    def record_question(self, again: bool) -> None:
+        assert self.turn
+        self.question = turn_recording.record_question(self.turn, may_exist=again)
+
+    def record_call(self, again: bool) -> None:
+        assert self.call
+        self.call.record(self.question)
+
+
 class Recording:
     """The recording of one request: in the spool, in the order of the calls."""
 
     def __init__(self, bank_id: int, turn: GatewayTurn | None) -> None:
-        self._bank_id, self._turn = bank_id, turn
-        self._recorded: RecordedQuestion | None = None
-        self._attempts = 0
-        self._question = _add(bank_id, self._record_question, turn.size) if turn else None
+        self._bank_id, self._records = bank_id, _Records(turn)
+        self._question = _add(bank_id, self._records.record_question, turn.size) if turn else None
 
     async def headers(self) -> dict[str, str]:
         """The response headers about what became of the turn."""
-        if self._turn is None:
+        if self._records.turn is None:
             return {}
         if self._question is None:
             return {"x-memory-turn": "skipped: full"}
         if not await _wait(self._bank_id, self._question):
             return {"x-memory-turn": "waiting"}
-        if self._recorded is None:
+        if self._records.question is None:
             return {"x-memory-turn": f"skipped: {SkipReason.FAILED}"}
-        return self._recorded.headers()
+        return self._records.question.headers()
 
-    async def finish(self, record: Callable[[RecordedQuestion | None], None], size: int) -> None:
+    async def finish(self, call: Call) -> None:
         """Record the outcome after the question, and wait for it a little."""
-        piece = _add(self._bank_id, lambda: record(self._recorded), size)
-        if piece:
+        self._records.call = call
+        if piece := _add(self._bank_id, self._records.record_call, len(call.answer.text)):
             await _wait(self._bank_id, piece)
 
-    def _record_question(self) -> None:
-        assert self._turn is not None
-        self._attempts += 1
-        self._recorded = turn_recording.record_question(self._turn, may_exist=self._attempts > 1)
+
+async def shut_down() -> None:
+    """Record what waits; what the database does not take is left in a file."""
+    left = await spool().drain(SHUTDOWN_SECONDS)
+    if left:
+        folder = _folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{uuid4().hex}.waiting").write_bytes(pickle.dumps(left))
+        logger.warning("gateway: %s pieces wait in a file to be recorded", len(left))
+
+
+def resume() -> None:
+    """Record what a server that stopped has left."""
+    for bank_id, work, size in _left():
+        _add(bank_id, work, size, again=True)
+
+
+def _left() -> Iterator[tuple[int, Work, int]]:
+    for path in sorted(_folder().glob("*.waiting")):
+        taken = path.with_suffix(".taken")
+        with suppress(FileNotFoundError):  # another process was first
+            path.rename(taken)
+            yield from pickle.loads(taken.read_bytes())
+            taken.unlink()
+
+
+def _folder() -> Path:
+    """Readable by the site's user only, as all of its data directory."""
+    return Path(settings.DATA_DIR) / "gateway-spool"

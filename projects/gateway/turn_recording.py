@@ -10,7 +10,7 @@ from django.db import transaction
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Bank, LLMCall, Output, PromptCount
+from memorybank.services import Bank, Output, PromptCount
 from projects.chat.titles import title_of
 from projects.tenancy import authentication
 
@@ -212,20 +212,3 @@ def _store_steps(recorded: RecordedQuestion, places: Mapping[str, str]) -> None:
 def count_prompt(bank: Bank, reason: str, now: datetime) -> None:
     """Count a prompt that memory added nothing to."""
     services.count_prompt(bank, PromptCount.Memory(reason), now=now)
-
-
-def record_call(
-    bank: Bank, purpose: LLMCall.Purpose, answer: Answer, asked_at: datetime, now: datetime, failed: str
-) -> None:
-    """Record a call in the ledger. ``failed`` is the ledger's outcome of a failure, or ""."""
-    services.record_call(
-        bank,
-        purpose=purpose,
-        model=answer.model,
-        prompt_tokens=answer.prompt_tokens or 0,
-        completion_tokens=answer.completion_tokens or 0,
-        asked_at=asked_at,
-        ended_at=now,
-        failed=failed,
-        error=answer.error,
-    )

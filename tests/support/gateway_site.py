@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from .commands import PATIENCE
+from .database_proxy import DatabaseProxy
 from .own_site import Site, site
 from .upstream import Upstream, wait_until
 
@@ -101,6 +103,11 @@ class Gateway:
             with error:
                 return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
 
+    def restart(self) -> None:
+        """Start another server at the same address."""
+        self.server = _start(self.site, urlsplit(self.address).port or 0)
+        wait_until(lambda: _answers(self.address), "there")
+
     def stop(self) -> None:
         """Ask the server to end, as systemd does."""
         os.killpg(self.server.pid, signal.SIGTERM)
@@ -118,18 +125,27 @@ def free_port() -> int:
 
 
 @contextmanager
-def gateway(data: Path, *, postgres: str = "", **env: str) -> Iterator[Gateway]:
-    """A site of three projects with memory switched on, each with a key; its upstream is ours."""
+def gateway(data: Path, *, postgres: str = "", through: DatabaseProxy | None = None, **env: str) -> Iterator[Gateway]:
+    """A site of three projects with memory switched on, each with a key; its upstream is ours.
+
+    The server reaches its database ``through`` the proxy; all else that looks there does not need it.
+    """
     port = free_port()
     with Upstream() as upstream:
         addresses = {"GATEWAY_OPENAI_BASE_URL": upstream.base_url, "GATEWAY_ANTHROPIC_BASE_URL": upstream.anthropic_url}
         keys = {"GATEWAY_OPENAI_API_KEY": "sk-upstream", "GATEWAY_ANTHROPIC_API_KEY": "sk-ant-upstream"}
         with site(data, postgres=postgres, **{"DEBUG": "true", **AT_ONCE, **addresses, **keys, **env}) as made:
             given = _projects(made)
-            server = made.start("-m", "uvicorn", "config.asgi:application", "--port", port, "--log-level", "warning")
+            reached = {"DATABASE_URL": through.to(made.database_url)} if through else {}
+            server = _start(made, port, **reached)
             found = Gateway(f"http://127.0.0.1:{port}", upstream, made, given, server)
             wait_until(lambda: _answers(found.address), f"there: {made.output()}")
             yield found
+
+
+def _start(made: Site, port: int, **env: str) -> subprocess.Popen[bytes]:
+    command = ("-m", "uvicorn", "config.asgi:application", "--port", port, "--log-level", "warning")
+    return made.start(*command, **env)
 
 
 def _projects(made: Site) -> dict[str, str]:

@@ -34,16 +34,23 @@ MAX_ATTEMPTS = 5
 OF_ONE_PIECE = (DataError, IntegrityError)
 
 
+Work = Callable[[bool], object]
+
+
 class SpoolFull(Exception):
     """Nothing more is taken: the database has not answered for too long."""
 
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """Something to write. ``done`` is set when it was written or given up; ``size`` is in bytes."""
+    """Something to write. ``done`` is set when it was written or given up; ``size`` is in bytes.
 
-    work: Callable[[], object]
+    ``work`` is told whether this is not its first attempt: it may have been written although that seemed to fail.
+    """
+
+    work: Work
     size: int = 0
+    again: bool = False
     failures: int = 0
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -57,11 +64,11 @@ class Spool:
         self._failing: set[int] = set()
         self._count_failure, self._pieces, self._bytes = count_failure, 0, 0
 
-    def add(self, bank_id: int, work: Callable[[], object], size: int = 0) -> Piece:
+    def add(self, bank_id: int, work: Work, size: int = 0, *, again: bool = False) -> Piece:
         """Have ``work`` done after all that waits for this bank. Raises :class:`SpoolFull`."""
         if self._pieces >= MAX_PIECES or self._bytes + size > settings.GATEWAY_SPOOL_MEGABYTES * 1_000_000:
             raise SpoolFull
-        piece = Piece(work, size)
+        piece = Piece(work, size, again)
         self._pieces, self._bytes = self._pieces + 1, self._bytes + size
         self._waiting[bank_id].append(piece)
         if bank_id not in self._tasks:
@@ -77,11 +84,13 @@ class Spool:
                 self._failing.add(bank_id)
         return piece.done.is_set()
 
-    async def drain(self, seconds: float) -> int:
-        """Wait until everything is written, at most ``seconds``; how many pieces are left."""
-        if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=seconds)
-        return self._pieces
+    async def drain(self, seconds: float) -> list[tuple[int, Work, int]]:
+        """Wait until everything is written, at most ``seconds``; return what is not, and write no more of it."""
+        if tasks := list(self._tasks.values()):
+            await asyncio.wait(tasks, timeout=seconds)
+        for task in tasks:
+            task.cancel()
+        return [(bank_id, piece.work, piece.size) for bank_id, left in self._waiting.items() for piece in left]
 
     async def _write(self, bank_id: int) -> None:
         waiting = self._waiting[bank_id]
@@ -93,6 +102,8 @@ class Spool:
             except Exception as error:
                 logger.warning("gateway: bank %s waits to be written: %s", bank_id, log_message(error))
                 self._failing.add(bank_id)
+                for piece in pieces:
+                    piece.again = True
                 if together > 1:
                     together = 1
                 elif await self._is_at_fault(bank_id, pieces[0]):
@@ -131,7 +142,7 @@ class Spool:
             for piece in pieces:
                 try:
                     with transaction.atomic():
-                        piece.work()
+                        piece.work(piece.again)
                 except Exception as error:
                     if isinstance(error, DatabaseError | InterfaceError) and not isinstance(error, OF_ONE_PIECE):
                         raise
