@@ -67,9 +67,7 @@ async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpRe
             return _with_headers(StreamingHttpResponse(exchange.stream(response)), response, memory_headers)
         content = await response.aread()
         if response.is_error:
-            content = await readers.run(
-                clean_body, request.route.protocol, request.sent, response.status_code, content
-            )
+            content = await readers.run(clean_body, request.route.protocol, request.sent, response.status_code, content)
         await exchange.read_body(response.status_code, content)
     except asyncio.CancelledError:
         await exchange.cancel()

@@ -90,7 +90,7 @@ accounts = Accounts()
 
 
 async def authenticate(headers: Mapping[str, str], seconds: float, now: datetime) -> Account:
-    """The account of a request's key. Raises :class:`authentication.Refused` or :class:`Refusal`. Never waits for a write."""
+    """The account of a request's key; never waits for a write. Raises ``Refused`` or :class:`Refusal`."""
     if not (header := authentication.key_header(headers)):
         raise authentication.Unauthenticated
     account = await accounts.find(authentication.digest_of(header), seconds)

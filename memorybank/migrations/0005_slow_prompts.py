@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memorybank', '0003_set_aside_and_written'),
+        ('memorybank', '0004_normative_facts'),
     ]
 
     operations = [
