@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memorybank', '0004_normative_facts'),
+        ('memorybank', '0005_output_metadata'),
     ]
 
     operations = [
