@@ -24,6 +24,7 @@ from . import compaction, negotiation, page_context, revisions, service
 from .forms import MessageForm, TitleForm
 
 CHATS_ON_A_PAGE = 50
+CHATS_ON_HOME = 8
 
 
 @require_GET
@@ -35,8 +36,21 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 def home(request: MemberRequest) -> HttpResponse:
-    context = {"projects": permissions.projects_for(request.user), "managed": permissions.tenants_for(request.user)}
-    return render(request, "projects/home.html", context)
+    """The member's projects and newest chats in all of them, or the chats that contain the words searched for."""
+    projects = permissions.projects_for(request.user)
+    words = page_context.search_words(request.GET.get("q", ""))
+    own = Conversation.objects.of_all(request.user, projects).saying(words)
+    return render(
+        request,
+        "projects/home.html",
+        {
+            "projects": projects.annotate(memory_tokens=services.block_tokens("bank")),
+            "writable": permissions.tenants_to_write_in(request.user),
+            "managed": permissions.tenants_for(request.user),
+            "conversations": own[: CHATS_ON_A_PAGE if words else CHATS_ON_HOME],
+            "search": words,
+        },
+    )
 
 
 @require_GET

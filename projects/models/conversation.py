@@ -17,8 +17,15 @@ from .project import Project
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def of(self, owner: User, project: Project) -> ConversationQuerySet:
         """The conversations of ``owner`` in ``project``, latest first; before them chats without a turn."""
-        mine = self.filter(owner=owner, chat__bank=project.bank_id).select_related("chat")
-        return mine.order_by(F("chat__last_output_at").desc(nulls_first=True), "-pk")
+        return self.filter(owner=owner, chat__bank=project.bank_id).select_related("chat").latest_first()
+
+    def of_all(self, owner: User, projects: models.QuerySet[Project]) -> ConversationQuerySet:
+        """The conversations of ``owner`` in any of the projects, with their projects, in the same order."""
+        mine = self.filter(owner=owner, chat__bank__project__in=projects)
+        return mine.select_related("chat__bank__project__tenant").latest_first()
+
+    def latest_first(self) -> ConversationQuerySet:
+        return self.order_by(F("chat__last_output_at").desc(nulls_first=True), "-pk")
 
     def saying(self, words: str) -> ConversationQuerySet:
         """Conversations with each of the words, or a part of it, in the title or in a turn; without words, all."""

@@ -162,6 +162,12 @@ def projects_for(user: User) -> QuerySet[Project]:
     return Project.objects.visible_to(user).select_related("tenant", "bank")
 
 
+def tenants_to_write_in(user: User) -> set[int]:
+    """The ids of the tenants in whose projects ``user`` may chat."""
+    memberships = Membership.objects.filter(user=user).values_list("tenant", "role")
+    return {tenant for tenant, role in memberships if Role(role).covers(Role.MEMBER)}
+
+
 def tenants_for(user: Any) -> QuerySet[Tenant]:
     """The tenants that a staff member administers as owner or admin; all for superusers."""
     if user.is_superuser:

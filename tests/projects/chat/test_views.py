@@ -41,6 +41,28 @@ class PagesTest(Cast):
         self.assertContains(page, "Apollo")
         self.assertNotContains(page, "Zeus")
 
+    def test_home_shows_the_newest_chats_of_all_projects_and_searches_them(self) -> None:
+        crane = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, crane, "Which crane lifts the hull?")
+        lunch = self.begin_chat(self.bob, self.apollo)
+        self.say(self.bob, lunch, "Where is lunch?")
+        self.say(self.alice, self.begin_chat(self.alice, self.apollo), "The crane of Alice is red.")
+        self.client.force_login(self.bob)
+
+        page = self.client.get(reverse("home"))
+        self.assertContains(page, self.chat_url(crane))
+        self.assertContains(page, self.chat_url(lunch))
+        found = self.client.get(reverse("home"), {"q": "crane"})
+        self.assertContains(found, self.chat_url(crane))
+        self.assertNotContains(found, self.chat_url(lunch))
+        self.assertEqual(len(found.context["conversations"]), 1)
+
+    def test_viewers_are_offered_no_chat_on_home(self) -> None:
+        new_chat = reverse("new-chat", args=["acme", "apollo"])
+        for user, offered in ((self.bob, True), (self.vera, False)):
+            self.client.force_login(user)
+            self.assertIs(new_chat in self.client.get(reverse("home")).content.decode(), offered)
+
     def test_members_see_their_own_chats_only(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
         self.say(self.bob, chat, "The salary list is in drawer three.")
