@@ -1,7 +1,7 @@
 """Find the chat and the turn that a request belongs to: by an id in the request, otherwise by its messages."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from django.conf import settings
@@ -11,7 +11,7 @@ from memorybank import services
 from memorybank.services import Bank, Output
 
 from ..models import ConversationNode
-from . import conversation_matching
+from . import conversation_matching, side_calls
 from .conversation_matching import (
     ConversationPath,
     ConversationStep,
@@ -26,6 +26,8 @@ from .request_identity import ChatId, Sender
 
 #: A place that more steps than this share identifies no chat.
 MAX_CANDIDATES = 500
+#: So many turns of a chat are looked for in a request that quotes it: clients quote the latest.
+MAX_QUOTED_TURNS = 3
 NO_REVISION = Revision()
 STATES = {Output.Status.OK: TurnState.ANSWERED, Output.Status.PENDING: TurnState.PENDING}
 
@@ -46,6 +48,10 @@ class TurnLocation:
     is_repetition: bool = False
     reopens: bool = False
     revision: Revision = NO_REVISION
+    #: In a chat with an id: whether it has turns, none of which the request tells; and the answered turns that the
+    #: request goes back to.
+    tells_none: bool = False
+    asks_again: tuple[int, ...] = ()
 
 
 def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocation:
@@ -72,6 +78,8 @@ def _locate_in_named_chat(
     steps = _steps(ConversationNode.objects.filter(chat__bank=bank, chat__key=chat_key))
     match = _match(bank, steps, request, path, sender, key=None)
     revision = conversation_matching.revision(path, steps) if chat_id.one_conversation else NO_REVISION
+    revision = replace(revision, replaced=revision.replaced | _summaries(bank, request, path, steps))
+    again = [step for step in steps if step.before == path.end and step.state == TurnState.ANSWERED]
     return TurnLocation(
         chat_key,
         chat_id.source,
@@ -82,7 +90,33 @@ def _locate_in_named_chat(
         match.recognition == Recognition.REPEATED,
         match.reopens,
         revision,
+        match.recognition == Recognition.NEW and bool(steps),
+        () if chat_id.one_conversation else tuple({step.output for step in again}),
     )
+
+
+def _summaries(
+    bank: Bank, request: ParsedRequest, path: ConversationPath, steps: list[ConversationStep]
+) -> frozenset[int]:
+    """The chat's latest turns whose answers come back as a summary: they were calls of the client, not of a person."""
+    answered = {step.output for step in steps if step.state == TurnState.ANSWERED}
+    told = {step.output for step in steps if step.after in path.nodes and not step.is_request}
+    untold = sorted(answered - told)[-MAX_QUOTED_TURNS:]
+    if not untold or max(answered) in told or not request.before:
+        return frozenset()
+    answers = services.outputs_of(bank).filter(pk__in=untold).values_list("pk", "answer")
+    return frozenset(pk for pk, answer in answers if side_calls.is_summary(answer, request))
+
+
+def is_beside_chat(bank: Bank, request: ParsedRequest, location: TurnLocation) -> bool:
+    """Whether the request is about the chat that its id names, and no turn of it."""
+    turns = services.outputs_of(bank).filter(status=Output.Status.OK)
+    if location.tells_none:
+        recent = turns.filter(chat__key=location.chat_key).order_by("-pk").values_list("question", "answer")
+        return side_calls.quotes_turn(request, recent[:MAX_QUOTED_TURNS])
+    if location.asks_again and len(request.question.text) >= side_calls.MIN_COMPACTION_CHARACTERS:
+        return side_calls.compacts(request, turns.filter(pk__in=location.asks_again).values_list("question", flat=True))
+    return False
 
 
 def _match(

@@ -12,8 +12,8 @@ from memorybank.exceptions import log_message
 from memorybank.services import Bank, PromptCount, PromptMemory
 
 from ..models import APIKey
-from . import request_identity
-from .conversations import TurnLocation, locate_turn
+from . import request_identity, side_calls
+from .conversations import TurnLocation, is_beside_chat, locate_turn
 from .messages import ParsedRequest, parse_request
 from .protocols import Protocol
 from .request_identity import Sender
@@ -81,13 +81,13 @@ def read_turn(
     key: APIKey, protocol: Protocol, body: dict[str, Any], headers: Mapping[str, str], received_at: datetime
 ) -> GatewayTurn | None:
     """The request as a turn of a chat; None if it is none. Does not ask the database."""
-    if request_identity.is_memory_off(body, headers):
+    if side_calls.is_declared(body, headers):
         return None
-    request = parse_request(protocol.messages(body))
-    if request is None or request_identity.is_auxiliary(protocol.system(body), request):
+    request, answer = parse_request(protocol.messages(body)), protocol.answer_format(body)
+    if request is None or side_calls.is_side_call(answer, request):
         return None
     sender = request_identity.sender_of(key.pk, protocol, body, headers)
-    return GatewayTurn(key, sender, request, received_at, protocol.continues_prefill, protocol.forces_tool(body))
+    return GatewayTurn(key, sender, request, received_at, protocol.continues_prefill, answer.forces_tool)
 
 
 def without_memory(turn: GatewayTurn, body: dict[str, Any], reason: SkipReason) -> MemoryInjection:
@@ -107,6 +107,8 @@ def inject_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -
 def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -> MemoryInjection:
     bank, question = turn.bank, turn.request.question
     location = locate_turn(bank, turn.sender, turn.request)
+    if is_beside_chat(bank, turn.request, location):
+        return without_memory(turn, body, SkipReason.ASIDE)
     memory = services.prompt_memory(bank, chat_key=location.chat_key, question=question.text)
     if memory.recalled.text and protocol.conversation(body):
         # The upstream stores this conversation, so the notes would stay in it.

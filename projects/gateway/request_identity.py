@@ -1,16 +1,12 @@
-"""Read a request's chat id and person, and whether it belongs to a chat at all. Pure."""
+"""Read a request's chat id and person. Pure."""
 
 import hmac
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
-from .messages import ParsedRequest
 from .protocols import Protocol
 
 #: Headers with a chat's id, in order of preference, and whether one id is one conversation. A session's id is shared by
@@ -83,27 +79,3 @@ def chat_id_of(protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str
 def person_of(protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> str:
     """Who is speaking; "" if the program does not say."""
     return (headers.get(USER_HEADER, "").strip() or protocol.person(dict(body)).strip())[:MAX_NAME_CHARACTERS]
-
-
-def is_memory_off(body: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """Whether the client opts this call out of memory, by header or in ``metadata``."""
-    metadata = body.get("metadata")
-    values: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
-    if "off" in (headers.get(MEMORY_HEADER, "").lower(), str(values.get("memory", "")).lower()):
-        return True
-    return str(values.get("task", "")) in _auxiliary_texts()["tasks"]
-
-
-def is_auxiliary(system: str, request: ParsedRequest) -> bool:
-    """Whether a front end asks for a title, a tag or a summary, recognised by how such prompts begin."""
-    beginnings = [" ".join(text[:2000].split()).casefold() for text in (system, request.question.text)]
-    return beginnings[1] in _auxiliary_texts()["whole"] or any(
-        text.startswith(_auxiliary_texts()["openings"]) for text in beginnings
-    )
-
-
-@cache
-def _auxiliary_texts() -> dict[str, tuple[str, ...]]:
-    """The contents of auxiliary.toml, in lower case."""
-    texts_by_name = tomllib.loads((Path(__file__).parent / "auxiliary.toml").read_text(encoding="utf-8"))
-    return {name: tuple(text.casefold() for text in texts) for name, texts in texts_by_name.items()}

@@ -16,7 +16,7 @@ from projects.tenancy import authentication
 
 from ..models import AnswerContext, ConversationNode
 from . import conversation_matching
-from .conversations import TurnLocation, locate_turn
+from .conversations import TurnLocation, is_beside_chat, locate_turn
 from .memory_injection import GatewayTurn
 from .messages import assistant_message
 from .protocols import Answer
@@ -60,6 +60,9 @@ def record_question(turn: GatewayTurn, *, may_exist: bool = False) -> RecordedQu
         location = locate_turn(bank, turn.sender, turn.request)
         if known and (output := known.first()):
             return RecordedQuestion(turn, replace(location, chat_key=output.chat.key), output)
+        if is_beside_chat(bank, turn.request, location):
+            count_prompt(bank, PromptCount.Memory.ASIDE, turn.received_at)
+            return RecordedQuestion(turn, location, skipped=PromptCount.Memory.ASIDE)
         try:
             with transaction.atomic():
                 return _record_at(location, turn)

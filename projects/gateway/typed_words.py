@@ -20,6 +20,14 @@ TYPED_WORDS = frozenset("query question prompt request message task input feedba
 _ATTACHMENT = re.compile(
     r"^[^\n:]{0,80}\b(?:attach|file|document)[^\n:]{0,80}:[ \t]*\n(```+|~~~+)(.*?)^\1[ \t]*$", re.M | re.S | re.I
 )
+#: A change as version control prints it.
+_DIFF = re.compile(
+    r"^(?:diff --git|--- )[^\n]*\n"
+    r"(?:(?:[-+@ \\]|index |new file|deleted file|old mode|new mode|similarity|rename )[^\n]*\n?|\n(?=[-+@ ]))*",
+    re.M,
+)
+#: A line that is a heading or a label.
+_LABEL_LINE = re.compile(r"^\s*(?:#.*|[^\n]{1,60}:)\s*$")
 #: A line that only asks for the rest, as in “Answer:”, and a labelled line, as in “Question: …”.
 _CUE = re.compile(r"\n[^\n:]{1,30}:\s*\Z")
 _LABELLED = re.compile(r"^([^\n:]{1,30}):[ \t]*(\S[^\n]*)$", re.M)
@@ -87,13 +95,20 @@ def part(text: str, system_lines: Iterable[str] = ()) -> PartedText:
     """Part a message. ``system_lines`` are those of the client's system prompt."""
     text, quoted = _without_elements(text)
     text, attached = _without_attachments(text)
+    text, changes = _without_changes(text)
     text, filled_in = _without_template(text)
-    return PartedText(_without_repeated_lines(text, system_lines).strip(), (*quoted, *attached, *filled_in))
+    typed = _without_repeated_lines(text, system_lines).strip()
+    return PartedText(typed, (*quoted, *attached, *changes, *filled_in))
 
 
 def is_validation_error(text: str) -> bool:
     """Whether a library tells the model what was wrong with its structured answer."""
     return bool(_VALIDATION_ERROR.search(text))
+
+
+def only_labels(text: str) -> bool:
+    """Whether a text has headings and labels only."""
+    return all(_LABEL_LINE.match(line) for line in text.splitlines() if line.strip())
 
 
 def quotes_conversation(text: str) -> bool:
@@ -165,9 +180,14 @@ def _without_attachments(text: str) -> tuple[str, list[Quotation]]:
     return (_ATTACHMENT.sub("", text), quoted) if quoted else (text, [])
 
 
+def _without_changes(text: str) -> tuple[str, list[Quotation]]:
+    quoted = [Quotation("document", "diff", match[0].strip()) for match in _DIFF.finditer(text) if "\n@@" in match[0]]
+    return (_DIFF.sub(lambda match: "" if "\n@@" in match[0] else match[0], text), quoted) if quoted else (text, [])
+
+
 def _without_template(text: str) -> tuple[str, list[Quotation]]:
     """The question of a template that ends in a cue, as in “Context: … Question: … Answer:”; other text as it is."""
-    if not _CUE.search(text.rstrip()):
+    if not _CUE.search(text.rstrip()) or quotes_conversation(text):
         return text, []
     labelled = [match for match in _LABELLED.finditer(text) if match[2].rstrip().endswith(("?", "？", "؟"))]
     if not labelled:

@@ -2,7 +2,15 @@
 
 from .anthropic_messages import AnthropicMessages
 from .chat_completions import ChatCompletions
-from .protocol import Answer, Protocol, UnsupportedRequest
+from .protocol import Answer, AnswerFormat, Protocol, UnsupportedRequest
 from .responses import Responses
 
-__all__ = ["Answer", "AnthropicMessages", "ChatCompletions", "Protocol", "Responses", "UnsupportedRequest"]
+__all__ = [
+    "Answer",
+    "AnswerFormat",
+    "AnthropicMessages",
+    "ChatCompletions",
+    "Protocol",
+    "Responses",
+    "UnsupportedRequest",
+]

@@ -14,6 +14,22 @@ class UnsupportedRequest(Exception):
     """A request that the gateway cannot carry out faithfully; the message names the field."""
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerFormat:
+    """What a request wants its answer to be: the fields of a structured one, how long, and whether it calls tools.
+
+    ``forces_tool``: it must call a tool, so the call may be the answer. ``forces_upstream_tool``: one of the upstream's
+    own, which finds something and answers nobody.
+    """
+
+    fields: frozenset[str] = frozenset()
+    tools: int = 0
+    forces_tool: bool = False
+    forces_upstream_tool: bool = False
+    max_tokens: int | None = None
+    streams: bool = False
+
+
 @dataclass(slots=True)
 class Answer:
     """An upstream's answer, read while it is forwarded. Token counts are None if it reports none.
@@ -118,11 +134,9 @@ class Protocol(ABC):
     def with_notes(self, body: JSONObject, position: int, words: str) -> JSONObject:
         """A body with ``words`` appended to the message at ``position``."""
 
-    def forces_tool(self, body: JSONObject) -> bool:
-        """Whether the answer must call a tool, so that the call itself may be the answer."""
-        choice = body.get("tool_choice")
-        kind = choice.get("type") if isinstance(choice, dict) else choice
-        return kind in ("required", "any", "function", "tool")
+    def answer_format(self, body: JSONObject) -> AnswerFormat:
+        """What the answer is to be."""
+        return _answer_format(body)
 
     def check(self, body: JSONObject) -> None:
         """Raise :class:`UnsupportedRequest` for what the gateway cannot do."""
@@ -156,3 +170,53 @@ def replace_at(values: list[Any], position: int, value: Any) -> list[Any]:
 def token_count(value: Any) -> int | None:
     """A valid token count, otherwise None."""
     return value if isinstance(value, int) and value >= 0 else None
+
+
+#: Where the protocols say in which format the answer comes, and how long it may be.
+_FORMAT_FIELDS = ("response_format", "text", "output_config", "output_format")
+_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
+def _answer_format(body: JSONObject) -> AnswerFormat:
+    tools = [tool for tool in body.get("tools") or [] if isinstance(tool, dict)]
+    choice = body.get("tool_choice")
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    forces_tool = kind in ("required", "any", "function", "tool", "custom")
+    chosen = [tool for tool in tools if forces_tool and (len(tools) == 1 or _name(tool) == _name(choice))]
+    limits = [limit for name in _LIMIT_FIELDS if isinstance(limit := body.get(name), int)]
+    return AnswerFormat(
+        frozenset(_properties([_schema(tool) for tool in chosen] or [_format_schema(body)])),
+        len(tools),
+        forces_tool,
+        any(str(tool.get("type") or "").startswith(("web_search", "file_search", "code_")) for tool in chosen),
+        min(limits, default=None),
+        bool(body.get("stream")),
+    )
+
+
+def _name(tool: Any) -> str:
+    """The name of a tool, or of the one that ``tool_choice`` names."""
+    named = tool.get("function") if isinstance(tool, dict) and isinstance(tool.get("function"), dict) else tool
+    return str(named.get("name") or "") if isinstance(named, dict) else ""
+
+
+def _schema(tool: JSONObject) -> Any:
+    """The schema of a tool's arguments."""
+    function = tool.get("function") if isinstance(tool.get("function"), dict) else tool
+    return function.get("parameters") or function.get("input_schema") if isinstance(function, dict) else None
+
+
+def _format_schema(body: JSONObject) -> Any:
+    """The schema of a structured answer."""
+    for name in _FORMAT_FIELDS:
+        value = body.get(name)
+        for inner in ("format", "json_schema"):
+            value = value.get(inner, value) if isinstance(value, dict) else value
+        if isinstance(value, dict) and "schema" in value:
+            return value["schema"]
+    return None
+
+
+def _properties(schemas: list[Any]) -> list[str]:
+    fields = [schema.get("properties") for schema in schemas if isinstance(schema, dict)]
+    return [str(name) for properties in fields if isinstance(properties, dict) for name in properties]

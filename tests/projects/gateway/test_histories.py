@@ -1,7 +1,7 @@
 """Random histories of gateway clients: every answered turn is in one chat, none twice, none lost, two people never one.
 
-The searched histories branch, run in parallel, and are edited, shortened, compacted, altered, stopped and retried, with
-and without ids. The quick profile tries few. For 10,000:
+The searched histories branch, run in parallel, and are edited, shortened, compacted, altered, stopped and retried, call
+tools and quote documents, with and without ids. The quick profile tries few. For 10,000:
 GATEWAY_HISTORIES=10000 pytest -n0 tests/projects/gateway/test_histories.py
 """
 
@@ -29,6 +29,7 @@ from projects.tenancy import api_keys
 from tests.support.gateway_turns import turn_of
 
 ROUTE = Route("gateway-chat-completions", "chat/completions", ChatCompletions(), remembers=True)
+CHOICE = {"type": "function", "function": {"name": "choose"}}
 OPENINGS = ("hi", "Hello")
 CONTINUATION = "Go on."
 GREETING, CONSENT = "Hello! What can I do for you?", "All right."
@@ -274,11 +275,7 @@ class Clients(RuleBasedStateMachine):
         sent = [*history.messages, question]
         flight = self._ask(history, sent)
         for _ in range(steps):
-            call = {
-                "id": "c1",
-                "type": "function",
-                "function": {"name": "look", "arguments": f'{{"n":{self._next()}}}'},
-            }
+            call = _call("look", f'{{"n":{self._next()}}}')
             called = {"role": "assistant", "content": None, "tool_calls": [call]}
             record_answer(flight.recorded, _read_message(called), Output.Status.OK)
             sent = [*sent, called, {"role": "tool", "tool_call_id": "c1", "content": "Seen."}]
@@ -292,6 +289,46 @@ class Clients(RuleBasedStateMachine):
         history.chats.append(flight.recorded.location.chat_key)
         self._say(history)
         self.histories.remove(history)  # its turns have more than two messages
+
+    @precondition(lambda self: self.histories)
+    @rule(which=st.integers(0, 99), goes_on=st.booleans())
+    def force_tool(self, which: int, goes_on: bool) -> None:
+        """A structured answer by a forced tool; its result follows with the next question, or before the answer."""
+        history = self._pick(which)
+        question = user(self._unique(history.person.name))
+        sent = [*history.messages, question]
+        flight = self._ask(history, sent, body={"tools": [CHOICE], "tool_choice": "required"})
+        arguments = f'{{"n":{self._next()}}}'
+        called = {"role": "assistant", "content": None, "tool_calls": [_call("choose", arguments)]}
+        record_answer(flight.recorded, _read_message(called), Output.Status.OK)
+        history.messages, history.continues = (
+            [*sent, called, {"role": "tool", "tool_call_id": "c1", "content": "Done."}],
+            True,
+        )
+        if goes_on:
+            last = self._ask(history, history.messages)
+            assert flight.recorded.output and last.recorded.output
+            assert flight.recorded.output.pk == last.recorded.output.pk, "the call and its result are one turn"
+            answer = self._unique("chosen")
+            self._land(last, answer, keep=False)
+            self._show(history, answer)
+        else:
+            self.answered[question["content"], arguments] += 1
+            self.shown[json.dumps(history.messages)] += 1
+        history.chats.append(flight.recorded.location.chat_key)
+        self._say(history)
+        self.histories.remove(history)  # its turns have more than two messages
+
+    @precondition(lambda self: self.histories)
+    @rule(which=st.integers(0, 99))
+    def retrieve(self, which: int) -> None:
+        """A client that quotes documents in the newest message only."""
+        history = self._pick(which)
+        question = self._unique(history.person.name)
+        quoted = f"<context>\nWe decided on number {self._next()}.\n</context>\n\n{question}"
+        flight = self._ask(history, [*history.messages, user(quoted)])
+        self._land(replace(flight, messages=[*history.messages, user(question)]), self._unique("Answer"))
+        self._say(history)
 
     @precondition(lambda self: self.histories)
     @rule(which=st.integers(0, 99), plain=st.booleans())
@@ -343,12 +380,20 @@ class Clients(RuleBasedStateMachine):
         asked = user(question or self._unique(history.person.name))
         self._land(self._ask(history, [*history.messages, asked]), answer or self._unique("Answer"))
 
-    def _ask(self, history: History, messages: Messages, *, may_follow: bool = True, **headers: str) -> Flight:
+    def _ask(
+        self,
+        history: History,
+        messages: Messages,
+        *,
+        may_follow: bool = True,
+        body: dict[str, Any] | None = None,
+        **headers: str,
+    ) -> Flight:
         """Send a request; the upstream has it now."""
         person = history.person
         sent = {**person.headers, **history.headers, **headers}
-        body = {"model": "small", "messages": messages}
-        recorded = record_question(turn_of(person.key, ROUTE, body, sent))
+        turn = turn_of(person.key, ROUTE, {"model": "small", "messages": messages, **(body or {})}, sent)
+        recorded = record_question(turn)
         assert recorded.output, recorded.skipped
         if messages[-1]["role"] == "user" and recorded.location.output is None:
             self.continued[json.dumps(messages[:-1])] += 1
@@ -401,6 +446,10 @@ class Clients(RuleBasedStateMachine):
         assert all(len(names) == 1 for names in people.values()), "two people are one"
         assert not Erasure.objects.filter(bank=self.bank).exists()
         assert self.sets_aside or not any(output.set_aside for output in outputs)
+
+
+def _call(name: str, arguments: str) -> dict[str, Any]:
+    return {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _read(text: str) -> Answer:

@@ -294,8 +294,8 @@ def test_a_message_that_went_unanswered_and_is_sent_again_is_there_once(served: 
 
 def test_titles_and_tags_are_neither_recorded_nor_given_memory(served: Gateway) -> None:
     before, body = len(served.turns()), {"model": "small", "messages": [{"role": "user", "content": "Name this."}]}
-    known = "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history."
-    template = {"model": "small", "messages": [{"role": "user", "content": known}]}
+    quoting = "### Aufgabe:\nBenenne das Gespräch.\n<chat_history>\nUSER: Name this.\nASSISTANT: Yes.\n</chat_history>"
+    template = {"model": "small", "messages": [{"role": "user", "content": quoting}]}
     by_task = {**body, "metadata": {"task": "title_generation"}}
     for asked, headers in ((body, {"X-Memory": "off"}), (by_task, {}), (template, {"X-OpenWebUI-Chat-Id": "c-17"})):
         status, told, _ = served.post("/v1/chat/completions", asked, **headers)
@@ -303,7 +303,7 @@ def test_titles_and_tags_are_neither_recorded_nor_given_memory(served: Gateway) 
         assert served.upstream.seen[-1].body == asked
     assert len(served.turns()) == before
     talk = Talk(served)
-    talk.say("Warmup exercises for runners?")  # begins like an auxiliary prompt, but is not one
+    talk.say("Warmup exercises for runners?")
     assert talk.questions() == ["Warmup exercises for runners?"]
 
 

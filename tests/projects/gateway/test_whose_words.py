@@ -83,6 +83,61 @@ def test_a_retrieved_document_is_not_what_the_person_decided(served: Gateway) ->
     assert facts and not [text for (text,) in facts if "Oracle 23ai" in text]
 
 
+TITLE = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+SUMMARY = "They chose the ferry on Friday, the 8 o'clock one, and Priya has the tickets for all of them."
+
+
+@pytest.mark.parametrize(
+    ("more", "headers"),
+    [
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "t", "schema": TITLE}}}, {}),
+        ({}, {"x-claude-code-agent-id": "a1"}),
+        ({}, {"x-openai-subagent": "review"}),
+        ({"max_tokens": 1}, {}),
+    ],
+)
+def test_a_call_beside_a_chat_is_known_by_what_it_is(
+    served: Gateway, more: dict[str, Any], headers: dict[str, str]
+) -> None:
+    before = len(served.turns())
+    told = ask(served, "chat/completions", {"messages": [user("Which way do we go?")], **more}, **headers)
+    assert told["x-memory-turn"] == "skipped: aside"
+    assert len(served.turns()) == before
+
+
+def test_a_title_in_any_language_is_known_because_it_quotes_its_chat(served: Gateway) -> None:
+    chat = {"X-Memory-Chat": "atlas-title"}
+    ask(served, "chat/completions", {"messages": [user("Where does the atlas stand?")]}, **chat)
+    [turn] = [turn for turn in served.turns() if turn["question"] == "Where does the atlas stand?"]
+    quoting = user(f"Donne un titre à ceci : « {turn['question']} » — « {turn['answer']} »")
+    assert ask(served, "chat/completions", {"messages": [quoting], "stream": False}, **chat)["x-memory-turn"] == (
+        "skipped: aside"
+    )
+
+
+def test_an_agent_that_compacts_an_older_part_asks_nothing(served: Gateway) -> None:
+    session, messages = {"x-claude-code-session-id": str(uuid4())}, list[dict[str, Any]]()
+    for number in range(3):
+        messages.append(user(f"Old step {number}?"))
+        ask(served, "chat/completions", {"messages": messages}, **session)
+        messages.append({"role": "assistant", "content": served.turns()[-1]["answer"]})
+    again = [*messages[:2], user("Old step 1?\n" + "Write down what was done so far. " * 20)]
+    assert ask(served, "chat/completions", {"messages": again}, **session)["x-memory-turn"] == "skipped: aside"
+
+
+def test_a_summary_that_comes_back_was_no_question_of_a_person(served: Gateway) -> None:
+    session, first = {"x-session-id": str(uuid4())}, user("How do we travel?")
+    ask(served, "chat/completions", {"messages": [first]}, **session)
+    answer = {"role": "assistant", "content": served.turns()[-1]["answer"]}
+    served.upstream.answer = lambda body: Said(f"<analysis>Well.</analysis>\n<summary>\n{SUMMARY}\n</summary>")
+    ask(served, "chat/completions", {"messages": [first, answer, user("Hand over.")]}, **session)
+    told = [user(f"This goes on from before.\n{SUMMARY}"), {"role": "assistant", "content": "Good."}, user("Who pays?")]
+    ask(served, "chat/completions", {"messages": told}, **session)
+    rows = served.site.ask("SELECT question FROM memorybank_output WHERE set_aside")
+    assert ("Hand over.",) in rows
+    assert ("Who pays?",) not in rows and ("How do we travel?",) not in rows
+
+
 def forced(served: Gateway, number: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """A structured answer by a forced tool."""
     served.upstream.answer = lambda body: Said("", ("Choice", json.dumps({"engine": f"PostgreSQL {number}"})))
