@@ -16,6 +16,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("memorybank")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.autodiscover_tasks(["projects.webhooks"])
+
+
+def send_task(name: str) -> None:
+    """Send a task's message now; one that no worker took before the next sweep is dropped."""
+    app.send_task(name, expires=app.conf.beat_schedule["sweep"]["schedule"], retry=False)
 
 
 @setup_logging.connect

@@ -240,6 +240,8 @@ MEMORYBANK: dict[str, Any] = {
     },
     "CAPPED_FOR_BANK": "projects.tenancy.budget.is_capped",
     "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for",
+    "ON_CHANGE": "projects.webhooks.queue.enqueue",
+    "SEND_TASK": "config.celery.send_task",
     "SWEEP_SECONDS": env.float("SWEEP_SECONDS", default=60.0),
     **_tunables(),
 }
@@ -263,7 +265,14 @@ SWEEP_SECONDS = MEMORYBANK["SWEEP_SECONDS"]
 CELERY_BEAT_SCHEDULE = {
     # expires: a sweep that no worker took in time is dropped; the next one does its work.
     "sweep": {"task": "memorybank.tasks.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}},
+    "webhooks": {
+        "task": "projects.webhooks.tasks.deliver",
+        "schedule": SWEEP_SECONDS,
+        "options": {"expires": SWEEP_SECONDS},
+    },
 }
+# Whether webhooks may go to private addresses and without TLS: for receivers on the same network.
+WEBHOOK_PRIVATE_ADDRESSES = env.bool("WEBHOOK_PRIVATE_ADDRESSES", default=False)
 
 # --- monitoring ------------------------------------------------------------------------------------
 

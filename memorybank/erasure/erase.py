@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from memorybank import conf, llm
+from memorybank import conf, hooks, llm
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import transcript
@@ -28,6 +28,7 @@ from memorybank.erasure.cascade import TurnWords
 from memorybank.erasure.receipts import ErasureReceipt, count_names
 from memorybank.erasure.scope import ErasureScope, Kind, Target, resolve_scope
 from memorybank.exceptions import InvalidInput
+from memorybank.hooks import Change
 from memorybank.indexing import block_writer, document_writer
 from memorybank.language import tokens
 from memorybank.models import (
@@ -248,5 +249,6 @@ def _receipt(
         common = {"bank": bank, "kind": Kind.OUTPUT, "asked_by": row.asked_by, "epoch": row.epoch, "at": now}
         for turn in scope.further_subjects:  # refused when it is sent again; the receipt above has the counts
             Erasure.objects.create(subject=Erasure.digest(bank, turn), counts={}, **common)
+        hooks.notify(bank.pk, Change.ERASED, [row.pk])
         log(bank, actor, Event.Action.ERASE, now, receipt=row.pk, kind=scope.kind, epoch=bank.epoch, **nonzero)
     return ErasureReceipt(row.pk, scope.kind, row.asked_by, now, bank.epoch, dry_run, nonzero)

@@ -11,6 +11,7 @@ from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import MemoryLine, Text
 from memorybank.core.reports import ExplainedLine, RunReport
 from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
+from memorybank.hooks import Change, send_task
 from memorybank.i18n import translate_models
 from memorybank.models import (
     BY_HAND,

@@ -1,18 +1,12 @@
 """Request a job, and tell a worker at once, so that nobody waits for the next sweep."""
 
-import logging
 from collections.abc import Collection
 from datetime import datetime
-from importlib.util import find_spec
 
-from django.db import transaction
-
-from memorybank import conf
+from memorybank import hooks
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Job
 from memorybank.writing import jobs
-
-logger = logging.getLogger(__name__)
 
 
 @at_present
@@ -24,17 +18,5 @@ def request_job(
     An open job of the same kind takes the new work as well. Raises :class:`InvalidInput` if it cannot be done.
     """
     job = jobs.request_job(bank, kind, chats=chats, actor=actor, now=now)
-    transaction.on_commit(_start_work)
+    hooks.send_task("memorybank.tasks.work")
     return job
-
-
-def _start_work() -> None:
-    """Send the message that the sweep sends. If there is no broker, the next sweep finds the work."""
-    if not find_spec("celery"):
-        return
-    from memorybank.tasks import work
-
-    try:
-        work.apply_async((), expires=conf.current().sweep_seconds, retry=False)
-    except Exception as error:  # each broker has its own errors
-        logger.warning("no worker was told of a job: %s", type(error).__name__)

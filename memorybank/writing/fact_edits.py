@@ -10,11 +10,12 @@ from django.db import transaction
 from django.db.models import F, OuterRef, Subquery
 from django.utils.translation import gettext as _
 
-from memorybank import conf
+from memorybank import conf, hooks
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import extraction
 from memorybank.exceptions import InvalidInput, OutdatedWork
+from memorybank.hooks import Change
 from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
 from memorybank.indexing.invalidation import invalidate
@@ -129,6 +130,8 @@ def edit(
         _update_tiers(row, changed)
         if changed:
             invalidate(row, facts=[fact.pk for fact in changed], now=now)
+            held_back = [fact.pk for fact in changed if fact.quarantine]
+            hooks.notify(row.pk, Change.LINE_HELD_BACK, held_back if screened else [])
             log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
     if changed:
         block_writer.refresh(bank.pk, now=now)
@@ -163,6 +166,7 @@ def add(
             fact.released_by = actor[:200] if reason and not screened else ""
             fact.edited_by, fact.edited_at, fact.pinned = actor[:200], now, pinned
             fact.save()
+            hooks.notify(bank.pk, Change.LINE_HELD_BACK, [fact.pk] if fact.quarantine else [])
             log(bank, actor, Event.Action.ADD, now, facts=[fact.pk])
     except OutdatedWork as error:
         raise InvalidInput(_("Memory is off in this project.")) from error

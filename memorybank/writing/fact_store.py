@@ -5,9 +5,10 @@ from typing import Any
 
 from django.db.models import Q
 
-from memorybank import conf
+from memorybank import conf, hooks
 from memorybank.core import state_changes
 from memorybank.core.turns import ASSISTANT_SPEAKER, DraftFact
+from memorybank.hooks import Change
 from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
@@ -32,6 +33,7 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
             position += 1
             new.append(_fact(entry, position, draft, encoding))
     Fact.objects.create_cited(new)
+    hooks.notify(entry.bank_id, Change.LINE_HELD_BACK, [fact.pk for fact in new if fact.quarantine])
     entry.tokens = sum(fact.tokens for fact in [*kept, *new])
     entry.save(update_fields=["tokens"])
     return new

@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from django.db import transaction
 from django.db.models import Case, F, Min, Q, Value, When, prefetch_related_objects
 
-from memorybank import conf, llm
+from memorybank import conf, hooks, llm
 from memorybank.core import extraction, rollup_policy, transcript
 from memorybank.core.memory_line import LABEL_TOKENS
 from memorybank.core.packing.block import pack
@@ -21,6 +21,7 @@ from memorybank.core.rollup_policy import Node, Step
 from memorybank.core.turns import DraftFact
 from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError, OutdatedWork
+from memorybank.hooks import Change
 from memorybank.language import dates
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, session
@@ -245,6 +246,7 @@ def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDige
             kept=[*kept, *digest.facts.all()],
         )
         bank.entries.filter(pk__in=step.children).absorb_into(digest)
+        hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [digest.pk])
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1)
 
 

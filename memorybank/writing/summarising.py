@@ -12,11 +12,12 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from memorybank import conf
+from memorybank import conf, hooks
 from memorybank.core import rollup_policy, transcript
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
 from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, OutdatedWork, public_message
+from memorybank.hooks import Change
 from memorybank.indexing import document_writer, remask
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import BackingOff, session
@@ -181,6 +182,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     Fact.objects.filter(pk__in=replaceable).delete()
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
+    hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [leaf.pk])
     if batch.mends and leaf.parent_id:
         cascade.mark_digests_stale(leaf)
     return leaf
@@ -231,3 +233,5 @@ def _count_failure(chat: Chat, error: str, now: datetime, *, parks: bool, pause:
         due_at=None if parked else now + backoff(attempts) if pause else chat.due_at,
         last_error=error[:500],
     )
+    if parked:
+        hooks.notify(chat.bank_id, Change.CHAT_PARKED, [chat.pk])

@@ -15,7 +15,7 @@ from . import problems
 from .auth import authenticate, refuse_unknown_parameters
 from .openapi import openapi_document, query_parameters
 from .parsers import JSONParser
-from .resources import authors, chats, erasure, export, fact_history, facts, jobs, memory, outputs, project
+from .resources import authors, chats, erasure, export, fact_history, facts, jobs, memory, outputs, project, webhooks
 
 
 def _admit(request: HttpRequest) -> APIKey:
@@ -35,7 +35,7 @@ api = NinjaAPI(
     parser=JSONParser(),
 )
 problems.install(api)
-for part in (outputs, chats, authors, facts, fact_history, memory, jobs, erasure, export, project):
+for part in (outputs, chats, authors, facts, fact_history, memory, jobs, erasure, export, project, webhooks):
     api.add_router("", part.router)
 
 

@@ -10,6 +10,7 @@ from .key import APIKey, Scope
 from .login import LoginFailures
 from .project import Project
 from .tenant import SLUG, Invitation, Membership, Role, Tenant
+from .webhook import Delivery, Webhook
 
 __all__ = [
     "SLUG",
@@ -17,6 +18,7 @@ __all__ = [
     "AnswerContext",
     "Conversation",
     "ConversationNode",
+    "Delivery",
     "Draft",
     "IdempotencyRecord",
     "Invitation",
@@ -29,4 +31,5 @@ __all__ = [
     "TenantAuditLog",
     "TenantEvent",
     "Upstream",
+    "Webhook",
 ]

@@ -34,6 +34,8 @@ class TenantEvent(HashChainedEvent):
         DELETE = "delete", "Delete a project"
         ISSUE = "issue", "Issue a key"
         REVOKE = "revoke", "Revoke a key"
+        HOOK = "hook", "Add or change a webhook"
+        UNHOOK = "unhook", "Delete a webhook"
 
     owner = "tenant"
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="events")

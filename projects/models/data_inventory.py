@@ -11,6 +11,7 @@ from .key import APIKey
 from .login import LoginFailures
 from .project import Project
 from .tenant import Invitation, Membership, Tenant
+from .webhook import Delivery, Webhook
 
 register(
     [
@@ -48,6 +49,8 @@ register(
         ),
     ],
     {
+        Delivery: "ids of what happened, a status",
+        Webhook: "an address that its owner gave it, an encrypted secret",
         APIKey: "the name that its owner gave it, and a hash",
         IdempotencyRecord: "keyed hashes",
         ConversationNode: "keyed hashes",

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import TestCase, override_settings
 from django.urls import reverse
@@ -34,7 +35,9 @@ def with_chat_model(name: str = "scripted") -> Any:
     )
 
 
-without_models = override_settings(MEMORYBANK={"BANKS_FOR_USER": "projects.tenancy.permissions.banks_for"})
+without_models = override_settings(
+    MEMORYBANK={name: settings.MEMORYBANK[name] for name in ("BANKS_FOR_USER", "ON_CHANGE")}
+)
 
 
 @override_settings(STATIC_ROOT="")  # nothing is collected here, and WhiteNoise would warn that it is not

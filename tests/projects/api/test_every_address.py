@@ -12,6 +12,7 @@ from memorybank.models import Chat, Entry, Erasure, Event, Fact, Job, Output
 from memorybank.services import PublicId
 from projects.models import Scope
 from projects.tenancy import permissions
+from projects.webhooks import registry
 from tests.projects.tenancy.test_strangers import NAMES, of_programs
 from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON
@@ -26,6 +27,7 @@ BODIES: dict[str, Any] = {
     "api-memory": {"question": "Grimsvale?"},
     "api-recall": {"question": "Grimsvale?"},
     "api-facts": {"text": "Written by hand."},
+    "api-webhooks": {"url": "https://example.com/"},
     "api-forget": {"chat": "told", "dry_run": True},
 }
 
@@ -47,6 +49,8 @@ class APIWalkTest(ProgramCase):
         receipt = Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
         job = services.request_job(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
         rows = {"fact": Fact.objects.latest("pk"), "entry": Entry.objects.latest("pk"), "job": job, "receipt": receipt}
+        hook = registry.add(self.apollo, url="https://example.com/", events=(), actor="alice", now=NOON)
+        rows["webhook"] = hook
         rows["output"] = Output.objects.get()
         self.values = {"chat": "told", **{name: NUMBER.to_url(row.pk) for name, row in rows.items()}}
 
@@ -82,7 +86,7 @@ class APIWalkTest(ProgramCase):
                 with self.subTest(address=name, method=method, scope=scope):
                     status = self.answer(name, method, key).status_code
                     if scope == needed:
-                        self.assertIn(status, (200, 201, 202, 409, 422))
+                        self.assertIn(status, (200, 201, 202, 204, 409, 422))
                     else:
                         self.assertEqual(status, 403)
 

@@ -1,0 +1,133 @@
+"""Endpoints for webhooks: add, list, change, delete, and see what became of their messages."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Router, Status
+from pydantic import BaseModel, Field, StrictBool
+
+from memorybank.services import Change
+from projects.webhooks import registry
+
+from ...models import Delivery, Webhook
+from ..auth import key_of
+from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, StorableText, page_of, row_number
+
+router = Router(tags=["webhooks"])
+
+Url = Annotated[StorableText, Field(min_length=1, max_length=500, examples=["https://example.com/memory"])]
+Events = Annotated[list[Change], Field(max_length=len(Change), description="What it is told; empty: everything.")]
+
+
+class NewWebhook(Body):
+    """An address that is told what happens."""
+
+    url: Url
+    events: Events = []
+
+
+class WebhookChange(Body):
+    """Changes to a webhook. Omitted fields stay unchanged."""
+
+    url: Url | None = None
+    events: Events | None = None
+    enabled: StrictBool | None = None
+
+
+class WebhookOut(BaseModel):
+    """A webhook."""
+
+    id: NumberOut
+    url: str
+    events: list[Change]
+    enabled: bool = Field(description="false: switched off, or its address answered 410.")
+    created_by: str
+    created_at: datetime
+    dropped: int = Field(description="Events that were not sent, because too many were waiting.")
+
+
+class NewWebhookOut(WebhookOut):
+    """A webhook with its secret, which is shown once."""
+
+    secret: str = Field(description="Verifies signatures (Standard Webhooks).", examples=["whsec_…"])
+
+
+class DeliveryOut(BaseModel):
+    """A message and what became of it; kept for seven days."""
+
+    id: NumberOut
+    event: Change
+    created_at: datetime
+    attempts: int
+    delivered_at: datetime | None
+    next_attempt_at: datetime | None = Field(description="null: it was delivered, or given up.")
+    status: int | None = Field(description="The HTTP status of the last attempt.")
+    error: str
+
+
+@router.post("/webhooks", response={201: NewWebhookOut}, url_name="api-webhooks", summary="Add a webhook")
+def create_webhook(request: HttpRequest, body: NewWebhook) -> Status[NewWebhookOut]:
+    """Messages have ids and no text. They are signed by the Standard Webhooks scheme, and repeated for about a day."""
+    key = key_of(request)
+    row = registry.add(key.project, url=body.url, events=body.events, actor=key.actor, now=timezone.now())
+    return Status(201, NewWebhookOut(**_values(row), secret=row.secret))
+
+
+@router.get("/webhooks", response=Page[WebhookOut], url_name="api-webhooks", summary="List webhooks")
+def list_webhooks(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[WebhookOut]:
+    rows, after = page_of(Webhook.objects.filter(project=key_of(request).project), cursor, limit)
+    return Page(items=[WebhookOut(**_values(row)) for row in rows], next=after)
+
+
+@router.get("/webhooks/{webhook}", response=WebhookOut, url_name="api-webhook", summary="Get a webhook")
+def get_webhook(request: HttpRequest, webhook: NumberIn) -> WebhookOut:
+    return WebhookOut(**_values(_get(request, webhook)))
+
+
+@router.patch("/webhooks/{webhook}", response=WebhookOut, url_name="api-webhook", summary="Change a webhook")
+def update_webhook(request: HttpRequest, webhook: NumberIn, body: WebhookChange) -> WebhookOut:
+    row = _get(request, webhook)
+    registry.change(row, actor=key_of(request).actor, now=timezone.now(), **body.model_dump(exclude_unset=True))
+    return WebhookOut(**_values(row))
+
+
+@router.delete("/webhooks/{webhook}", response={204: None}, url_name="api-webhook", summary="Delete a webhook")
+def delete_webhook(request: HttpRequest, webhook: NumberIn) -> HttpResponse:
+    registry.remove(_get(request, webhook), actor=key_of(request).actor, now=timezone.now())
+    return HttpResponse(status=204)
+
+
+@router.get(
+    "/webhooks/{webhook}/deliveries",
+    response=Page[DeliveryOut],
+    url_name="api-deliveries",
+    summary="List a webhook's messages, newest first",
+)
+def deliveries(request: HttpRequest, webhook: NumberIn, cursor: Cursor, limit: Limit) -> Page[DeliveryOut]:
+    rows, after = page_of(Delivery.objects.filter(webhook=_get(request, webhook)), cursor, limit)
+    return Page(items=[_delivery(row) for row in rows], next=after)
+
+
+def _get(request: HttpRequest, number: str) -> Webhook:
+    rows = Webhook.objects.filter(project=key_of(request).project, pk=row_number(number))
+    row = rows.select_related("project__tenant").first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def _values(row: Webhook) -> dict[str, Any]:
+    names = ("url", "events", "created_by", "created_at", "dropped")
+    return {
+        "id": NUMBER.to_url(row.pk),
+        "enabled": row.disabled_at is None,
+        **{name: getattr(row, name) for name in names},
+    }
+
+
+def _delivery(row: Delivery) -> DeliveryOut:
+    names = ("event", "created_at", "attempts", "delivered_at", "status", "error")
+    values = {name: getattr(row, name) for name in names}
+    return DeliveryOut(id=NUMBER.to_url(row.pk), next_attempt_at=row.due_at, **values)

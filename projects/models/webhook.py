@@ -1,0 +1,109 @@
+"""Webhooks of a project, and their deliveries: what is to be sent, and what became of it. No text of a chat."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+from memorybank.services import Change
+from projects.web.encryption import decrypt, encrypt
+
+from .project import Project
+
+#: A delivery that is under way is tried again after this, if its worker died.
+CLAIMED_FOR = timedelta(minutes=2)
+#: Finished deliveries are kept for this long.
+KEPT = timedelta(days=7)
+#: Pauses after a failed attempt; after the last one the delivery has failed. About a day in all.
+PAUSES = [timedelta(seconds=seconds) for seconds in (5, 60, 300, 1_800, 7_200, 18_000, 36_000)]
+
+
+class Webhook(models.Model):
+    """An address that is told what happens in a project's memory."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    encrypted_secret = models.TextField(editable=False)
+    events = models.JSONField(default=list, help_text="What it is told; empty: everything.")
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField()
+    disabled_at = models.DateTimeField(null=True, blank=True)
+    dropped = models.PositiveIntegerField(default=0, help_text="Events not sent, because too many were waiting.")
+
+    def __str__(self) -> str:
+        return f"webhook of {self.project_id}"
+
+    @property
+    def secret(self) -> str:
+        """The key that signs, as its owner has it. Raises :class:`InvalidInput` after a change of SECRET_KEY."""
+        return decrypt(self.encrypted_secret)
+
+    @secret.setter
+    def secret(self, value: str) -> None:
+        self.encrypted_secret = encrypt(value)
+
+    def wants(self, change: str) -> bool:
+        return not self.events or change in self.events
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def waiting(self) -> DeliveryQuerySet:
+        """Deliveries that are still to be made."""
+        return self.filter(due_at__isnull=False)
+
+    def due(self, now: datetime) -> DeliveryQuerySet:
+        """Deliveries to make now, the longest due first."""
+        return self.filter(due_at__lte=now, webhook__disabled_at=None).order_by("due_at", "pk")
+
+    def claim(self, pk: int, now: datetime) -> bool:
+        """Take a due delivery; False if another worker has it."""
+        return bool(self.filter(pk=pk, due_at__lte=now).update(due_at=now + CLAIMED_FOR, attempts=F("attempts") + 1))
+
+    def expire(self, now: datetime) -> None:
+        """Delete what was finished long ago, and what waits for a disabled webhook."""
+        self.filter(Q(due_at=None) | Q(webhook__disabled_at__isnull=False), created_at__lt=now - KEPT).delete()
+
+
+class Delivery(models.Model):
+    """One event for one webhook."""
+
+    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=20, choices=[(change.value, change.value) for change in Change])
+    subject = models.PositiveBigIntegerField(help_text="The id of the entry, fact, receipt or chat.")
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, help_text="When to send it; empty: it was sent, or given up.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    delivered_at = models.DateTimeField(null=True)
+    status = models.PositiveSmallIntegerField(null=True, help_text="The HTTP status of the last attempt.")
+    error = models.CharField(max_length=100, blank=True, help_text="Why the last attempt got no answer.")
+
+    objects: ClassVar[DeliveryQuerySet] = DeliveryQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        indexes = [
+            # Read by each sweep: what is due. Finished deliveries are not in it.
+            models.Index(name="delivery_due", fields=["due_at"], condition=Q(due_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} for webhook {self.webhook_id}"
+
+    def finish(self, now: datetime, status: int | None, error: str = "") -> None:
+        """Note the result of an attempt: done, to be tried again after a pause, or given up.
+
+        410 disables the webhook.
+        """
+        self.status, self.error = status, error[:100]
+        if status is not None and 200 <= status < 300:
+            self.delivered_at, self.due_at = now, None
+        elif status == 410 or self.attempts > len(PAUSES):
+            self.due_at = None
+        else:
+            self.due_at = now + PAUSES[self.attempts - 1]
+        self.save(update_fields=["status", "error", "delivered_at", "due_at"])
+        if status == 410:
+            Webhook.objects.filter(pk=self.webhook_id, disabled_at=None).update(disabled_at=now)

@@ -1,0 +1,79 @@
+"""Where a webhook may go: to public addresses, over TLS, and to the address that was checked."""
+
+import asyncio
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+
+from memorybank.exceptions import InvalidInput
+
+#: Prefixes behind which an IPv4 address stands: translation (NAT64), tunnels (6to4, Teredo).
+TRANSLATED = [ip_network(prefix) for prefix in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")]
+MAX_URL_CHARACTERS = 500
+
+
+class Forbidden(Exception):
+    """The address is not public."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A URL with the IP address of its host, which is connected to: a name may mean another one a moment later."""
+
+    url: str
+    host: str
+    header: str
+
+
+def require_valid(url: str) -> SplitResult:
+    """The parts of an address that a webhook may have. Raises :class:`InvalidInput`. Names are not looked up here."""
+    try:
+        parts = urlsplit(url)
+        _port = parts.port
+    except ValueError:
+        raise InvalidInput("url: this is no address.") from None
+    schemes = ("https", "http") if settings.WEBHOOK_PRIVATE_ADDRESSES else ("https",)
+    if parts.scheme not in schemes or not parts.hostname or len(url) > MAX_URL_CHARACTERS or not url.isprintable():
+        raise InvalidInput(f"url: an {schemes[0]} address of at most {MAX_URL_CHARACTERS} characters.")
+    if parts.username is not None or parts.password is not None or parts.fragment or " " in url:
+        raise InvalidInput("url: without user name, password and fragment.")
+    try:
+        literal = ip_address(parts.hostname)
+    except ValueError:
+        return parts
+    if not is_allowed(str(literal)):
+        raise InvalidInput("url: the address is not public.")
+    return parts
+
+
+def is_allowed(address: str) -> bool:
+    """Whether an IP address is public; private ones are if the site's operator says so."""
+    if settings.WEBHOOK_PRIVATE_ADDRESSES:
+        return True
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address) and ip.ipv4_mapped:
+        ip = ip.ipv4_mapped
+    return (
+        ip.is_global and not ip.is_multicast and not any(ip in net for net in TRANSLATED if net.version == ip.version)
+    )
+
+
+async def find(url: str) -> Place:
+    """The place that an address means now. Raises :class:`Forbidden` unless all its IP addresses are public."""
+    try:
+        parts = require_valid(url)
+    except InvalidInput as error:
+        raise Forbidden(str(error)) from None
+    assert parts.hostname is not None
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
+    if not addresses or not all(map(is_allowed, addresses)):
+        raise Forbidden("the address is not public")
+    numeric = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
+    at_ip = parts._replace(netloc=f"{numeric}:{port}").geturl()
+    return Place(at_ip, parts.hostname, parts.netloc)

@@ -1,0 +1,71 @@
+"""Add, change and delete the webhooks of a project, with the audit log."""
+
+from collections.abc import Collection
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.db import transaction
+
+from memorybank.exceptions import InvalidInput
+from memorybank.services import Change
+from projects.tenancy import audit
+
+from ..models import Project, Webhook
+from . import addresses, signing
+
+MAX_WEBHOOKS = 10
+Action = audit.Action
+
+
+def add(project: Project, *, url: str, events: Collection[str], actor: str, now: datetime) -> Webhook:
+    """A new webhook. Its ``secret`` is shown once. Raises :class:`InvalidInput`."""
+    addresses.require_valid(url)
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=project.pk)
+        if Webhook.objects.filter(project=project).count() >= MAX_WEBHOOKS:
+            raise InvalidInput(f"A project may have {MAX_WEBHOOKS} webhooks.")
+        webhook = Webhook(project=project, url=url, events=_ordered(events), created_by=actor[:200], created_at=now)
+        webhook.secret = signing.new_secret()
+        webhook.save()
+        _log(webhook, actor, Action.HOOK, now)
+    return webhook
+
+
+def change(
+    webhook: Webhook,
+    *,
+    actor: str,
+    now: datetime,
+    url: str | None = None,
+    events: Collection[str] | None = None,
+    enabled: bool | None = None,
+) -> None:
+    """Change what is given. Raises :class:`InvalidInput`."""
+    if url is not None:
+        addresses.require_valid(url)
+        webhook.url = url
+    if events is not None:
+        webhook.events = _ordered(events)
+    if enabled is not None:
+        webhook.disabled_at = None if enabled else webhook.disabled_at or now
+    with transaction.atomic():
+        webhook.save(update_fields=["url", "events", "disabled_at"])
+        _log(webhook, actor, Action.HOOK, now, enabled=webhook.disabled_at is None)
+
+
+def remove(webhook: Webhook, *, actor: str, now: datetime) -> None:
+    """Delete it, with what still waits for it."""
+    with transaction.atomic():
+        _log(webhook, actor, Action.UNHOOK, now)
+        webhook.delete()
+
+
+def _ordered(events: Collection[str]) -> list[str]:
+    return [change.value for change in Change if change in events]
+
+
+def _log(webhook: Webhook, actor: str, action: Action, now: datetime, **detail: object) -> None:
+    # Only its host: a path or a query may hold a credential of the receiver.
+    host = urlsplit(webhook.url).hostname
+    project = webhook.project
+    audit.log(project.tenant, actor, action, now, project=project.slug, webhook=webhook.pk, host=host, **detail)
