@@ -271,6 +271,10 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": SWEEP_SECONDS},
     },
 }
+# Opens the addresses by which tenants, projects, members and keys are made. Empty: they are closed.
+OPERATOR_API_KEY = env.str("OPERATOR_API_KEY", default="")
+if 0 < len(OPERATOR_API_KEY) < 32:
+    raise ImproperlyConfigured("OPERATOR_API_KEY: at least 32 characters are needed.")
 # Whether webhooks may go to private addresses and without TLS: for receivers on the same network.
 WEBHOOK_PRIVATE_ADDRESSES = env.bool("WEBHOOK_PRIVATE_ADDRESSES", default=False)
 

@@ -81,8 +81,8 @@ def openapi_document(api: NinjaAPI) -> dict[str, Any]:
     names = _names_by_path(api)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            scope = permissions.SCOPES[names[path]][method.upper()]
-            operation["description"] = f"{operation.get('description', '')}\n\nScope: `{scope.value}`.".strip()
+            needed = _needed(names[path], method.upper())
+            operation["description"] = f"{operation.get('description', '')}\n\n{needed}".strip()
             operation["operationId"] = f"{method}-{names[path].removeprefix('api-')}"
             operation["responses"] |= _error_responses("requestBody" in operation)
             for parameter in operation.get("parameters", ()):
@@ -110,6 +110,13 @@ def _names_by_path(api: NinjaAPI) -> dict[str, str]:
         API_PREFIX + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(pattern.pattern)): str(pattern.name)
         for pattern in patterns
     }
+
+
+def _needed(name: str, method: str) -> str:
+    """What a key must have for an operation."""
+    if name in permissions.OPERATOR:
+        return "Needs the operator's key (`OPERATOR_API_KEY`), not one of a project."
+    return f"Scope: `{permissions.SCOPES[name][method].value}`."
 
 
 def _error_responses(has_body: bool) -> dict[int, Any]:

@@ -15,7 +15,20 @@ from . import problems
 from .auth import authenticate, refuse_unknown_parameters
 from .openapi import openapi_document, query_parameters
 from .parsers import JSONParser
-from .resources import authors, chats, erasure, export, fact_history, facts, jobs, memory, outputs, project, webhooks
+from .resources import (
+    authors,
+    chats,
+    erasure,
+    export,
+    fact_history,
+    facts,
+    jobs,
+    memory,
+    outputs,
+    project,
+    provisioning,
+    webhooks,
+)
 
 
 def _admit(request: HttpRequest) -> APIKey:
@@ -23,6 +36,13 @@ def _admit(request: HttpRequest) -> APIKey:
     key = authenticate(request)
     refuse_unknown_parameters(request, lambda: query_parameters(api))
     return key
+
+
+def _admit_operator(request: HttpRequest) -> str:
+    """The operator, in a request that names known parameters only."""
+    name = provisioning.operator(request)
+    refuse_unknown_parameters(request, lambda: query_parameters(api))
+    return name
 
 
 api = NinjaAPI(
@@ -37,6 +57,7 @@ api = NinjaAPI(
 problems.install(api)
 for part in (outputs, chats, authors, facts, fact_history, memory, jobs, erasure, export, project, webhooks):
     api.add_router("", part.router)
+api.add_router("", provisioning.router, auth=_admit_operator)
 
 
 def _wrap_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:

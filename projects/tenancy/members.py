@@ -98,7 +98,7 @@ def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
             return False
         tenant, role = invitation.tenant, invitation.role
         member, _new = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
-        _open_admin(user, Role(role))
+        open_admin(user, Role(role))
         audit.log(tenant, user.get_username(), Action.JOIN, now, invitation=invitation.pk, role=member.role)
     return True
 
@@ -112,7 +112,7 @@ def change_role(member: Membership, role: Role, *, by: User, now: datetime) -> N
             _require_another_owner(by, member)
         Membership.objects.filter(pk=member.pk).update(role=role)
         member.tenant.invitations.filter(invited_by=member.user_id).delete()  # the new role may not allow them
-        _open_admin(member.user, role)
+        open_admin(member.user, role)
         person = member.user.get_username()
         audit.log(member.tenant, by.get_username(), Action.ROLE, now, person=person, before=member.role, after=role)
 
@@ -148,7 +148,7 @@ def _require_another_owner(by: User, member: Membership) -> None:
         raise MembershipError(_("This is the last owner of %(tenant)s.") % {"tenant": member.tenant})
 
 
-def _open_admin(user: User, role: Role) -> None:
+def open_admin(user: User, role: Role) -> None:
     """Owners and admins may use the admin, which shows them only their tenants."""
     if role.covers(Role.ADMIN) and not user.is_staff:
         User.objects.filter(pk=user.pk).update(is_staff=True)

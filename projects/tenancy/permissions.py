@@ -77,6 +77,18 @@ SCOPES = {
     "gateway-model": {"GET": Scope.WRITE},
 }
 
+#: The methods of the addresses that only the operator's key opens.
+OPERATOR = {
+    "operator-tenants": ("GET", "POST"),
+    "operator-tenant": ("GET", "DELETE"),
+    "operator-projects": ("GET", "POST"),
+    "operator-project": ("GET", "DELETE"),
+    "operator-members": ("GET",),
+    "operator-member": ("PUT", "DELETE"),
+    "operator-keys": ("GET", "POST"),
+    "operator-key": ("DELETE",),
+}
+
 
 def page_for(user: User | AnonymousUser, name: str, tenant: str, project: str) -> tuple[Project, Role]:
     """The project of a page and the reader's role there, for who may open it; refuses like :func:`project_for`.

@@ -3,14 +3,12 @@
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
-from django.db import transaction
 from django.utils import timezone
 
-from projects.tenancy import audit
+from memorybank.exceptions import InvalidInput
+from projects.tenancy import provisioning
 
-from ...models import Membership, Role, Tenant
 from ..base import COMMAND_ACTOR, USAGE_EXIT_CODE, MemoryCommand
 
 
@@ -28,14 +26,8 @@ class Command(MemoryCommand):
             raise CommandError(
                 f"There is no user “{owner}”. Create one with manage.py createsuperuser.", returncode=USAGE_EXIT_CODE
             )
-        tenant = Tenant(slug=slug, name=name or slug)
         try:
-            tenant.full_clean()
-        except ValidationError as error:
-            field, problems = next(iter(error.message_dict.items()))
-            raise CommandError(f"{field}: {problems[0]}", returncode=USAGE_EXIT_CODE) from error
-        with transaction.atomic():
-            tenant.save()
-            Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)
-            audit.log(tenant, COMMAND_ACTOR, audit.Action.CREATE, timezone.now(), slug=slug, owner=owner)
+            tenant = provisioning.create_tenant(slug, name or slug, owner=user, actor=COMMAND_ACTOR, now=timezone.now())
+        except InvalidInput as error:
+            raise CommandError(str(error), returncode=USAGE_EXIT_CODE) from error
         self.stdout.write(f"{owner} owns {tenant}. Its people: /t/{slug}/people/")
