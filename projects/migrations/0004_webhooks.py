@@ -62,12 +62,7 @@ class Migration(migrations.Migration):
                 (
                     "event",
                     models.CharField(
-                        choices=[
-                            ("entry.written", "entry.written"),
-                            ("line.held_back", "line.held_back"),
-                            ("memory.erased", "memory.erased"),
-                            ("chat.parked", "chat.parked"),
-                        ],
+                        help_text="A change of memory, as hooks name it.",
                         max_length=20,
                     ),
                 ),

@@ -8,7 +8,6 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 
-from memorybank.services import Change
 from projects.web.encryption import decrypt, encrypt
 
 from .project import Project
@@ -71,7 +70,7 @@ class Delivery(models.Model):
     """One event for one webhook."""
 
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries")
-    event = models.CharField(max_length=20, choices=[(change.value, change.value) for change in Change])
+    event = models.CharField(max_length=20, help_text="A change of memory, as hooks name it.")
     subject = models.PositiveBigIntegerField(help_text="The id of the entry, fact, receipt or chat.")
     created_at = models.DateTimeField()
     due_at = models.DateTimeField(null=True, help_text="When to send it; empty: it was sent, or given up.")
