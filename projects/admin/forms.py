@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank
-from projects.models import APIKey, Membership, Project, Role, Scope
+from projects.models import APIKey, Membership, NameSource, Project, Role, Scope
+from projects.models.key import DEFAULT_NAME_SOURCES
 from projects.tenancy import api_keys, permissions
 
 #: The bank's settings that the project page offers.
@@ -130,6 +131,15 @@ class APIKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
         help_text=_("Leave empty for a key that never expires."),
     )
 
+    name_sources = forms.MultipleChoiceField(
+        label=_("Who is speaking, it takes from"),
+        required=False,
+        choices=NameSource.choices,
+        widget=forms.CheckboxSelectMultiple,
+        initial=DEFAULT_NAME_SOURCES,
+        help_text=_("Choose only what the people themselves cannot fill in. Choose nothing to record the key's name."),
+    )
+
     class Meta:
         model = APIKey
         fields = ["project", "name"]
@@ -139,7 +149,7 @@ class APIKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
         cleaned = super().clean() or self.cleaned_data
         if not self.errors:
             try:
-                api_keys.check(cleaned["name"], cleaned["scopes"], cleaned["days"])
+                api_keys.check(cleaned["name"], cleaned["scopes"], cleaned["days"], cleaned["name_sources"])
             except InvalidInput as error:
                 raise ValidationError(str(error)) from None
         return cleaned

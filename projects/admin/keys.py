@@ -36,23 +36,29 @@ class APIKeyAdmin(TenantScoped):
     def opens(self, key: APIKey) -> str:
         return ", ".join(key.scopes)
 
+    @admin.display(description=gettext_lazy("takes names from"))
+    def takes_names_from(self, key: APIKey) -> str:
+        return key.name_sources.replace(",", ", ") or "–"
+
     @admin.display(description=gettext_lazy("valid"), boolean=True)
     def valid(self, key: APIKey) -> bool:
         return key.revoked_at is None and (key.expires_at is None or key.expires_at > timezone.now())
 
     def get_fields(self, request: HttpRequest, obj: APIKey | None = None) -> Any:
         if obj is None:
-            return ["project", "name", "scopes", "days"]
-        return ["project", "name", "prefix", "opens", "created_at", "expires_at", "revoked_at", "last_used_at"]
+            return ["project", "name", "scopes", "name_sources", "days"]
+        shown = ["project", "name", "prefix", "opens", "takes_names_from"]
+        return [*shown, "created_at", "expires_at", "revoked_at", "last_used_at"]
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         own = Project.objects.filter(tenant__in=permissions.tenants_for(request.user)).select_related("tenant")
         return super().formfield_for_foreignkey(db_field, request, **kwargs, queryset=own)
 
     def save_model(self, request: HttpRequest, obj: Any, form: APIKeyForm, change: bool) -> None:
-        project, name, scopes, days = (form.cleaned_data[field] for field in ("project", "name", "scopes", "days"))
-        actor = request.user.get_username()
-        key, obj.secret = api_keys.issue(project, name, scopes, actor=actor, days=days, now=timezone.now())
+        project, name, scopes = (form.cleaned_data[field] for field in ("project", "name", "scopes"))
+        days, sources = form.cleaned_data["days"], form.cleaned_data["name_sources"]
+        actor, now = request.user.get_username(), timezone.now()
+        key, obj.secret = api_keys.issue(project, name, scopes, actor=actor, days=days, name_sources=sources, now=now)
         obj.pk, obj.prefix = key.pk, key.prefix
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:

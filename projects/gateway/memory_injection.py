@@ -86,7 +86,7 @@ def read_turn(
     request, answer = parse_request(protocol.messages(body)), protocol.answer_format(body)
     if request is None or side_calls.is_side_call(answer, request):
         return None
-    sender = request_identity.sender_of(key.pk, protocol, body, headers)
+    sender = request_identity.sender_of(key, protocol, body, headers)
     return GatewayTurn(key, sender, request, received_at, protocol.continues_prefill, answer.forces_tool)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
+from ..models import APIKey, NameSource
 from .protocols import Protocol
 
 #: Headers with a chat's id, in order of preference, and whether one id is one conversation. A session's id is shared by
@@ -20,6 +22,11 @@ CHAT_ID_HEADERS = {
 }
 CONVERSATION_FIELD, CACHE_KEY_FIELD = "conversation", "prompt_cache_key"
 USER_HEADER, MEMORY_HEADER = "X-Memory-User", "X-Memory"
+#: Headers with which a front end for many people names the one who is speaking. A name may be that of two people.
+FRONT_END_HEADERS = ("X-OpenWebUI-User-Email", "X-OpenWebUI-User-Id", "X-OpenWebUI-User-Name")
+#: A header's value as RFC 8187 encodes it, and a byte as URLs encode it.
+_EXTENDED = re.compile(r"UTF-8'[A-Za-z0-9-]*'(.*)", re.I)
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 #: What the vendors' clients count when they send a request again, because its answer was lost.
 RETRY_COUNT_HEADER, IDEMPOTENCY_HEADER = "X-Stainless-Retry-Count", "Idempotency-Key"
 MAX_NAME_CHARACTERS = 200
@@ -52,11 +59,11 @@ class Sender:
     idempotency_key: str = ""
 
 
-def sender_of(key_id: int, protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> Sender:
+def sender_of(key: APIKey, protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> Sender:
     """The sender of a request."""
     return Sender(
-        key_id,
-        person_of(protocol, body, headers),
+        key.pk,
+        person_of(key, protocol, body, headers),
         chat_id_of(protocol, body, headers),
         headers.get(RETRY_COUNT_HEADER, "0").strip() not in ("", "0"),
         headers.get(IDEMPOTENCY_HEADER, "").strip(),
@@ -76,6 +83,27 @@ def chat_id_of(protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str
     return None
 
 
-def person_of(protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> str:
-    """Who is speaking; "" if the program does not say."""
-    return (headers.get(USER_HEADER, "").strip() or protocol.person(dict(body)).strip())[:MAX_NAME_CHARACTERS]
+def person_of(key: APIKey, protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> str:
+    """Who is speaking, by the first source that the key trusts and the request has; "" if none."""
+    front_end = (header_text(headers.get(name, "")) for name in FRONT_END_HEADERS)
+    found = {
+        NameSource.MEMORY: header_text(headers.get(USER_HEADER, "")),
+        NameSource.FRONT_END: next(filter(None, front_end), ""),
+        NameSource.BODY: protocol.person(dict(body)).strip(),
+        NameSource.MESSAGE: protocol.name_of_message(dict(body)).strip(),
+    }
+    names = (name for source, name in found.items() if name and key.trusts(source))
+    return next(names, "")[:MAX_NAME_CHARACTERS]
+
+
+def header_text(value: str) -> str:
+    """A header's text: UTF-8 as it is, percent-encoded, or as RFC 8187 encodes it."""
+    encoded = _EXTENDED.fullmatch(value.strip())
+    if encoded or _PERCENT.search(value):
+        decoded = unquote_to_bytes(encoded[1] if encoded else value)
+    else:
+        decoded = value.encode("latin-1", errors="replace")
+    try:
+        return decoded.decode().strip()
+    except UnicodeDecodeError:
+        return value.strip()

@@ -6,7 +6,7 @@ from .conversation import AnswerContext, Conversation
 from .draft import Draft
 from .gateway import ConversationNode, Upstream
 from .idempotency import IdempotencyRecord
-from .key import APIKey, Scope
+from .key import APIKey, NameSource, Scope
 from .login import LoginFailures
 from .project import Project
 from .tenant import SLUG, Invitation, Membership, Role, Tenant
@@ -24,6 +24,7 @@ __all__ = [
     "Invitation",
     "LoginFailures",
     "Membership",
+    "NameSource",
     "Project",
     "Role",
     "Scope",

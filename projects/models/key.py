@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import F, Q
@@ -25,6 +25,19 @@ class Scope(models.TextChoices):
     WRITE = "write", _("write: record, name, summarise and compact chats")
     ADMIN = "admin", _("admin: settle facts, forget, change settings")
     PEOPLE = "people", _("people: record words as those of members")
+
+
+class NameSource(models.TextChoices):
+    """Where a request may say who is speaking. A key trusts only some of them: whoever sends requests fills them in."""
+
+    MEMORY = "memory", _("memory: the header X-Memory-User")
+    FRONT_END = "front_end", _("front_end: headers of a front end for many people (Open WebUI)")
+    BODY = "body", _("body: user, safety_identifier, metadata.user_id")
+    MESSAGE = "message", _("message: the name of a message")
+
+
+#: What a key trusts unless somebody says otherwise.
+DEFAULT_NAME_SOURCES = (NameSource.MEMORY, NameSource.FRONT_END, NameSource.BODY)
 
 
 class APIKeyQuerySet(models.QuerySet["APIKey"]):
@@ -57,6 +70,9 @@ class APIKey(models.Model):
     prefix = models.CharField(max_length=12, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     scopes = models.JSONField(default=list)
+    name_sources = models.CharField(
+        max_length=100, blank=True, default=",".join(DEFAULT_NAME_SOURCES), help_text="Separated by commas."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -79,6 +95,10 @@ class APIKey(models.Model):
         """The actor in audit logs and of edited facts. No user has such a name."""
         return f"API key {self.name}"[:200]
 
+    def trusts(self, source: NameSource) -> bool:
+        """Whether a request may name the person there."""
+        return source.value in self.name_sources.split(",")
+
     def opens(self, scope: Scope) -> bool:
         return scope.value in self.scopes
 
@@ -89,11 +109,23 @@ class APIKey(models.Model):
 
     @classmethod
     def issue(
-        cls, project: Project, name: str, scopes: Iterable[Scope], expires_at: datetime | None = None
+        cls,
+        project: Project,
+        name: str,
+        scopes: Iterable[Scope],
+        expires_at: datetime | None = None,
+        name_sources: Iterable[NameSource] = DEFAULT_NAME_SOURCES,
     ) -> tuple[APIKey, str]:
         """A new key, and its secret, which is not stored."""
         key = f"mb_{secrets.token_urlsafe(32)}"
         wanted = set(scopes)
         ordered = [scope.value for scope in Scope if scope in wanted]
-        values = {"prefix": key[:12], "digest": cls.hashed(key), "scopes": ordered, "expires_at": expires_at}
+        values: dict[str, Any] = {
+            "prefix": key[:12],
+            "digest": cls.hashed(key),
+            "scopes": ordered,
+            "expires_at": expires_at,
+        }
+        trusted = set(name_sources)
+        values["name_sources"] = ",".join(source for source in NameSource if source in trusted)
         return cls.objects.create(project=project, name=name, **values), key

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from memorybank.exceptions import InvalidInput
-from projects.models import APIKey, Project, Scope
-from projects.models.key import MAX_NAME_CHARACTERS
+from projects.models import APIKey, NameSource, Project, Scope
+from projects.models.key import DEFAULT_NAME_SOURCES, MAX_NAME_CHARACTERS
 
 from . import audit
 
@@ -17,28 +17,39 @@ MAX_DAYS = 3_650
 
 
 def issue(
-    project: Project, name: str, scopes: Iterable[str], *, actor: str, days: int | None = None, now: datetime
+    project: Project,
+    name: str,
+    scopes: Iterable[str],
+    *,
+    actor: str,
+    days: int | None = None,
+    name_sources: Iterable[str] = DEFAULT_NAME_SOURCES,
+    now: datetime,
 ) -> tuple[APIKey, str]:
     """A new key of ``project``, and its secret, which is not stored. It expires after ``days``, or never.
 
-    Raises :class:`InvalidInput`, naming the field and the limit.
+    ``name_sources`` are where its requests may say who is speaking. Raises :class:`InvalidInput`, naming the field and
+    the limit.
     """
     name, scopes = name.strip(), list(scopes)
-    check(name, scopes, days)
+    trusted = list(name_sources)
+    check(name, scopes, days, trusted)
     until = None if days is None else now + timedelta(days=days)
     with transaction.atomic():
-        key, secret = APIKey.issue(project, name, map(Scope, scopes), until)
-        detail = {**_described(key), "scopes": key.scopes, "expires_at": until}
+        key, secret = APIKey.issue(project, name, map(Scope, scopes), until, map(NameSource, trusted))
+        detail = {**_described(key), "scopes": key.scopes, "expires_at": until, "name_sources": key.name_sources}
         audit.log(project.tenant, actor, audit.Action.ISSUE, now, **detail)
     return key, secret
 
 
-def check(name: str, scopes: Iterable[str], days: int | None) -> None:
-    """Raise :class:`InvalidInput` for an invalid name, scope or number of days."""
+def check(name: str, scopes: Iterable[str], days: int | None, name_sources: Iterable[str] = ()) -> None:
+    """Raise :class:`InvalidInput` for an invalid name, scope, number of days or source of names."""
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         raise InvalidInput(f"name: one line of 1 to {MAX_NAME_CHARACTERS} characters.")
     if not (wanted := set(scopes)) or not wanted <= set(Scope.values):
         raise InvalidInput(f"scopes: one or more of {', '.join(Scope.values)}.")
+    if not set(name_sources) <= set(NameSource.values):
+        raise InvalidInput(f"name_sources: any of {', '.join(NameSource.values)}.")
     if days is not None and not 1 <= days <= MAX_DAYS:
         raise InvalidInput(f"expires: 1 to {MAX_DAYS:,} days.")
 

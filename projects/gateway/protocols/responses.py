@@ -96,9 +96,6 @@ class Responses(Protocol):
         added = {**item, "content": append_text(item.get("content"), words, "input_text")}
         return {**body, "input": replace_at(body["input"], position, added)}
 
-    def person(self, body: JSONObject) -> str:
-        return str(body.get("user") or body.get("safety_identifier") or "")
-
     def conversation(self, body: JSONObject) -> str:
         value = body.get("conversation")
         return str(value.get("id") or "") if isinstance(value, dict) else str(value or "")

@@ -128,10 +128,15 @@ class IssueTest(KeyCase):
         self.assertTrue(api_keys.revoke(row, actor="bob", now=NOON))
         self.assertFalse(api_keys.revoke(row, actor="bob", now=NOON))
         named = {"project": "apollo", "key": "CI", "prefix": shown[:12]}
+        trusted = {"name_sources": "memory,front_end,body"}
         self.assertEqual(
             list(self.acme.events.order_by("number").values_list("actor", "action", "detail")),
             [
-                ("alice", "issue", {**named, "scopes": ["read", "admin"], "expires_at": "2026-03-04T12:00:00Z"}),
+                (
+                    "alice",
+                    "issue",
+                    {**named, **trusted, "scopes": ["read", "admin"], "expires_at": "2026-03-04T12:00:00Z"},
+                ),
                 ("bob", "revoke", named),
             ],
         )
