@@ -140,13 +140,14 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "said_at": datetime.fromisoformat,
     "period_start": date.fromisoformat,
     "restates": frozenset,
-    "sources": lambda sources: tuple([Source(tuple(each["chats"]), tuple(each["outputs"])) for each in sources]),
+    "sources": lambda sources: tuple([Source(tuple(source["chats"]), tuple(source["outputs"])) for source in sources]),
 }
 
 
 def lines_without(lines: Iterable[MemoryLine], chats: Set[str], facts: Set[int], own: str = "") -> list[MemoryLine]:
     """What is left of these lines without some chats and facts, and without what the chat ``own`` alone said."""
-    return [line for line in (each.without(chats, facts, own) for each in lines) if line]
+    remaining = (line.without(chats, facts, own) for line in lines)
+    return [line for line in remaining if line]
 
 
 @dataclass(frozen=True, slots=True)

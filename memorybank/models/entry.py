@@ -67,21 +67,23 @@ class EntryQuerySet(models.QuerySet["Entry"]):
 
     def above(self) -> EntryQuerySet:
         """All digests above these entries."""
-        found: set[int] = set()
+        digests: set[int] = set()
         rung = self
-        while ids := set(rung.exclude(parent=None).values_list("parent_id", flat=True)) - found:  # ends even in a cycle
-            found |= ids
+        while (
+            ids := set(rung.exclude(parent=None).values_list("parent_id", flat=True)) - digests
+        ):  # ends even in a cycle
+            digests |= ids
             rung = Entry.objects.filter(pk__in=ids)
-        return Entry.objects.filter(pk__in=found)
+        return Entry.objects.filter(pk__in=digests)
 
     def below(self) -> EntryQuerySet:
         """These entries and all that they have absorbed."""
-        found: set[int] = set()
+        entries: set[int] = set()
         rung = self
-        while ids := set(rung.values_list("pk", flat=True)) - found:
-            found |= ids
+        while ids := set(rung.values_list("pk", flat=True)) - entries:
+            entries |= ids
             rung = Entry.objects.filter(parent__in=ids)
-        return Entry.objects.filter(pk__in=found)
+        return Entry.objects.filter(pk__in=entries)
 
     def absorb_into(self, digest: Entry) -> None:
         """Make a live digest the parent of these entries. Facts below get its tier; lines of absorbed digests get none.
@@ -210,6 +212,6 @@ class Entry(models.Model):
         self.facts.filter(Exists(gone.filter(fact=OuterRef("pk")))).delete()
         below = self.children.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))
         self.output_count, self.first_at, self.last_at = below["n"], below["first"], below["last"]
-        said = self.bank.facts.filter(Q(entry=self) | Q(pk__in=self.kept.values("pk")))
-        self.tokens = said.aggregate(n=Sum("tokens"))["n"] or 0
+        facts = self.bank.facts.filter(Q(entry=self) | Q(pk__in=self.kept.values("pk")))
+        self.tokens = facts.aggregate(n=Sum("tokens"))["n"] or 0
         self.save()

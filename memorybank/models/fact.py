@@ -91,12 +91,12 @@ class FactQuerySet(models.QuerySet["Fact"]):
         # A person's correction applies to the facts that it superseded, unless they were hidden themselves.
         above = Q(hidden=False, quarantine="", superseded_by__hidden=False) & ~Q(superseded_by__edited_by="")
         instead = Case(When(above, then=F("superseded_by")), default=None)
-        found = self.annotate(is_visible=visible, instead=instead).order_by()
-        found = found.exclude(is_visible=True, edited_by="", released_by="") if changed else found
+        facts = self.annotate(is_visible=visible, instead=instead).order_by()
+        facts = facts.exclude(is_visible=True, edited_by="", released_by="") if changed else facts
         names = ("pk", "original", "is_visible", "quarantine", "speaker", "text", "weight", "hidden")
         by_hand = ("released_by", "edited_by", "instead")
         newer = [f"superseded_by__{name}" for name in ("pk", "speaker", "text", "said_on", "entry__chat")]
-        rows = list(found.values_list(*names, *by_hand, *newer))
+        rows = list(facts.values_list(*names, *by_hand, *newer))
         ids = {pk for row in rows for pk in (row[0], row[len(names) + len(by_hand)]) if pk}
         outputs = FactOutput.objects.by_fact(ids) if ids else {}
         return [_state(outputs, *row) for row in rows]

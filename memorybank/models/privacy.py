@@ -28,9 +28,9 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         """The erased ones among these subjects, each with the time up to which outputs must not be imported again."""
         if not bank.epoch:  # nothing was ever erased
             return {}
-        known = {Erasure.digest(bank, each): each for each in subjects}
-        found = self.filter(bank=bank, subject__in=known).order_by("at").values_list("subject", "at")
-        return {known[digest]: at for digest, at in found}
+        subject_by_digest = {Erasure.digest(bank, subject): subject for subject in subjects}
+        erasures = self.filter(bank=bank, subject__in=subject_by_digest).order_by("at").values_list("subject", "at")
+        return {subject_by_digest[digest]: until for digest, until in erasures}
 
 
 class Erasure(models.Model):
@@ -166,12 +166,12 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
         self.bulk_create(
             MaskedValue(
                 bank=bank,
-                digest=each,
+                digest=digest,
                 length=len(value),
                 kind=values[value][:60],
                 personal=values[value] in PERSONAL_KINDS,
             )
-            for each, value in new.items()
+            for digest, value in new.items()
         )
         return {value: values[value] for value in new.values()}
 

@@ -180,12 +180,12 @@ def _notes(bank: Bank, step: Step, sources: DigestSources) -> list[Note]:
     if sum(fact.tokens + LABEL_TOKENS for fact in sources.facts) <= conf.current().input_tokens:
         return [Note(fact.text, fact.said_on, (fact.pk,)) for fact in sources.facts]
     new = [child.pk for child in sources.children if child.pk in step.children]
-    told_by = [*new, step.digest] if step.digest else new
-    lines = Q(entry__in=told_by, detail=False) | Q(kept_links__entry__in=told_by)
-    told = bank.facts.shareable().filter(lines).distinct().select_related("entry").with_citations()
+    entries = [*new, step.digest] if step.digest else new
+    lines = Q(entry__in=entries, detail=False) | Q(kept_links__entry__in=entries)
+    facts = bank.facts.shareable().filter(lines).distinct().select_related("entry").with_citations()
     return [
         Note(fact.text, fact.said_on, (fact.pk,) if fact.entry.is_leaf else tuple(fact.citations))
-        for fact in told.order_by("entry__first_at", "entry_id", "position")
+        for fact in facts.order_by("entry__first_at", "entry_id", "position")
     ]
 
 

@@ -46,8 +46,8 @@ def chat_view(*methods: str, json: bool = False) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def opened(request: HttpRequest, tenant: str, project: str, key: str, **row: int) -> HttpResponse:
-            found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
-            return view(request, found, conversation.chat, **row)
+            project_row, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+            return view(request, project_row, conversation.chat, **row)
 
         return require_http_methods(methods)(_negotiated(opened) if json else login_required(opened))
 

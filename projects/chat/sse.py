@@ -38,10 +38,10 @@ async def answer_stream(request: HttpRequest, tenant: str, project: str, key: st
     An event's id is the number of characters shown; after a reconnection ``Last-Event-ID`` skips events up to there.
     """
     await request.auser()
-    found, output = await sync_to_async(_own_message)(request, f"{tenant}/{project}", key, turn)
+    project_row, output = await sync_to_async(_own_message)(request, f"{tenant}/{project}", key, turn)
     last = request.headers.get("Last-Event-ID", "")
     shown = int(last) if last.isdecimal() and len(last) < 10 else 0
-    events = _events(output, shown, partial(_result, request, found, output.chat, turn))
+    events = _events(output, shown, partial(_result, request, project_row, output.chat, turn))
     # X-Accel-Buffering: without it nginx collects the answer and sends it in one piece.
     return StreamingHttpResponse(events, content_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
@@ -55,11 +55,11 @@ def stop(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -
 
 
 def _own_message(request: HttpRequest, path: str, key: str, turn: int) -> tuple[Project, Output]:
-    found, conversation = permissions.conversation_for(request.user, path, key)
+    project_row, conversation = permissions.conversation_for(request.user, path, key)
     output = services.turns_of(conversation.chat).filter(pk=turn).select_related("chat").first()
     if output is None:
         raise Http404
-    return found, output
+    return project_row, output
 
 
 def _result(request: HttpRequest, project: Project, chat: Chat, turn: int) -> dict[str, Any]:

@@ -57,19 +57,19 @@ def home(request: MemberRequest) -> HttpResponse:
 @login_required
 def project_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """The member's own chats in a project, all or those that contain the words searched for; a viewer has none."""
-    found = permissions.project_for(request.user, f"{tenant}/{project}")
-    may_write = permissions.may(request.user, found.tenant, Role.MEMBER)
-    own = Conversation.objects.of(request.user, found) if may_write else Conversation.objects.none()
+    project_row = permissions.project_for(request.user, f"{tenant}/{project}")
+    may_write = permissions.may(request.user, project_row.tenant, Role.MEMBER)
+    own = Conversation.objects.of(request.user, project_row) if may_write else Conversation.objects.none()
     words = page_context.search_words(request.GET.get("q", ""))
     return render(
         request,
         "projects/project.html",
         {
-            "project": found,
+            "project": project_row,
             "conversations": numbered_page(request, own.saying(words), CHATS_ON_A_PAGE),
             "search": words,
             "may_write": may_write,
-            "to_review": _to_review(request.user, found),
+            "to_review": _to_review(request.user, project_row),
         },
     )
 
@@ -129,8 +129,8 @@ def compaction_progress(request: MemberRequest, project: Project, chat: Chat) ->
 @login_required
 def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Begin a chat, private from its first message on if that is asked for."""
-    found = permissions.project_for(request.user, f"{tenant}/{project}", Role.MEMBER)
-    conversation = service.begin(found, request.user, private=request.POST.get("private") == "on")
+    project_row = permissions.project_for(request.user, f"{tenant}/{project}", Role.MEMBER)
+    conversation = service.begin(project_row, request.user, private=request.POST.get("private") == "on")
     return redirect("chat", tenant=tenant, project=project, key=conversation.chat.key)
 
 

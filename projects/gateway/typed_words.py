@@ -143,7 +143,11 @@ def _outside(text: str, elements: Iterable[_Element]) -> list[str]:
 
 def _explains(before: str, elements: Iterable[_Element]) -> bool:
     """Whether the text before the elements explains their marks, as a template does for the model."""
-    names = {name for each in elements for name in (each.name, *(inner[1] for inner in _OPENING.finditer(each.text)))}
+    names = {
+        name
+        for element in elements
+        for name in (element.name, *(inner[1] for inner in _OPENING.finditer(element.text)))
+    }
     return any(f"<{name}" in before for name in names)
 
 

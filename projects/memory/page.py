@@ -72,8 +72,8 @@ def memory_page(name: str, *, post: bool = False) -> Callable[[PageView], Callab
         @login_required
         @wraps(view)
         def opened(request: MemberRequest, tenant: str, project: str, **row: int) -> HttpResponse:
-            found, role = permissions.page_for(request.user, name, tenant, project)
-            page = MemoryPage(request, found, services.browse(found.bank), role.covers(Role.ADMIN))
+            project_row, role = permissions.page_for(request.user, name, tenant, project)
+            page = MemoryPage(request, project_row, services.browse(project_row.bank), role.covers(Role.ADMIN))
             return view(page, **row)
 
         return opened

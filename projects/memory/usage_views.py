@@ -32,12 +32,12 @@ class UsedLine:
 @login_required
 def used_page(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
     """Block and notes of one answer. Loaded only when somebody opens it."""
-    found, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
+    project_row, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     output = get_object_or_404(services.turns_of(conversation.chat).select_related("answer_context"), pk=turn)
     given = getattr(output, "answer_context", None) or AnswerContext(memory_version=0, memory_tokens=0, prompt_tokens=0)
-    block_lines, notes = _block_lines(found, given, request.user), _notes(found, given, request.user)
+    block_lines, notes = _block_lines(project_row, given, request.user), _notes(project_row, given, request.user)
     context = {
-        "project": found,
+        "project": project_row,
         "chat": conversation.chat,
         "turn": output,
         "given": given,

@@ -37,7 +37,7 @@ def verify(tenant: Tenant) -> Iterator[tuple[str, str]]:
 
 def ends(projects: Iterable[Project], tenants: Iterable[Tenant]) -> dict[str, dict[str, Any]]:
     """The end of each audit log: kept elsewhere, it shows whether a whole log was rewritten."""
-    of_banks = services.audit_logs([each.bank_id for each in projects])
-    of_tenants = TenantAuditLog.objects.in_bulk([each.pk for each in tenants])
-    ends = {each.path: of_banks[each.bank_id].end for each in projects if each.bank_id in of_banks}
-    return ends | {f"{each.slug}/": of_tenants[each.pk].end for each in tenants if each.pk in of_tenants}
+    of_banks = services.audit_logs([project.bank_id for project in projects])
+    of_tenants = TenantAuditLog.objects.in_bulk([tenant.pk for tenant in tenants])
+    ends = {project.path: of_banks[project.bank_id].end for project in projects if project.bank_id in of_banks}
+    return ends | {f"{tenant.slug}/": of_tenants[tenant.pk].end for tenant in tenants if tenant.pk in of_tenants}

@@ -97,8 +97,8 @@ def page_for(user: User | AnonymousUser, name: str, tenant: str, project: str) -
     """
     if isinstance(user, User) and user.is_superuser and name.startswith("memory"):
         return _first(Project.objects.at(f"{tenant}/{project}")), Role.OWNER
-    found = _visible(user, f"{tenant}/{project}")
-    return found, require(user, found.tenant, NEEDED[name])
+    project_row = _visible(user, f"{tenant}/{project}")
+    return project_row, require(user, project_row.tenant, NEEDED[name])
 
 
 def may_open(user: User, project: Project) -> bool:

@@ -28,21 +28,21 @@ logger = logging.getLogger(__name__)
 @login_required
 def people_page(request: MemberRequest, tenant: str) -> HttpResponse:
     """Members, invitations, and which projects are open to whom."""
-    found = permissions.tenant_for(request.user, tenant)
-    return _show(request, found, InvitationForm(roles=permissions.roles_below(request.user, found)))
+    tenant_row = permissions.tenant_for(request.user, tenant)
+    return _show(request, tenant_row, InvitationForm(roles=permissions.roles_below(request.user, tenant_row)))
 
 
 @require_POST
 @login_required
 def invite(request: MemberRequest, tenant: str) -> HttpResponse:
     """Send a link. The response does not tell whether the address has an account."""
-    found = permissions.tenant_for(request.user, tenant)
-    form = InvitationForm(request.POST, roles=permissions.roles_below(request.user, found))
+    tenant_row = permissions.tenant_for(request.user, tenant)
+    form = InvitationForm(request.POST, roles=permissions.roles_below(request.user, tenant_row))
     if not form.is_valid():
-        return _show(request, found, form, 400)
+        return _show(request, tenant_row, form, 400)
     email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
     with _reported(request, _("Invitation sent to %(email)s.") % {"email": email}):
-        invitation = tenancy_members.invite(found, email=email, role=role, by=request.user, now=timezone.now())
+        invitation = tenancy_members.invite(tenant_row, email=email, role=role, by=request.user, now=timezone.now())
         link = reverse("invitation", args=[tenancy_members.token(invitation)])
         tenancy_members.send(invitation, request.build_absolute_uri(link))
     return redirect("people", tenant=tenant)
@@ -51,8 +51,8 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def withdraw(request: MemberRequest, tenant: str) -> HttpResponse:
-    found = permissions.tenant_for(request.user, tenant)
-    tenancy_members.withdraw(found, email=request.POST.get("email", ""), by=request.user, now=timezone.now())
+    tenant_row = permissions.tenant_for(request.user, tenant)
+    tenancy_members.withdraw(tenant_row, email=request.POST.get("email", ""), by=request.user, now=timezone.now())
     messages.success(request, _("The invitation is withdrawn."))
     return redirect("people", tenant=tenant)
 
@@ -82,8 +82,8 @@ def remove(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def open_project(request: MemberRequest, tenant: str) -> HttpResponse:
-    found = permissions.tenant_for(request.user, tenant)
-    project = get_object_or_404(Project, tenant=found, slug=request.POST.get("project", ""))
+    tenant_row = permissions.tenant_for(request.user, tenant)
+    project = get_object_or_404(Project, tenant=tenant_row, slug=request.POST.get("project", ""))
     only = request.POST.get("open") == "named"
     names = request.POST.getlist("person")
     tenancy_members.open_project(project, members_only=only, names=names, by=request.user, now=timezone.now())

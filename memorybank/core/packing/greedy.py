@@ -65,12 +65,12 @@ class Openings:
 
     def price(self, item: Item[Any], section: str) -> int:
         """Its tokens, and about how many of date and speaker it would be the first to need."""
-        price, said = item.cost, item.line
+        price, line = item.cost, item.line
         # Two tokens are the line break and the space; labels have about three letters a token, names five.
         if (section, item.paragraph) not in self._opened:
-            price += 2 + len(said.label) // 3
-        if said.speaker and (section, item.paragraph, said.speaker) not in self._opened:
-            price += 2 + len(said.speaker) // 5
+            price += 2 + len(line.label) // 3
+        if line.speaker and (section, item.paragraph, line.speaker) not in self._opened:
+            price += 2 + len(line.speaker) // 5
         return price
 
     def add(self, item: Item[Any], section: str) -> None:
@@ -82,14 +82,14 @@ class Openings:
 class Selection:
     """What a block says so far: which facts and words, who has been heard, which paragraphs have begun.
 
-    ``told`` counts the facts of each turn: a model's lines, and its own sentences (True); ``digested`` are the turns
-    that digests tell.
+    ``turn_counts`` counts the facts of each turn: a model's lines, and its own sentences (True); ``digested`` are the
+    turns that digests tell.
     """
 
     openings: Openings = field(default_factory=Openings)
     words: Counter[str] = field(default_factory=Counter)
     heard: Counter[str] = field(default_factory=Counter)
-    told: Counter[tuple[int, bool]] = field(default_factory=Counter)
+    turn_counts: Counter[tuple[int, bool]] = field(default_factory=Counter)
     taken: set[int] = field(default_factory=set)
     restated: set[int] = field(default_factory=set)
     digested: set[int] = field(default_factory=set)
@@ -104,7 +104,7 @@ class Selection:
             self.digested |= item.line.turns
         self.words.update(item.concepts)
         self.heard[item.line.chat] += 1
-        self.told.update((turn, item.line.detail) for turn in item.line.turns)
+        self.turn_counts.update((turn, item.line.detail) for turn in item.line.turns)
         self.openings.add(item, section)
 
     def drop(self, item: Item[MemoryLine]) -> None:
@@ -114,13 +114,13 @@ class Selection:
         self.restated -= item.line.restates
         self.words.subtract(item.concepts)
         self.heard[item.line.chat] -= 1
-        self.told.subtract((turn, item.line.detail) for turn in item.line.turns)
+        self.turn_counts.subtract((turn, item.line.detail) for turn in item.line.turns)
 
     def retold(self, fact: MemoryLine) -> float:
         """The share of its turns that facts of the other kind have told."""
         if not fact.turns:
             return 0.0
-        return sum(self.told[turn, not fact.detail] > 0 for turn in fact.turns) / len(fact.turns)
+        return sum(self.turn_counts[turn, not fact.detail] > 0 for turn in fact.turns) / len(fact.turns)
 
     def repeats(self, item: Item[MemoryLine]) -> bool:
         """Whether the block has one of its facts already, or a digest tells its turns."""
@@ -181,12 +181,14 @@ class ByGain(InOrder):
 
     def gain(self, item: Item[MemoryLine]) -> float:
         """What it gains a token, given all that has been chosen."""
-        said, known, weight = self.selection.words, self.idf, item.line.weight
+        word_counts, known, weight = self.selection.words, self.idf, item.line.weight
         if item.line.replaces:
             # It mattered enough to be changed, and each word is news: the block may have them all, with what is over.
-            said, weight = Counter(), 1.0
+            word_counts, weight = Counter(), 1.0
         # A list, not a generator: this is the innermost loop of packing, and a list is summed faster.
-        new = sum([objective.novelty(known[c], said[c]) if c in said else known[c] for c in item.concepts])
+        new = sum(
+            [objective.novelty(known[c], word_counts[c]) if c in word_counts else known[c] for c in item.concepts]
+        )
         heard, retold = self.selection.heard[item.line.chat], self.selection.retold(item.line)
         return objective.gain(weight, new, heard, retold, self.price(item))
 

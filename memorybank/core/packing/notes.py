@@ -90,12 +90,12 @@ def pack_notes(
 
 def _items(passages: Sequence[Passage], names: Collection[str], encoding: str) -> Iterable[Item[Passage]]:
     """The passages as they would be shown, each once that says the same."""
-    said = set()
+    seen = set()
     for passage in passages:
         text = as_line(passage.text, names)
         item = Item(passage, text, tokens.count(text, encoding) + 1)
-        if text and item.key not in said:
-            said.add(item.key)
+        if text and item.key not in seen:
+            seen.add(item.key)
             yield item
 
 

@@ -149,14 +149,14 @@ class Shortlist:
 
     def unsaid(self, tier: int, most: int, *, longest: int) -> int:
         """How many tokens a tier has yet to say, in facts of at most ``longest``; no more than ``most``."""
-        found = 0
+        total = 0
         for place in self.pool.tier(tier):
-            if found >= most:
+            if total >= most:
                 return most
             cost = self.cost(place)
             if cost <= longest and not self.is_said(place):
-                found += cost + LABEL_TOKENS
-        return min(most, found)
+                total += cost + LABEL_TOKENS
+        return min(most, total)
 
     def _ranked(self, tier: int | None, until: int) -> Iterator[tuple[float, int]]:
         """Free places not yet said, by worth per token, best first."""

@@ -244,7 +244,7 @@ def follow_replacements(
 ) -> Iterator[CandidateSentence]:
     """The sentences; one replaced in part follows what replaced it, or is left out if that is not visible. Pure."""
     for sentence in sentences:
-        replacing = [found for end in sentence.ends if (found := replacing_line(end, lines))]
+        replacing = [match for end in sentence.ends if (match := replacing_line(end, lines))]
         if len(replacing) < len(sentence.ends):
             continue
         for turn, line in replacing:

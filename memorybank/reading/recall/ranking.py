@@ -37,9 +37,9 @@ class IndexedTurn:
     following: int | None = None
 
 
-def idf(found: int, total: int) -> float:
-    """BM25's inverse document frequency of a word that ``found`` of ``total`` turns have."""
-    return math.log(1 + (total - found + 0.5) / (found + 0.5))
+def idf(matching: int, total: int) -> float:
+    """BM25's inverse document frequency of a word that ``matching`` of ``total`` turns have."""
+    return math.log(1 + (total - matching + 0.5) / (matching + 0.5))
 
 
 def shortlist(postings: Sequence[Sequence[int]], idfs: Sequence[float], most: int) -> list[int]:

@@ -77,15 +77,18 @@ def _apply_changes(lines: list[VisibleSentence], changes: Iterable[FactChange]) 
     for words, correction, end in changes:
         after: list[VisibleSentence] = []
         for line in lines:
-            said = frozenset(terms(line.text))
-            if not is_same_statement(said, words) or (
-                end and len(said & words) < MIN_SHARED_WORDS_OF_PART * len(words)
+            line_words = frozenset(terms(line.text))
+            if not is_same_statement(line_words, words) or (
+                end and len(line_words & words) < MIN_SHARED_WORDS_OF_PART * len(words)
             ):
                 after.append(line)
             elif correction:
                 after.append(line._replace(speaker=correction[0], text=correction[1]))
                 correction = None
-            elif end and len(said.difference(*(terms(each.text) for each in (*line.ends, end)))) >= MIN_REMAINING_WORDS:
+            elif (
+                end
+                and len(line_words.difference(*(terms(part.text) for part in (*line.ends, end)))) >= MIN_REMAINING_WORDS
+            ):
                 after.append(line._replace(ends=tuple(dict.fromkeys((*line.ends, end)))))
         lines = after
     return [_mark_replaced(line) if line.ends else line for line in lines]
@@ -109,10 +112,10 @@ def replacing_line(
     """The turn and the line that say what replaced something, if they may be shown and nothing replaced them."""
     words = frozenset(terms(end.text))
     matches = [
-        (len(said & words), -turn, -line.place, turn, line)
+        (len(line_words & words), -turn, -line.place, turn, line)
         for turn in end.citations
         for line in lines.get(turn, ())
-        if not line.ends and is_same_statement(said := frozenset(terms(line.text)), words)
+        if not line.ends and is_same_statement(line_words := frozenset(terms(line.text)), words)
     ]
     return max(matches)[-2:] if matches else None
 

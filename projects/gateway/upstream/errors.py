@@ -25,8 +25,8 @@ def clean_body(protocol: Protocol, sent: Any, status: int, content: bytes) -> by
     except (ValueError, RecursionError):
         data = None
     body = protocol.problem(status, DEFAULT_MESSAGE)
-    found = (_error_of(data) or data) if isinstance(data, dict) else {}
-    return json.dumps({**body, "error": {**body["error"], **_clean(sent, found)}}, ensure_ascii=False).encode()
+    error = (_error_of(data) or data) if isinstance(data, dict) else {}
+    return json.dumps({**body, "error": {**body["error"], **_clean(sent, error)}}, ensure_ascii=False).encode()
 
 
 def holds_error(event: dict[str, Any]) -> bool:
