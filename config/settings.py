@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config import logs
 from config.data_directory import load_or_create_key, make_writable, restrict_access
 from memorybank import conf
+from projects.web.providers import PROVIDERS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -248,8 +249,8 @@ MEMORYBANK: dict[str, Any] = {
 
 # Where requests to /v1 go, by protocol, unless their project has an upstream of its own: address and key.
 GATEWAY_UPSTREAMS = {
-    "openai": (env.str("GATEWAY_OPENAI_BASE_URL", default=""), env.str("GATEWAY_OPENAI_API_KEY", default="")),
-    "anthropic": (env.str("GATEWAY_ANTHROPIC_BASE_URL", default=""), env.str("GATEWAY_ANTHROPIC_API_KEY", default="")),
+    name: tuple(env.str(f"GATEWAY_{name.upper()}_{part}", default="") for part in ("BASE_URL", "API_KEY"))
+    for name in PROVIDERS
 }
 # What memory may take before the upstream is asked, and how long a key that was valid is trusted while the database
 # does not answer; what waits to be recorded in each process.

@@ -76,11 +76,5 @@ urlpatterns = [
     path(f"{MEMORY}add", actions.add, name="memory-add"),
     path(f"{MEMORY}forget", erasure_views.forget, name="memory-forget"),
     path(f"{MEMORY}receipts/<id:receipt>", erasure_views.receipt_page, name="memory-receipt"),
-    path("v1/chat/completions", gateway.chat_completions, name="gateway-chat-completions"),
-    path("v1/responses", gateway.responses, name="gateway-responses"),
-    path("v1/messages", gateway.messages, name="gateway-messages"),
-    path("v1/messages/count_tokens", gateway.count_tokens, name="gateway-count-tokens"),
-    path("v1/embeddings", gateway.embeddings, name="gateway-embeddings"),
-    path("v1/models", gateway.models, name="gateway-models"),
-    path("v1/models/<path:model>", gateway.models, name="gateway-model"),
+    *gateway.addresses(),
 ]

@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from projects.web.encryption import decrypt, encrypt
+from projects.web.providers import PROVIDERS
 
 from .project import Project
 
@@ -14,12 +15,8 @@ from .project import Project
 class Upstream(models.Model):
     """The provider that the gateway forwards a project's requests to; one for each protocol."""
 
-    class Protocol(models.TextChoices):
-        OPENAI = "openai", _("OpenAI: chat completions, responses, embeddings")
-        ANTHROPIC = "anthropic", _("Anthropic: messages")
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="upstreams")
-    protocol = models.CharField(max_length=10, choices=Protocol)
+    protocol = models.CharField(max_length=10, choices=[(name, provider.label) for name, provider in PROVIDERS.items()])
     base_url = models.CharField(
         max_length=500,
         validators=[

@@ -68,11 +68,7 @@ SCOPES = {
     "api-webhook": {"GET": Scope.ADMIN, "PATCH": Scope.ADMIN, "DELETE": Scope.ADMIN},
     "api-deliveries": {"GET": Scope.ADMIN},
     "mcp": {"POST": Scope.READ},
-    "gateway-chat-completions": {"POST": Scope.WRITE},
-    "gateway-responses": {"POST": Scope.WRITE},
-    "gateway-messages": {"POST": Scope.WRITE},
-    "gateway-count-tokens": {"POST": Scope.WRITE},
-    "gateway-embeddings": {"POST": Scope.WRITE},
+    "gateway": {"POST": Scope.WRITE},  # every endpoint of every protocol
     "gateway-models": {"GET": Scope.WRITE},
     "gateway-model": {"GET": Scope.WRITE},
 }

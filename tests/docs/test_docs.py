@@ -11,6 +11,7 @@ from django.core.management.base import CommandParser
 
 from memorybank import conf
 from memorybank.models.bank import MAX_IDLE_MINUTES, MAX_TOKENS, MIN_TOKENS
+from projects.web.providers import PROVIDERS
 from tests.support.commands import ROOT
 
 DOCUMENTS = sorted(
@@ -137,6 +138,8 @@ def environment() -> dict[str, object]:
             found.setdefault(str(node.args[0].value), _literal(given[0]) if given else ...)
     for name in ("BASE_URL", "API_KEY", "MODEL", "TIMEOUT", "MAX_RETRIES", "PROMPT_PRICE", "COMPLETION_PRICE"):
         found |= {f"LLM_{name}": ..., f"SUMMARY_LLM_{name}": ...}
+    for provider in PROVIDERS:
+        found |= {f"GATEWAY_{provider.upper()}_{part}": ... for part in ("BASE_URL", "API_KEY")}
     return found
 
 

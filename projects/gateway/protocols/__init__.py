@@ -5,6 +5,9 @@ from .chat_completions import ChatCompletions
 from .protocol import Answer, AnswerFormat, Protocol, UnsupportedRequest
 from .responses import Responses
 
+#: Their endpoints are the addresses of the gateway.
+PROTOCOLS: tuple[Protocol, ...] = (ChatCompletions(), Responses(), AnthropicMessages())
+
 __all__ = [
     "Answer",
     "AnswerFormat",

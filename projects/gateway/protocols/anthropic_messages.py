@@ -15,7 +15,7 @@ from projects.gateway.messages import (
     user_message,
 )
 
-from .protocol import JSONObject, Protocol, Reader, replace_at, token_count
+from .protocol import Endpoint, JSONObject, Protocol, Reader, replace_at, token_count
 
 #: Thinking blocks are not compared: clients leave them out when they send a message back.
 _THINKING_TYPES = ("thinking", "redacted_thinking")
@@ -76,6 +76,11 @@ class AnthropicMessages(Protocol):
     """``system`` is a field; a user message may also hold tool results."""
 
     upstream = "anthropic"
+    endpoints = (
+        Endpoint("messages", "chat", remembers=True),
+        # Counts tokens without memory: a client that sees more tokens shortens its chat too early.
+        Endpoint("messages/count_tokens"),
+    )
     continues_prefill = True
     reader = AnthropicMessagesReader
 

@@ -15,7 +15,7 @@ from projects.gateway.messages import (
     user_message,
 )
 
-from .protocol import JSONObject, Protocol, Reader, replace_at, token_count
+from .protocol import Endpoint, JSONObject, Protocol, Reader, replace_at, token_count
 
 _SYSTEM_ROLES = ("system", "developer")
 
@@ -95,6 +95,7 @@ class ChatCompletions(Protocol):
     """``messages`` holds everything; system prompts may be several."""
 
     upstream = "openai"
+    endpoints = (Endpoint("chat/completions", "chat", remembers=True), Endpoint("embeddings", "embedding"))
     reader = ChatCompletionsReader
 
     def messages(self, body: JSONObject) -> list[Message]:

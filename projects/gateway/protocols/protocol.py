@@ -111,11 +111,24 @@ class Reader(ABC):
         self.error = str(words or "The upstream returned an error.")[:500]
 
 
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One address of a protocol: ``path`` below ``/v1``, here and at the provider.
+
+    ``purpose`` is that of its calls in the ledger, "" if they are not entered. If it ``remembers``, chats use it.
+    """
+
+    path: str
+    purpose: str = ""
+    remembers: bool = False
+
+
 class Protocol(ABC):
     """One protocol. A method changes only the part of the body that it names."""
 
-    #: The kind of upstream that serves it.
+    #: The provider that serves it, by its name in ``PROVIDERS``.
     upstream: ClassVar[str]
+    endpoints: ClassVar[tuple[Endpoint, ...]]
     reader: ClassVar[type[Reader]]
     #: Whether an answer continues the assistant message that ends a request.
     continues_prefill: ClassVar[bool] = False

@@ -13,7 +13,7 @@ from projects.gateway.messages import (
     user_message,
 )
 
-from .protocol import JSONObject, Protocol, Reader, UnsupportedRequest, replace_at, token_count
+from .protocol import Endpoint, JSONObject, Protocol, Reader, UnsupportedRequest, replace_at, token_count
 
 _TEXT_TYPES = ("input_text", "output_text", "text", "refusal")
 _END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "error")
@@ -64,6 +64,7 @@ class Responses(Protocol):
     """``input`` is a text or a list of items; ``instructions`` is the system prompt."""
 
     upstream = "openai"
+    endpoints = (Endpoint("responses", "chat", remembers=True),)
     reader = ResponsesReader
 
     def check(self, body: JSONObject) -> None:

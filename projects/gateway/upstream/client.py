@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
+from projects.web.providers import PROVIDERS
+
 from .targets import Target
 
 if TYPE_CHECKING:
@@ -21,24 +23,20 @@ if TYPE_CHECKING:
 #: A model may be silent for long between two bytes; connecting is quick or fails.
 TIMEOUT_SECONDS = {"connect": 10, "read": 600, "write": 60, "pool": 30}
 
-#: What the protocols define, and what says which program asks. An upstream's own list adds to it.
+#: What says which program asks, and what the providers define. An upstream's own list adds to it.
 REQUEST_HEADERS = frozenset(
-    "accept content-type user-agent anthropic-version anthropic-beta anthropic-dangerous-direct-browser-access "
-    "openai-beta idempotency-key http-referer x-title x-app x-client-request-id traceparent "
+    "accept content-type user-agent idempotency-key http-referer x-title x-app x-client-request-id traceparent "
     "tracestate".split()
-)
+).union(*(provider.request_headers for provider in PROVIDERS.values()))
 REQUEST_HEADER_PREFIXES = ("x-stainless-",)
 #: Set by this site or by the connection alone: no list adds them.
 OWN_HEADERS = frozenset(
     "accept-encoding authorization connection content-length cookie host transfer-encoding x-api-key".split()
-)
+).union(provider.key_header for provider in PROVIDERS.values())
 QUERY_PARAMETERS = frozenset("after after_id api-version before before_id beta limit order".split())
 #: Never one that tells a browser what to do with this site's pages.
-RESPONSE_HEADERS = frozenset(
-    "content-type openai-model openai-processing-ms openai-version request-id retry-after retry-after-ms x-request-id "
-    "x-should-retry".split()
-)
-RESPONSE_HEADER_PREFIXES = ("anthropic-ratelimit-", "x-ratelimit-")
+RESPONSE_HEADERS = frozenset("content-type request-id retry-after retry-after-ms x-request-id x-should-retry".split())
+RESPONSE_HEADER_PREFIXES = ("x-ratelimit-", *(name for row in PROVIDERS.values() for name in row.answer_headers))
 #: An answer of another type is passed on as bytes, so that no browser shows it as a page of this site.
 CONTENT_TYPES = frozenset({"application/json", "text/event-stream", "text/plain"})
 OTHER_CONTENT_TYPE = "application/octet-stream"

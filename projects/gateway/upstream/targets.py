@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from memorybank.exceptions import InvalidInput
+from projects.web.providers import PROVIDERS
 
 from ...models import Project, Upstream
 from ..refusals import Refusal
@@ -24,18 +25,13 @@ class Target:
     passed_headers: frozenset[str] = frozenset()
 
     def url(self, path: str) -> str:
-        """The address of a path such as ``chat/completions``. Clients of Anthropic add ``/v1`` themselves."""
-        base = self.base_url.rstrip("/")
-        if self.protocol == Upstream.Protocol.ANTHROPIC and not base.endswith("/v1"):
-            base = f"{base}/v1"
-        return f"{base}/{path}"
+        """The address of a path such as ``chat/completions``."""
+        return PROVIDERS[self.protocol].url(self.base_url, path)
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers that authenticate this site."""
-        if self.protocol == Upstream.Protocol.ANTHROPIC:
-            return {"x-api-key": self.api_key}
-        return {"authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        return PROVIDERS[self.protocol].authentication(self.api_key)
 
     def require_model(self, model: object) -> None:
         """Raise :class:`Refusal` for a model that the project may not use, and for none at all."""

@@ -16,8 +16,8 @@ from projects.models import Project, Tenant
 from projects.tenancy import api_keys
 from tests.support.gateway_turns import turn_of
 
-CHAT = Route("gateway-chat-completions", "chat/completions", ChatCompletions(), remembers=True)
-RESPONSES = Route("gateway-responses", "responses", Responses(), remembers=True)
+CHAT = Route("gateway", "chat/completions", ChatCompletions(), remembers=True)
+RESPONSES = Route("gateway", "responses", Responses(), remembers=True)
 
 
 def user(text: str) -> dict[str, Any]:

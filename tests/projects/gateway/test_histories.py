@@ -28,7 +28,7 @@ from projects.models import Project, Tenant
 from projects.tenancy import api_keys
 from tests.support.gateway_turns import turn_of
 
-ROUTE = Route("gateway-chat-completions", "chat/completions", ChatCompletions(), remembers=True)
+ROUTE = Route("gateway", "chat/completions", ChatCompletions(), remembers=True)
 CHOICE = {"type": "function", "function": {"name": "choose"}}
 OPENINGS = ("hi", "Hello")
 CONTINUATION = "Go on."

@@ -19,7 +19,7 @@ from projects.web.encryption import decrypt, encrypt
 from projects.web.polling import with_heartbeat
 from tests.projects.admin.test_admin import AdminCase
 
-KEY, OTHER, OPENAI = "sk-of-apollo", "y" * 60, Upstream.Protocol.OPENAI
+KEY, OTHER, OPENAI = "sk-of-apollo", "y" * 60, "openai"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
