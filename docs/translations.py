@@ -92,11 +92,9 @@ def _stored() -> Iterator[Message]:
     from memorybank.core.granularity import Granularity
     from memorybank.core.turns import STEERS_ASSISTANT
     from memorybank.models.entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE
-    from memorybank.safety import injection_rules, quarantine
+    from memorybank.safety import quarantine
 
-    rules = [
-        value for module in (injection_rules, quarantine) for name, value in vars(module).items() if name.isupper()
-    ]
+    rules = [value for name, value in vars(quarantine).items() if name.isupper()]
     reasons = {value for value in rules if isinstance(value, str) and " " in value}
     rungs = [granularity.rung for granularity in Granularity]
     labels = {label for rung in rungs for label in (rung.label, rung.label_in_sentence) if " " in label}

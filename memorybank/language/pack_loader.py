@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from memorybank.language.patterns import alternation
-from memorybank.language.safety_sections import InjectionPatterns, InjectionTopics, PersonalDataWords, SecretWords
+from memorybank.language.safety_sections import InjectionPatterns, NormativePatterns, PersonalDataWords, SecretWords
 from memorybank.language.sections import (
     ChangePatterns,
     Clauses,
@@ -41,7 +41,7 @@ class Pack:
     secrets: SecretWords
     personal: PersonalDataWords
     instructions: InjectionPatterns
-    directions: InjectionTopics
+    normative: NormativePatterns
     wishes: ForgetPhrases
 
 
@@ -53,7 +53,7 @@ class PartialPack:
     spaced: bool = True
     secrets: SecretWords = field(default_factory=SecretWords)
     personal: PersonalDataWords = field(default_factory=PersonalDataWords)
-    directions: InjectionTopics = field(default_factory=InjectionTopics)
+    normative: NormativePatterns = field(default_factory=NormativePatterns)
 
 
 AnyPack = TypeVar("AnyPack", bound=Pack | PartialPack)

@@ -1,6 +1,6 @@
 """Pack sections for safety: words around secrets and personal data, and patterns of instructions to a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memorybank.language.sections import Words, WordsByMeaning
 
@@ -76,56 +76,12 @@ class InjectionPatterns:
 
 
 @dataclass(frozen=True, slots=True)
-class InjectionTopics:
-    """Topics of a sentence that instructs a model. Several topics together are a sign; a single word never is.
+class NormativePatterns:
+    """Forms of sentences that say how to behave: what to answer when somebody asks, what every answer must be like,
 
-    Words and phrases without accents. "answer*" is every word with that beginning, "*" alone up to three words.
+    what to say to nobody, whose word counts, what needs no check. Patterns matched against case-folded text; they stay
+    within a sentence. ``{{name}}`` in a pattern stands for any of ``parts["name"]``.
     """
 
-    #: Who is addressed: the model by its names, "you", the opening of a note to somebody, the model's task.
-    model: Words = ()
-    you: Words = ()
-    call: Words = ()
-    duty: Words = ()
-    #: The model's earlier instructions, and verbs for dropping them.
-    orders: Words = ()
-    drop: Words = ()
-    #: Always, from now on, when somebody asks, whoever it is; the model's answers, and what they must contain.
-    always: Words = ()
-    onward: Words = ()
-    asked: Words = ()
-    whoever: Words = ()
-    answers: Words = ()
-    relay: Words = ()
-    #: Being somebody else; having no limits.
-    persona: Words = ()
-    unbound: Words = ()
-    #: What must stay secret; verbs for giving it away; without asking or checking.
-    secret: Words = ()
-    reveal: Words = ()
-    waive: Words = ()
-    #: Somebody whose word counts as true, approved or law.
-    trust: Words = ()
-    #: Remembering, for every chat; concealing; contradicting what is known.
-    keep: Words = ()
-    chats: Words = ()
-    conceal: Words = ()
-    despite: Words = ()
-    #: Preferring somebody or something, or naming nobody else; claiming that all is well; what a model writes.
-    favour: Words = ()
-    only: Words = ()
-    rosy: Words = ()
-    output: Words = ()
-    #: Calling itself a memory, a setting or a rule; the project it is for; rights and approvals.
-    memo: Words = ()
-    decree: Words = ()
-    here: Words = ()
-    grant: Words = ()
-    #: Evidence against a rule for a model: a request for this once, "we", "I", work already done, a sentence about a
-    #: product, and a lesson, a story or a fraud warning.
-    once: Words = ()
-    us: Words = ()
-    me: Words = ()
-    did: Words = ()
-    bot: Words = ()
-    lesson: Words = ()
+    sentences: Words = ()
+    parts: WordsByMeaning = field(default_factory=dict)

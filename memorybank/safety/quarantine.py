@@ -1,48 +1,83 @@
-"""Quarantine lines that instruct a model: they wait for review and reach no prompt.
+"""Tell facts from what claims authority: a line that says how to behave, or that carries something for a machine.
 
-Three checks, all linear: marks of prompts and protocols, phrases of each language's pack, and the topics of a sentence
-(``injection_rules``). Tuned on ``tests/memorybank/safety/corpus``: every attack there is caught and no sentence from
-ordinary work is. This is one of several defences: memory is also quoted as data, cited, and shown to people.
+A fact may be told to everybody, in its author's name. A *normative* line (what to answer, what everybody must do, what
+to show to whom, whose word counts) binds only its author until somebody approves it. What markup, links, forged roles
+or encodings *carry* is told to nobody. The forms are in the language packs; all checks are linear. Being wrong costs
+little: the author keeps a normative line, and owners approve it with one click.
 """
 
 import re
 from collections.abc import Callable, Iterator
 
-from memorybank.language import Words, alternation, fill_in, packs
+from memorybank.language import Words, alternation, fill_in, packs, partial_packs
 from memorybank.language.safety_sections import InjectionPatterns
-from memorybank.safety.deobfuscation import deobfuscate
-from memorybank.safety.injection_rules import (
-    CONCEALMENT,
-    OVERRIDE,
-    PERSONA,
-    REVEAL,
-    STANDING,
-    injection_reason,
-    without_examples,
-)
+from memorybank.safety.deobfuscation import carries_encoded_text, deobfuscate
 
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"
 EXFILTRATION = "sends data away"
+ENCODED = "carries an encoded text"
+OVERRIDE = "tells a model to drop its instructions"
+PERSONA = "gives a model another role"
+STANDING = "commands every future answer"
+REVEAL = "asks for hidden prompts or secrets"
+CONCEALMENT = "hides something from the user"
+NORMATIVE = "says how to behave or answer"
+#: What such a line carries is nobody's rule.
+CARRIED = frozenset([ROLE, TOOL, EXFILTRATION, ENCODED])
+#: A message with at most this many sentences is judged as a whole: the rest of it frames the rule.
+MAX_SENTENCES_JUDGED_TOGETHER = 4
 #: A text with more words and spaces is not searched for the telling words: every word costs a check.
 MAX_PIECES = 200
+SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 
 
 def reason(text: str) -> str:
-    """Why ``text`` must not be shown to a model, or "" if it may. Linear in its length."""
+    """Why ``text`` must not be told to everybody, or "" if it may. Linear in its length."""
     visible = deobfuscate(text)
+    return _planted(text, visible) or _normative(visible)
+
+
+def reason_of_machine(text: str) -> str:
+    """The same of what a model said: it advises people all day, so only what is meant for a model counts."""
+    return _planted(text, deobfuscate(text))
+
+
+def reason_in_message(text: str) -> str:
+    """Why no part of a person's message may be told to everybody; "" if each of its sentences is judged by itself.
+
+    What surrounds a rule in a short message only frames it. Forged roles are no reason: people also write about them.
+    """
+    visible = deobfuscate(text)
+    folded = visible.casefold()
+    orders = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
+    if why := next(orders, ""):
+        return why
+    is_short = sum(map(bool, SENTENCE_END.split(text))) <= MAX_SENTENCES_JUDGED_TOGETHER
+    if not is_short:
+        return ""
+    planted = _planted(text, visible)
+    return _normative(visible) if planted in ("", ROLE) else planted
+
+
+def _planted(text: str, visible: str) -> str:
+    """Why a text is meant for a model: it forges something, hides something, or gives orders to a model."""
     if _ROLE_HEADING.search(visible):
         return ROLE
-    folded = without_examples(visible).casefold()
-    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "") or injection_reason(visible)
+    if carries_encoded_text(text):
+        return ENCODED
+    folded = visible.casefold()
+    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "")
+
+
+def _normative(visible: str) -> str:
+    folded = visible.casefold()
+    return NORMATIVE if any(form.search(folded) for form in _NORMATIVE_FORMS) else ""
 
 
 def is_normative(why: str) -> bool:
-    """Whether a line quarantined for this reason says how to behave, so that it may bind its author.
-
-    Otherwise it carries something: markup of a tool, a link, a forged role. That binds nobody.
-    """
-    return bool(why) and why not in (ROLE, TOOL, EXFILTRATION)
+    """Whether a line quarantined for this reason is a rule of its author, which may bind its author."""
+    return bool(why) and why not in CARRIED
 
 
 def telling_words(text: str) -> list[tuple[str, bool]]:
@@ -56,17 +91,6 @@ def telling_words(text: str) -> list[tuple[str, bool]]:
         if not pieces[number].isspace() and reason("".join(kept[other] for other in kept if other != number)):
             del kept[number]
     return [(piece, number in kept and not piece.isspace()) for number, piece in enumerate(pieces)]
-
-
-def reason_in_message(text: str, by: str = "") -> str:
-    """Why no part of a message by an author called ``by`` may be shown: a part of it instructs a model.
-
-    Marks of prompts alone are no reason, because people also write about them.
-    """
-    visible = deobfuscate(text)
-    folded = without_examples(visible).casefold()
-    reasons = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
-    return next(reasons, "") or injection_reason(visible, by)
 
 
 _ROLE_HEADING = re.compile(
@@ -84,7 +108,7 @@ _FORMS_BY_REASON: dict[str, tuple[str, ...]] = {
         r"<\|[^|<>]{1,40}\|>|\[/?inst\]|<</?sys>>|<｜|<\|?(?:begin|end)▁of",
     ),
     TOOL: (
-        r"</?(?:tool_calls?|function_calls?|tool_use|tool_result|invoke|function|antml:\w+)\b[^<>]{0,200}>|<(?:tool|function)=",
+        r"[<‹]/?(?:tool_calls?|function_calls?|tool_use|tool_result|invoke|function|antml:\w+)\b[^<>‹›]{0,200}[>›]|[<‹](?:tool|function)=",
         r"[\"'](?:name|function|tool|tool_name|recipient_name)[\"']\s?:\s?[\"'{].{1,120}[\"'](?:arguments|parameters|input|args)[\"']\s?:",
         r"[\"']?\b(?:tool_calls|function_call)\b[\"']?\s?:\s?[\[{]",
         r"\bto=functions\.|\bfunctions\.\w{1,40}\(|^action\s?: .{1,80}action input\s?:",
@@ -122,3 +146,14 @@ _PATTERNS = tuple(
     )
     for why, of in _SECTIONS_BY_REASON.items()
 )
+
+
+def _normative_forms() -> Iterator[re.Pattern[str]]:
+    """The forms of every language, parts within parts filled in."""
+    for section in (*(pack.normative for pack in packs()), *(pack.normative for pack in partial_packs())):
+        parts = {name: f"(?:{alternation(words)})" for name, words in section.parts.items()}
+        for form in section.sentences:
+            yield re.compile(fill_in(fill_in(form, parts), parts))
+
+
+_NORMATIVE_FORMS = tuple(_normative_forms())

@@ -13,7 +13,7 @@ from functools import partial
 from memorybank import conf
 from memorybank.core import extraction, transcript, value_changes
 from memorybank.core.transcript import SourceItem
-from memorybank.core.turns import STEERS_ASSISTANT, DraftFact, Turn
+from memorybank.core.turns import ASSISTANT_SPEAKER, STEERS_ASSISTANT, DraftFact, Turn
 from memorybank.core.validation import ParsedLine
 from memorybank.language import dates
 from memorybank.language.sentences import names_in
@@ -110,9 +110,16 @@ def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
         (turn.id, u.speaker): why
         for turn in turns
         for u in turn.utterances
-        if not u.by_machine() and (why := quarantine.reason_in_message(u.text, u.speaker))
+        if not u.by_machine() and (why := quarantine.reason_in_message(u.text))
     }
-    return [_screen(replace(draft, detail=True, quarantine=_quarantine_reason(draft, reasons))) for draft in extracted]
+    steering = {turn for turn, _ in reasons}
+    return [
+        _screen(
+            replace(draft, detail=True, quarantine=_quarantine_reason(draft, reasons)),
+            steering=not steering.isdisjoint(draft.citations),
+        )
+        for draft in extracted
+    ]
 
 
 def _quarantine_reason(draft: DraftFact, reasons: Mapping[tuple[int, str], str]) -> str:
@@ -120,9 +127,14 @@ def _quarantine_reason(draft: DraftFact, reasons: Mapping[tuple[int, str], str])
     return next((why for turn in draft.citations if (why := reasons.get((turn, draft.speaker), ""))), "")
 
 
-def _screen(draft: DraftFact) -> DraftFact:
-    """Quarantine the draft if it reads like an instruction to a model, whoever wrote it."""
-    return replace(draft, quarantine=draft.quarantine or quarantine.reason(draft.text))
+def _screen(draft: DraftFact, *, steering: bool = True) -> DraftFact:
+    """Quarantine the draft if it may not be told to everybody.
+
+    What the model advises is no rule, unless a message of its turns is ``steering``: then the model may repeat it.
+    """
+    advice = draft.speaker == ASSISTANT_SPEAKER and not steering
+    judge = quarantine.reason_of_machine if advice else quarantine.reason
+    return replace(draft, quarantine=draft.quarantine or judge(draft.text))
 
 
 def _ask_for_notes(

@@ -58,7 +58,9 @@ def documents(turns: Sequence[Turn], *, of: Container[int], encoding: str) -> li
 def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Prior) -> Document:
     day = turn.at.date()
     spoken = [utterance for utterance in turn.utterances if utterance.role != "tool"]
-    lines = [line for utterance in spoken for line in _lines(utterance, turn, names, prior)]
+    steering = [u for u in spoken if not u.by_machine() and quarantine.reason_in_message(u.text)]
+    told = [utterance for utterance in spoken if utterance not in steering]
+    lines = [line for utterance in told for line in _lines(utterance, turn, names, prior, bool(steering))]
     resolved = "\n".join(dates.resolve(plain(utterance.text), day) for utterance in spoken)
     speakers = dict.fromkeys(word for utterance in spoken for word in speaker_words(utterance.speaker))
     return Document(
@@ -72,12 +74,16 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
     )
 
 
-def _lines(utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior) -> Iterable[DocumentLine]:
-    """The sentences of an utterance, tidied, dated and escaped; none of a message that instructs a model."""
-    if not utterance.by_machine() and quarantine.reason_in_message(utterance.text, utterance.speaker):
-        return
+def _lines(
+    utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior, steering: bool
+) -> Iterable[DocumentLine]:
+    """The sentences of an utterance that everybody may be told, tidied, dated and escaped.
+
+    What the model advises is no rule, unless a message of the turn is ``steering``: then the model may repeat it.
+    """
+    judge = quarantine.reason_of_machine if utterance.by_machine() and not steering else quarantine.reason
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
-        if word_count(shown) > 1 and not quarantine.reason(shown):
+        if word_count(shown) > 1 and not judge(shown):
             yield DocumentLine(utterance.speaker, shown, prior.weigh(shown, assistant=utterance.by_machine()))

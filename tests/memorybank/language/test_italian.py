@@ -259,7 +259,6 @@ def test_it_holds_back_instructions(sentence: str, why: str) -> None:
         "La pagina mostra le password salvate.",
         "Anna manda i dati di vendita a Luca ogni lunedì.",
         "Le istruzioni precedenti erano sbagliate.",
-        "Non dire a Bianca del regalo.",
     ],
 )
 def test_it_lets_ordinary_work_pass(sentence: str) -> None:

@@ -99,7 +99,7 @@ def known_words() -> frozenset[str]:
     sections = [
         field.name
         for field in fields(language.Pack)
-        if field.name not in ("code", "spaced", "instructions", "directions")
+        if field.name not in ("code", "spaced", "instructions", "normative")
     ]
     return frozenset(word for pack in language.packs() for name in sections for word in words_in(asdict(pack)[name]))
 
