@@ -25,6 +25,15 @@ SPEAKER_LABEL = re.compile(
 # Anywhere: a word with a colon, which counts if somebody has that name.
 WORD_WITH_COLON = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
 LABEL_SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
+# At the beginning of a sentence, behind no letter: a name, and up to twelve characters without a letter. It counts if
+# somebody has that name and one of them is a mark that does not end a sentence: "Priya => …", "10:42 | Priya ✅ …".
+MARKED_LABEL = re.compile(
+    r"(?:^|(?<=[.!?;,。！？] ))[\W\d_]{0,16}(?:(?P<sender>from|von|de|da|van|от)\s?[:：]\s?)?"
+    r"(?P<name>[^\W\d_]{2,31}(?:[ _][^\W\d_]{1,31}){0,2})"
+    r"(?P<marks>(?:\s?[(\[][^()\[\]]{0,24}[)\]])?[\W\d_]{1,12})(?=\w)",
+    re.I,
+)
+TELLING_MARK = re.compile(r"[^\w\s,.!?()\[\]/&'’\"“”„;:`-]|[-._:]{2,}|[(\[]\d{1,2}[:.]\d\d|\)\s?:|\s[-_]\s|^[)\]]")
 QUOTATION_MARKS = re.compile('["“”„«»]')
 
 ROLES = frozenset(map(fold, collect(lambda pack: pack.instructions.roles)))
@@ -49,6 +58,13 @@ def _labels(text: str, names: Collection[str]) -> Iterator[re.Match[str]]:
     if LABEL_SIGNS.search(text):
         yield from (match for match in SPEAKER_LABEL.finditer(text) if _is_name(match, names))
         yield from (match for match in WORD_WITH_COLON.finditer(text) if fold(match["name"]) in names)
+    yield from (match for match in MARKED_LABEL.finditer(text) if _is_marked(match, names))
+
+
+def _is_marked(label: re.Match[str], names: Collection[str]) -> bool:
+    """Whether a known name stands apart from what follows as a speaker's would."""
+    known = any(word in names or word in ROLES for word in re.findall(r"\w{2,}", fold(label["name"])))
+    return known and bool(label["sender"] or TELLING_MARK.search(label["marks"]))
 
 
 def _is_name(label: re.Match[str], names: Collection[str]) -> bool:
@@ -76,4 +92,5 @@ def _as_quotation(text: str, names: Collection[str]) -> str:
 
 
 def _label_name(label: re.Match[str]) -> str:
-    return next(name for name in label.groups() if name)
+    groups = label.groupdict()
+    return next(groups[name] for name in ("name", "pointed", "bracketed") if groups.get(name))
