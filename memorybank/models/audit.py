@@ -1,13 +1,18 @@
-"""Audit logs: append-only events, each hashed together with the one before, so that a later change is detected."""
+"""Audit logs: append-only events, each sealed together with the one before, so that a later change is detected.
+
+Seals are keyed (HMAC), with a key derived from SECRET_KEY: who can write to the database alone cannot rewrite a log.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import json
 from collections.abc import Iterator
 from datetime import UTC
+from hashlib import sha256
 from typing import Any, ClassVar, NoReturn
 
+from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models, transaction
 
@@ -15,6 +20,20 @@ from memorybank.exceptions import AppendOnly
 
 from .bank import Bank
 from .public_id import public_id
+
+
+def seal_of(*values: Any, key: str | None = None) -> str:
+    """The seal of these values with this secret key, by default the current one."""
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    # SECRET_KEY also signs other things, so each use derives a separate key.
+    derived = sha256(f"memorybank.audit\0{settings.SECRET_KEY if key is None else key}".encode()).digest()
+    return hmac.new(derived, text.encode(), sha256).hexdigest()
+
+
+def _is_sealed(seal: str, values: tuple[Any, ...]) -> bool:
+    """Whether the seal was made of these values with the current secret key, or an earlier one."""
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return any(hmac.compare_digest(seal, seal_of(*values, key=key)) for key in keys)
 
 
 class HashChainedQuerySet(models.QuerySet["Any"]):
@@ -35,12 +54,14 @@ class HashChainedQuerySet(models.QuerySet["Any"]):
         for row in self.order_by("number").iterator():
             if row.number != number + 1:
                 yield f"number {number + 1}", f"{row.number - number - 1} events are missing before number {row.number}"
-            elif row.seal != row.sealed_over(seal):
+            elif not _is_sealed(row.seal, row.sealed_values(seal)):
                 yield f"number {row.number}", "was changed, or the one before it"
             number, seal = row.number, row.seal
         end = (log.length, log.seal) if log else (0, "")
         if (number, seal) != end:
             yield "its end", f"{end[0]} events were written, and it ends at number {number}"
+        elif log and not _is_sealed(log.end_seal, log.end_values()):
+            yield "its end", f"was changed: it may have had more events than {number}"
 
 
 class HashChainedEvent(models.Model):
@@ -49,7 +70,7 @@ class HashChainedEvent(models.Model):
     owner: ClassVar[str]
 
     number = models.PositiveBigIntegerField(editable=False, help_text="Its position in the audit log, from 1.")
-    seal = models.CharField(max_length=64, editable=False, help_text="SHA-256 of the event and of the seal before.")
+    seal = models.CharField(max_length=64, editable=False, help_text="HMAC of the event and of the seal before.")
     actor = models.CharField(max_length=200)
     detail = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
     at = models.DateTimeField()
@@ -69,12 +90,10 @@ class HashChainedEvent(models.Model):
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise AppendOnly("Events of an audit log cannot be deleted.")
 
-    def sealed_over(self, before: str) -> str:
-        """Its seal after an event with the seal ``before``; "" for the first event."""
+    def sealed_values(self, before: str) -> tuple[Any, ...]:
+        """What is sealed after an event with the seal ``before``; "" for the first event."""
         at = self.at.astimezone(UTC).isoformat()
-        hashed = [before, getattr(self, f"{self.owner}_id"), self.number, self.actor, self.action, self.detail, at]
-        text = json.dumps(hashed, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return before, getattr(self, f"{self.owner}_id"), self.number, self.actor, self.action, self.detail, at
 
 
 class HashChain(models.Model):
@@ -82,9 +101,16 @@ class HashChain(models.Model):
 
     length = models.PositiveBigIntegerField(default=0)
     seal = models.CharField(max_length=64, blank=True)
+    end_seal = models.CharField(
+        max_length=64, blank=True, help_text="HMAC of length and seal: without the key no log can be cut short."
+    )
 
     class Meta:
         abstract = True
+
+    def end_values(self) -> tuple[Any, ...]:
+        """What its end is sealed over."""
+        return "end", self.pk, self.length, self.seal
 
     @property
     def end(self) -> dict[str, Any]:
@@ -99,10 +125,11 @@ class HashChain(models.Model):
             owner = {event.owner: getattr(event, event.owner)}
             log, _ = cls._default_manager.select_for_update().get_or_create(**owner)
             event.number = log.length + 1
-            event.seal = event.sealed_over(log.seal)
+            event.seal = seal_of(*event.sealed_values(log.seal))
             event.save(force_insert=True)
             log.length, log.seal = event.number, event.seal
-            log.save(update_fields=["length", "seal"])
+            log.end_seal = seal_of(*log.end_values())
+            log.save(update_fields=["length", "seal", "end_seal"])
 
 
 class AuditLog(HashChain):

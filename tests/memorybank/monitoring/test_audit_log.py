@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta, timezone
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, connections, transaction
@@ -11,6 +12,7 @@ from django.db import DatabaseError, connection, connections, transaction
 from memorybank import audit, services
 from memorybank.exceptions import AppendOnly
 from memorybank.models import AuditLog, Bank, Event
+from memorybank.models.audit import seal_of
 from tests.support.factories import MONDAY, make_bank
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
@@ -52,7 +54,8 @@ def test_each_event_is_sealed_over_the_one_before_it(bank: Bank) -> None:
     events = list(bank.events.order_by("number"))
     assert [item.number for item in events] == [1, 2, 3, 4]
     assert [item.seal for item in events] == [
-        item.sealed_over(before) for item, before in zip(events, ["", *(one.seal for one in events)], strict=False)
+        seal_of(*item.sealed_values(before))
+        for item, before in zip(events, ["", *(one.seal for one in events)], strict=False)
     ]
     head = AuditLog.objects.get(bank=bank)
     assert (head.length, head.seal) == (4, events[-1].seal)
@@ -121,9 +124,41 @@ def test_a_changed_event_with_a_new_seal_is_found_at_the_next(bank: Bank) -> Non
     row = event(bank, 2)
     row.actor = "nobody"
     around(
-        "UPDATE memorybank_event SET actor = 'nobody', seal = %s WHERE number = 2", row.sealed_over(event(bank, 1).seal)
+        "UPDATE memorybank_event SET actor = 'nobody', seal = %s WHERE number = 2",
+        seal_of(*row.sealed_values(event(bank, 1).seal)),
     )
     assert flaws(bank) == ["number 3: was changed, or the one before it"]
+
+
+def rewrite_log(bank: Bank, *, last: int, key: str) -> None:
+    """What somebody does who can write to the database, but has another key: a log of their own, in order."""
+    seal = ""
+    for number in range(1, last + 1):
+        row = event(bank, number)
+        row.actor = "nobody"
+        seal = seal_of(*row.sealed_values(seal), key=key)
+        around("UPDATE memorybank_event SET actor = 'nobody', seal = %s WHERE number = %s", seal, number)
+    around("DELETE FROM memorybank_event WHERE number > %s", last)
+    around("UPDATE memorybank_auditlog SET length = %s, seal = %s", last, seal)
+
+
+def test_a_whole_log_that_was_rewritten_without_the_key_is_found(bank: Bank) -> None:
+    rewrite_log(bank, last=4, key="a guess")
+    assert flaws(bank)[0] == "number 1: was changed, or the one before it"
+
+
+def test_a_log_that_was_cut_short_in_order_is_found(bank: Bank) -> None:
+    around("DELETE FROM memorybank_event WHERE number > 2")
+    around("UPDATE memorybank_auditlog SET length = 2, seal = %s", event(bank, 2).seal)
+    assert flaws(bank) == ["its end: was changed: it may have had more events than 2"]
+
+
+def test_seals_of_an_earlier_secret_key_are_valid_while_it_is_a_fallback(bank: Bank, settings: Any) -> None:
+    earlier, settings.SECRET_KEY = settings.SECRET_KEY, "another one, of the same length or more, for later"
+    settings.SECRET_KEY_FALLBACKS = [earlier]
+    assert flaws(bank) == []
+    settings.SECRET_KEY_FALLBACKS = []
+    assert flaws(bank)[0] == "number 1: was changed, or the one before it"
 
 
 def test_the_trail_goes_with_its_bank(bank: Bank) -> None:
