@@ -222,7 +222,7 @@ def finds_out_why_and_corrects_it(page: Page) -> None:
 def releases_what_was_held_back(page: Page) -> None:
     expect(page.locator(TOLD)).not_to_contain_text("Kitahama")
     page.get_by_role("link", name="Review 1").click()
-    page.get_by_role("button", name="Release").click()
+    page.get_by_role("button", name="Approve for everybody").click()
     page.get_by_role("link", name="Now", exact=True).click()
     reload_until(page, "Kitahama")  # “Updating… Chats use this version for up to a minute.”
 
