@@ -64,6 +64,8 @@ class InjectionPatterns:
 
     #: Names of a chat's participants other than people.
     roles: Words
+    #: The word before a sender's name in a forwarded message, without its colon.
+    senders: Words
     role: Words
     tool: Words
     exfiltration: Words

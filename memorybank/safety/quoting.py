@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
-from memorybank.language import collect, tokens
+from memorybank.language import alternation, collect, tokens
 from memorybank.language.lookalikes import LETTERS, fold
 
 COLONS = ":：꞉∶﹕︓ː˸׃։፥"
@@ -24,11 +24,12 @@ SPEAKER_LABEL = re.compile(
 )
 # Anywhere: a word with a colon, which counts if somebody has that name.
 WORD_WITH_COLON = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
+SENDER = alternation(collect(lambda pack: pack.instructions.senders))
 LABEL_SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
 # At the beginning of a sentence, behind no letter: a name, and up to twelve characters without a letter. It counts if
 # somebody has that name and one of them is a mark that does not end a sentence: "Priya => …", "10:42 | Priya ✅ …".
 MARKED_LABEL = re.compile(
-    r"(?:^|(?<=[.!?;,。！？] ))[\W\d_]{0,16}(?:(?P<sender>from|von|de|da|van|от)\s?[:：]\s?)?"
+    rf"(?:^|(?<=[.!?;,。！？] ))[\W\d_]{{0,16}}(?:(?P<sender>{SENDER})\s?[:：]\s?)?"
     r"(?P<name>[^\W\d_]{2,31}(?:[ _][^\W\d_]{1,31}){0,2})"
     r"(?P<marks>(?:\s?[(\[][^()\[\]]{0,24}[)\]])?[\W\d_]{1,12})(?=\w)",
     re.I,

@@ -9,7 +9,7 @@ NAMES = ("projects", "TenantEvent", "TenantAuditLog", "tenant")
 
 
 class Migration(migrations.Migration):
-    dependencies = [("projects", "0003_headers_owners_and_nodes"), ("memorybank", "0007_keyed_seals")]
+    dependencies = [("projects", "0004_webhooks"), ("memorybank", "0007_keyed_seals")]
 
     operations = [
         migrations.AddField(
