@@ -9,7 +9,7 @@ NAMES = ("projects", "TenantEvent", "TenantAuditLog", "tenant")
 
 
 class Migration(migrations.Migration):
-    dependencies = [("projects", "0004_webhooks"), ("memorybank", "0007_keyed_seals")]
+    dependencies = [("projects", "0005_name_sources"), ("memorybank", "0007_keyed_seals")]
 
     operations = [
         migrations.AddField(
