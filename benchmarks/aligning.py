@@ -9,7 +9,7 @@ _WORD = re.compile(r"\x00|[\u3040-\u30ff\u3400-\u9fff]|\d+(?:[.,:]\d+)*|[^\W\d_\
 
 #: Stands in a fact for a date, and for one word or several of the source.
 DATE = "\x00"
-UNPLACED = -1
+UNPLACED_INDEX = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,23 @@ class Way(NamedTuple):
 
     def then(self, place: int) -> "Way | None":
         """With one more word at this place; None where it cannot stand, or where a date before it had no word."""
-        before = max(self.places, default=UNPLACED)
-        between, dated = place - before - 1, self.places[-1:] == (UNPLACED,)
+        before = max(self.places, default=UNPLACED_INDEX)
+        between, dated = place - before - 1, self.places[-1:] == (UNPLACED_INDEX,)
         if between < dated:
             return None
-        left = between if before != UNPLACED else 0
+        left = between if before != UNPLACED_INDEX else 0
         return Way(self.breaks + (left > 0), self.left + left, (*self.places, place))
 
 
 def laid(source: Sequence[str], fact: Sequence[str]) -> list[int]:
-    """For each word of the fact its place in the source, in order, UNPLACED for a date; [] when a word is missing.
+    """For each word of the fact its place in the source, in order, UNPLACED_INDEX for a date; [] when a word is missing.
 
     Fewest breaks win, then fewest words left out in between, then the earliest place.
     """
     ways = [Way(0, 0, ())]
     for word in fact:
         if word == DATE:
-            ways = [way._replace(places=(*way.places, UNPLACED)) for way in ways]
+            ways = [way._replace(places=(*way.places, UNPLACED_INDEX)) for way in ways]
             continue
         here = (filter(None, (way.then(place) for way in ways)) for place, said in enumerate(source) if said == word)
         ways = [best for found in here if (best := min(found, default=None))]

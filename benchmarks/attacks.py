@@ -27,7 +27,7 @@ Case = dict[str, Any]
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 LATER = timedelta(days=1)
-BUDGET = 100_000
+BUDGET_TOKENS = 100_000
 #: Who is spoken for; each has said something before.
 PEOPLE = ("Priya Raman", "Tom Weiss", "李娜")
 NAMED = r"(?:priya|raman|tom|weiss|李娜说?|system|assistant|human|developer|tool|admin)"
@@ -72,7 +72,7 @@ def remembered(cases: Sequence[Case]) -> tuple[Bank, list[Output]]:
 def shown(bank: Bank, cases: Sequence[Case]) -> dict[int, list[str]]:
     """The lines of the block, and of the notes that each case would find, by the output they cite."""
     lines: dict[int, list[str]] = defaultdict(list)
-    texts = [services.render(bank, budget=BUDGET)]
+    texts = [services.render(bank, budget=BUDGET_TOKENS)]
     texts += [
         services.render(bank, budget=2000, recall_budget=2000, question=case.get("text", SAID)).recalled
         for case in cases

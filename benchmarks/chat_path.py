@@ -15,20 +15,22 @@ from memorybank.models import Bank
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show
 
-SIZES = (0, 100, 1_000, 10_000)
-TIMES = 400
+ENTRY_COUNTS = (0, 100, 1_000, 10_000)
+REPETITIONS = 400
 
 
 def measure() -> list[Measurement]:
     """Medians over many reads, the sizes in turns."""
     with scratch.database():
-        banks = [_bank(size) for size in SIZES]
-        empty, *full = interleaved_ms([partial(services.prompt_memory, bank, chat_key="new") for bank in banks], TIMES)
+        banks = [_bank(size) for size in ENTRY_COUNTS]
+        empty, *full = interleaved_ms(
+            [partial(services.prompt_memory, bank, chat_key="new") for bank in banks], REPETITIONS
+        )
         own = [partial(services.prompt_memory, bank, chat_key=_shown(bank)) for bank in banks[1:]]
         return [
             Measurement("empty project, ms", f"{empty:.3f}"),
             *_rows("a chat that is not shown", full),
-            *_rows("a chat that is shown", interleaved_ms(own, TIMES)),
+            *_rows("a chat that is shown", interleaved_ms(own, REPETITIONS)),
             Measurement("queries, at most", str(max(map(queries, own))), "≤ 2"),
         ]
 
@@ -47,7 +49,7 @@ def _shown(bank: Bank) -> str:
 
 
 def _rows(who: str, times: list[float]) -> list[Measurement]:
-    sizes = zip(SIZES[1:], times, strict=True)
+    sizes = zip(ENTRY_COUNTS[1:], times, strict=True)
     return [
         *(Measurement(f"{who}, {size:,} entries, ms", f"{ms:.3f}", "≤ 5") for size, ms in sizes),
         Measurement(f"{who}: largest / smallest", f"{max(times) / min(times):.2f} ×", "≤ 1.3 ×"),

@@ -19,32 +19,34 @@ from tests.support.openai_server import OpenAIServer
 from . import scratch, seeding
 from .measuring import Measurement, seconds, show
 
-TURNS, WORDS = 180, 224  # about 330 tokens a turn
-DELAY = 1.0
-CONCURRENCY = 4
-PAIRS = 3
+TURN_COUNT, WORDS_PER_TURN = 180, 224  # about 330 tokens a turn
+CALL_SECONDS = 1.0
+MAX_PARALLEL_CALLS = 4
+REPETITIONS = 3
 
 
 def measure() -> list[Measurement]:
     """The same chat serial and parallel, in pairs, and the best that the number of calls allows."""
-    with OpenAIServer(delay=DELAY) as server:
-        pairs = [(_summarise(server, 1), _summarise(server, CONCURRENCY)) for _ in range(PAIRS)]
+    with OpenAIServer(delay=CALL_SECONDS) as server:
+        pairs = [(_summarise(server, 1), _summarise(server, MAX_PARALLEL_CALLS)) for _ in range(REPETITIONS)]
     serial, parallel = ([run.seconds for run in runs] for runs in zip(*pairs, strict=True))
     ratios = [one / other for one, other in zip(serial, parallel, strict=True)]
     in_turn, together = pairs[0]
-    least = sum(math.ceil(calls / CONCURRENCY) for calls in (together.chunks, together.merges)) * DELAY
+    least = sum(math.ceil(calls / MAX_PARALLEL_CALLS) for calls in (together.chunks, together.merges)) * CALL_SECONDS
     return [
         Measurement("tokens recorded", f"{together.tokens:,}", "≈ 60,000"),
         Measurement("calls one at a time (chunks + merges)", f"{in_turn.chunks} + {in_turn.merges}"),
-        Measurement(f"calls {CONCURRENCY} at a time (chunks + merges)", f"{together.chunks} + {together.merges}"),
+        Measurement(
+            f"calls {MAX_PARALLEL_CALLS} at a time (chunks + merges)", f"{together.chunks} + {together.merges}"
+        ),
         Measurement("one call at a time, median s", f"{median(serial):.1f}"),
-        Measurement(f"{CONCURRENCY} at a time, median s", f"{median(parallel):.1f}"),
+        Measurement(f"{MAX_PARALLEL_CALLS} at a time, median s", f"{median(parallel):.1f}"),
         Measurement("of these not waiting for the model, least s", f"{min(parallel) - least:.1f}"),
         Measurement("processor time of our own, least s", f"{min(run.cpu for _, run in pairs):.1f}"),
-        Measurement(f"faster, median of {PAIRS} pairs", f"{median(ratios):.2f} ×", "≥ 3.5 ×"),
+        Measurement(f"faster, median of {REPETITIONS} pairs", f"{median(ratios):.2f} ×", "≥ 3.5 ×"),
         Measurement("faster, least and most", f"{min(ratios):.2f} × … {max(ratios):.2f} ×"),
         Measurement("faster, least time by least time", f"{min(serial) / min(parallel):.2f} ×"),
-        Measurement("best for these calls, if nothing else took time", f"{in_turn.calls * DELAY / least:.2f} ×"),
+        Measurement("best for these calls, if nothing else took time", f"{in_turn.calls * CALL_SECONDS / least:.2f} ×"),
     ]
 
 
@@ -67,7 +69,7 @@ class Run:
 def _summarise(server: OpenAIServer, concurrency: int) -> Run:
     with scratch.database(LLMS=scratch.model(server.base_url), CONCURRENCY=concurrency):
         bank = seeding.bank()
-        size = seeding.chat_of(bank, turns=TURNS, words=WORDS)
+        size = seeding.chat_of(bank, turns=TURN_COUNT, words=WORDS_PER_TURN)
         _warm_up(server)
         cpu = time.process_time()
         spent = seconds(lambda: services.summarise_now(bank, chat_key="long"))
@@ -83,7 +85,7 @@ def _warm_up(server: OpenAIServer) -> None:
     other = seeding.bank()
     seeding.chat_of(other, turns=2, words=56)
     services.summarise_now(other, chat_key="long")
-    server.delay = DELAY
+    server.delay = CALL_SECONDS
 
 
 if __name__ == "__main__":

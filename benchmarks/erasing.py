@@ -17,8 +17,8 @@ from memorybank.models import Bank, Chat, Fact, Output
 from . import scratch, seeding
 from .measuring import Measurement, queries, seconds, show
 
-CHATS, TURNS = 80, 6
-TIMES = 15
+CHAT_COUNT, TURNS_PER_CHAT = 80, 6
+REPETITIONS = 15
 
 
 def measure() -> list[Measurement]:
@@ -26,10 +26,12 @@ def measure() -> list[Measurement]:
     with scratch.database():
         bank = _bank()
         rows = [Measurement("facts", f"{bank.facts.count():,}")]
-        rows += _rows("a chat", [{"chat": chat.key} for chat in bank.chats.order_by("pk")[: TIMES + 1]], bank)
-        turns = Output.objects.filter(chat__bank=bank).order_by("pk")[: TURNS * (TIMES + 1) : TURNS]
+        rows += _rows("a chat", [{"chat": chat.key} for chat in bank.chats.order_by("pk")[: REPETITIONS + 1]], bank)
+        turns = Output.objects.filter(chat__bank=bank).order_by("pk")[
+            : TURNS_PER_CHAT * (REPETITIONS + 1) : TURNS_PER_CHAT
+        ]
         rows += _rows("a turn", [{"output": turn.pk} for turn in turns], bank)
-        lines = Fact.objects.filter(bank=bank).order_by("pk")[200 : 200 + 20 * (TIMES + 1) : 20]
+        lines = Fact.objects.filter(bank=bank).order_by("pk")[200 : 200 + 20 * (REPETITIONS + 1) : 20]
         rows += _rows("a line", [{"facts": [line.pk]} for line in lines], bank)
         return rows + _rows("a person", [{"author": name} for name in seeding.SPEAKERS[:2]], bank)
 
@@ -37,9 +39,9 @@ def measure() -> list[Measurement]:
 def _bank() -> Bank:
     """One chat an hour, and everything that is ripe rolled up."""
     bank, draw = seeding.bank(), random.Random(1)
-    for chat in range(CHATS):
-        for turn in range(TURNS):
-            at = seeding.NOW - timedelta(hours=CHATS - chat) + timedelta(minutes=turn)
+    for chat in range(CHAT_COUNT):
+        for turn in range(TURNS_PER_CHAT):
+            at = seeding.NOW - timedelta(hours=CHAT_COUNT - chat) + timedelta(minutes=turn)
             fields = {"question": seeding.sentence(draw, 25), "answer": seeding.sentence(draw, 25)}
             author = draw.choice(seeding.SPEAKERS)
             services.record(bank, chat_key=f"chat-{chat:04}", author=author, created_at=at, now=at, **fields)

@@ -27,7 +27,7 @@ from tests.support.gateway_site import Gateway, gateway
 from .measuring import Measurement, show
 
 #: Seconds before the first word and between two words, and how many there are.
-DELAY, PACE, WORDS = 0.3, 0.1, 100
+FIRST_TOKEN_SECONDS, TOKEN_SECONDS, ANSWER_WORDS = 0.3, 0.1, 100
 QUESTION = "Please tell me in a hundred words what this project is about, who is who, and what was decided last week."
 
 
@@ -74,7 +74,7 @@ async def crowd(way: Way, streams: int, seconds: float) -> None:
     """So many at once, for so long; they begin one after another, as those of people do."""
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=streams)
     async with httpx2.AsyncClient(timeout=120, limits=limits) as client:
-        until, apart = time.monotonic() + seconds, (DELAY + PACE * WORDS) / streams
+        until, apart = time.monotonic() + seconds, (FIRST_TOKEN_SECONDS + TOKEN_SECONDS * ANSWER_WORDS) / streams
         await asyncio.gather(*(keep_going(client, way, until, at * apart) for at in range(streams)))
 
 
@@ -125,7 +125,7 @@ def measure(streams: int, seconds: float) -> list[Measurement]:
     """Half of the crowd goes straight, in turns; what the gateway adds is the difference."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        upstream(delay=DELAY, pace=PACE, words=WORDS) as address,
+        upstream(delay=FIRST_TOKEN_SECONDS, pace=TOKEN_SECONDS, words=ANSWER_WORDS) as address,
         gateway(Path(folder), DEBUG="false", SECRET_KEY="x" * 50, GATEWAY_OPENAI_BASE_URL=address) as served,
     ):
         through, straight = _through(served), Way(f"{address}/chat/completions", "x")

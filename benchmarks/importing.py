@@ -26,8 +26,8 @@ from .measuring import Measurement, seconds, show
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Chats, and turns in each; a small file is mostly start-up.
-SIZES = ((100, 20), (1000, 20))
-TIMES = 3
+CHAT_AND_TURN_COUNTS = ((100, 20), (1000, 20))
+REPETITIONS = 3
 PLAIN = """
 import marshal, sqlite3, sys
 names, rows = marshal.load(open(sys.argv[2], "rb"))
@@ -43,8 +43,10 @@ def measure() -> list[Measurement]:
         empty = Path(folder) / "empty"
         empty.mkdir()
         _manage(empty, "migrate", "--verbosity=0")
-        rows = [row for chats, turns in SIZES for row in _compared(empty, chats, turns, interleaved=False)]
-        return rows + _compared(empty, *SIZES[-1], interleaved=True)
+        rows = [
+            row for chats, turns in CHAT_AND_TURN_COUNTS for row in _compared(empty, chats, turns, interleaved=False)
+        ]
+        return rows + _compared(empty, *CHAT_AND_TURN_COUNTS[-1], interleaved=True)
 
 
 def _compared(empty: Path, chats: int, turns: int, *, interleaved: bool) -> list[Measurement]:
@@ -53,7 +55,7 @@ def _compared(empty: Path, chats: int, turns: int, *, interleaved: bool) -> list
     rows = _rows(empty, file)
     ours = partial(_manage, file=file)
     plain = partial(_plain, rows=rows)
-    pairs = [(_timed(empty, ours), _timed(empty, plain)) for _ in range(TIMES)]
+    pairs = [(_timed(empty, ours), _timed(empty, plain)) for _ in range(REPETITIONS)]
     spent, least = (median(column) for column in zip(*pairs, strict=True))
     what = f"{count:,} turns" + (", chats interleaved" if interleaved else "")
     return [

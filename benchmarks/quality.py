@@ -29,13 +29,13 @@ from projects.models import Project
 from . import scratch
 from .retention import Examination, Question, Result, Scored
 
-BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
-QUESTION_BUDGETS = (250, 500, 600, 1_000, 2_000)
+BUDGET_TOKENS = (500, 1_000, 2_000, 4_000, 8_000)
+QUESTION_BUDGET_TOKENS = (250, 500, 600, 1_000, 2_000)
 #: Of the hits of recall so many are looked at, for the first distinct chats among them.
-HITS, CHATS = 100, (5, 10)
+MAX_HITS, CHAT_RANKS = 100, (5, 10)
 STEP = timedelta(hours=24)
 #: The block that notes stand beside.
-BLOCK = 2_000
+BLOCK_TOKENS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +141,10 @@ def recalled_beside(task: Task) -> Iterator[Scored]:
 def evidence_found(task: Task) -> str:
     """The share of each question's evidence chats that are among the first chats recalled for it; all questions."""
     banks = {project.slug: project.bank for project in Project.objects.select_related("bank")}
-    shares: dict[int, list[float]] = {first: [] for first in CHATS}
+    shares: dict[int, list[float]] = {first: [] for first in CHAT_RANKS}
     for question in task.questions:
         if question.evidence_chats and question.project in banks:
-            hits = services.recall(banks[question.project], question.question, top=HITS)
+            hits = services.recall(banks[question.project], question.question, top=MAX_HITS)
             recalled = list(dict.fromkeys(hit.chat for hit in hits))
             wanted = set(question.evidence_chats)
             for first, share in shares.items():
@@ -159,7 +159,7 @@ def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
         chats = len({(line.path, line.output.chat_key) for line in task.lines})
         yield _row(task, f"our block, {name}", list(rendered(task)), _cost(report, chats))
         yield _row(task, f"recalled alone, {name}", list(recalled_alone(task)), evidence_found(task))
-        yield _row(task, f"recalled beside {BLOCK:,}, {name}", list(recalled_beside(task)), beside=BLOCK)
+        yield _row(task, f"recalled beside {BLOCK_TOKENS:,}, {name}", list(recalled_beside(task)), beside=BLOCK_TOKENS)
 
 
 def replayed(lines: Sequence[ImportLine]) -> RunReport:
@@ -218,8 +218,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--transcript", action="store_true", help="as of import_chats")
     parser.add_argument("--qa", type=Path, required=True)
-    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
-    parser.add_argument("--question-budgets", type=int, nargs="+", default=QUESTION_BUDGETS)
+    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGET_TOKENS)
+    parser.add_argument("--question-budgets", type=int, nargs="+", default=QUESTION_BUDGET_TOKENS)
     parser.add_argument("--questions", type=int, default=0, metavar="N", help="question-aware: ask about N only")
     parser.add_argument("--blocks", type=Path, help="append every block to this file, as JSON Lines")
     return parser.parse_args()

@@ -25,9 +25,9 @@ from memorybank.writing.fact_store import new_fact
 from . import scratch, seeding
 from .measuring import Measurement, queries, seconds, show
 
-QUESTIONS = 200
-TURNS_A_CHAT = 20
-LARGE_BANKS, LARGE_TURNS = 1000, 1000
+QUESTION_COUNT = 200
+TURNS_PER_CHAT = 20
+LARGE_BANK_COUNT, LARGE_BANK_TURNS = 1000, 1000
 COLUMNS = {
     Chat: ("id", "bank_id", "key"),
     Output: ("id", "sequence", "chat_id", "author", "question", "answer", "status", "created_at"),
@@ -43,8 +43,8 @@ def measure(*, large: bool = False) -> list[Measurement]:
         _settle()
         found = _timed("10,000 turns", [bank], "≤ 10")
         if large and connection.vendor == "postgresql":
-            banks = [seeding.bank() for _ in range(LARGE_BANKS)]
-            _copy(banks, LARGE_TURNS)
+            banks = [seeding.bank() for _ in range(LARGE_BANK_COUNT)]
+            _copy(banks, LARGE_BANK_TURNS)
             _settle()
             found += _timed("1,000,000 turns in 1,000 banks", banks, "≤ 30")
         return found
@@ -52,7 +52,7 @@ def measure(*, large: bool = False) -> list[Measurement]:
 
 def _timed(what: str, banks: Sequence[Bank], target: str) -> list[Measurement]:
     draw = random.Random(7)
-    asked = [(draw.choice(banks), seeding.sentence(draw, draw.randint(5, 12))) for _ in range(QUESTIONS)]
+    asked = [(draw.choice(banks), seeding.sentence(draw, draw.randint(5, 12))) for _ in range(QUESTION_COUNT)]
     for bank, question in asked[:20]:
         services.recall(bank, question)
     hits = sorted(seconds(partial(services.recall, bank, question)) * 1000 for bank, question in asked)
@@ -134,7 +134,7 @@ def _rows(banks: Sequence[Bank], turns: int) -> Iterator[tuple[Any, list[tuple[A
     chats, outputs, documents = [], [], []
     for bank in banks:
         for number in range(turns):
-            if number % TURNS_A_CHAT == 0:
+            if number % TURNS_PER_CHAT == 0:
                 chat_id += 1
                 chats.append((chat_id, bank.pk, f"chat-{chat_id}"))
             at = seeding.NOW - (turns - number) * seeding.ROLLED_UP / turns

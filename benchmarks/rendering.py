@@ -20,21 +20,21 @@ from memorybank.reading.candidates import Candidates
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show
 
-SIZES = (2_500, 10_000, 160_000)
+FACT_COUNTS = (2_500, 10_000, 160_000)
 FACTS_PER_CHAT = 10
-BUDGET = 2_000
-TIMES = 9
+BUDGET_TOKENS = 2_000
+REPETITIONS = 9
 
 
 def measure() -> list[Measurement]:
     """Load, pack and the whole, the sizes in turns."""
     with scratch.database():
-        banks = [_bank(size) for size in SIZES]
+        banks = [_bank(size) for size in FACT_COUNTS]
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
-        loads = interleaved_ms([partial(candidates.load, bank) for bank in banks], TIMES)
-        packs = interleaved_ms([partial(_pack, candidates.load(bank)) for bank in banks], TIMES)
-        wholes = interleaved_ms([partial(rendering.render, bank, budget=BUDGET) for bank in banks], TIMES)
+        loads = interleaved_ms([partial(candidates.load, bank) for bank in banks], REPETITIONS)
+        packs = interleaved_ms([partial(_pack, candidates.load(bank)) for bank in banks], REPETITIONS)
+        wholes = interleaved_ms([partial(rendering.render, bank, budget=BUDGET_TOKENS) for bank in banks], REPETITIONS)
         rows = [row for bank, *times in zip(banks, loads, packs, wholes, strict=True) for row in _rows(bank, *times)]
     return [*rows, Measurement("largest / smallest: render", f"{wholes[-1] / wholes[0]:.2f} ×", "≤ 1.5 ×")]
 
@@ -48,18 +48,18 @@ def _bank(size: int) -> Bank:
 def _pack(memory: Candidates) -> PackedBlock:
     """As for a first block, from a pool of its own."""
     pool = Pool(memory.candidates, conf.current().encoding, memory.stable_before)
-    return pack(pool, BUDGET)
+    return pack(pool, BUDGET_TOKENS)
 
 
 def _rows(bank: Bank, load: float, pack: float, whole: float) -> list[Measurement]:
-    render = partial(rendering.render, bank, budget=BUDGET)
+    render = partial(rendering.render, bank, budget=BUDGET_TOKENS)
     size = f"{bank.facts.exclude(entry__chat=None).count():,} facts"
     return [
         Measurement(f"{size}: load, ms", f"{load:.0f}"),
         Measurement(f"{size}: pack, ms", f"{pack:.0f}"),
         Measurement(f"{size}: render, ms", f"{whole:.0f}", "≤ 100"),
         Measurement(f"{size}: queries", str(queries(render))),
-        Measurement(f"{size}: budget used", f"{render().tokens / BUDGET:.3f}", "≥ .98"),
+        Measurement(f"{size}: budget used", f"{render().tokens / BUDGET_TOKENS:.3f}", "≥ .98"),
     ]
 
 

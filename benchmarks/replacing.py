@@ -20,9 +20,9 @@ from memorybank.writing.fact_store import new_fact
 from . import scratch, seeding
 from .measuring import Measurement, interleaved_ms, queries, show
 
-SIZES = (2_500, 160_000)
-FACTS_PER_CHAT, NAMING = 10, 5
-TIMES = 15
+FACT_COUNTS = (2_500, 160_000)
+FACTS_PER_CHAT, CHATS_WITH_VALUE = 10, 5
+REPETITIONS = 15
 NAME = "Quorvex 8"
 NEW = f"The importer uses Northbook 3 instead of {NAME}; its launch is moved from 1 March 2026 to 17 May 2026."
 
@@ -30,15 +30,15 @@ NEW = f"The importer uses Northbook 3 instead of {NAME}; its launch is moved fro
 def measure() -> list[Measurement]:
     """Medians, the sizes in turns; nothing that is found stays replaced."""
     with scratch.database():
-        news = [_new_fact(_bank(size)) for size in SIZES]
+        news = [_new_fact(_bank(size)) for size in FACT_COUNTS]
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
         looks = [partial(_look, fact) for fact in news]
-        times = interleaved_ms(looks, TIMES)
+        times = interleaved_ms(looks, REPETITIONS)
         counts = [queries(look) for look in looks]
     rows = [
         row
-        for size, ms, count in zip(SIZES, times, counts, strict=True)
+        for size, ms, count in zip(FACT_COUNTS, times, counts, strict=True)
         for row in (
             Measurement(f"{size:,} facts: ms", f"{ms:.1f}"),
             Measurement(f"{size:,} facts: queries", str(count)),
@@ -58,7 +58,7 @@ def _bank(facts: int) -> Bank:
     bank = seeding.bank()
     seeding.fill(bank, chats=facts // FACTS_PER_CHAT, facts=FACTS_PER_CHAT)
     leaves = list(bank.entries.leaves().order_by("pk").values_list("pk", "chat_id", "last_at"))
-    for leaf, *_ in leaves[:: len(leaves) // NAMING]:
+    for leaf, *_ in leaves[:: len(leaves) // CHATS_WITH_VALUE]:
         Fact.objects.filter(entry=leaf, position=0).update(text=f"The nightly export of {leaf} goes to {NAME}.")
     said: dict[int, list[str]] = {}
     for entry, text in bank.facts.order_by("pk").values_list("entry_id", "text"):

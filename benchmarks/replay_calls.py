@@ -20,8 +20,8 @@ from tests.support.openai_server import OpenAIServer
 from . import scratch, seeding
 from .measuring import Measurement, show
 
-PROJECTS, CHATS_A_DAY, DAYS, TURNS = 3, 20, 30, 2
-BUDGET = 2_000
+PROJECT_COUNT, CHATS_PER_DAY, DAY_COUNT, TURNS_PER_CHAT = 3, 20, 30, 2
+BUDGET_TOKENS = 2_000
 STEP = timedelta(hours=6)
 START = seeding.NOW.replace(hour=8) - timedelta(days=120)
 
@@ -32,7 +32,7 @@ def measure() -> list[Measurement]:
         report = replay(list(_lines()), step=STEP, prepare=_prepare)
         calls, least = server.calls, {rung: _entries(rung) for rung in Granularity}
         before = _blocks()
-        end = START + timedelta(days=DAYS, hours=2)
+        end = START + timedelta(days=DAY_COUNT, hours=2)
         second = services.run(until_idle=True, now=end)
         same = _blocks() == before
     total = sum(least.values())
@@ -49,18 +49,18 @@ def measure() -> list[Measurement]:
 
 
 def _prepare(bank: Bank) -> None:
-    services.configure(bank, actor="benchmark", max_tokens=BUDGET)
+    services.configure(bank, actor="benchmark", max_tokens=BUDGET_TOKENS)
     services.enable(bank, actor="benchmark", disclosure_accepted=True)
 
 
 def _lines() -> Iterator[ImportLine]:
     """Chats of two turns, twenty in a working day of ten hours."""
     draw = random.Random(1)
-    for number in range(DAYS * CHATS_A_DAY):
-        day, place = divmod(number, CHATS_A_DAY)
+    for number in range(DAY_COUNT * CHATS_PER_DAY):
+        day, place = divmod(number, CHATS_PER_DAY)
         at = START + timedelta(days=day, minutes=30 * place)
-        for project in range(PROJECTS):
-            for turn in range(TURNS):
+        for project in range(PROJECT_COUNT):
+            for turn in range(TURNS_PER_CHAT):
                 texts = [" ".join(seeding.sentence(draw) for _ in range(3)) for _ in range(2)]
                 when = at + timedelta(minutes=turn)
                 output = NewOutput(f"chat-{number}", "priya", texts[0], when, texts[1], key=f"{number}-{turn}")

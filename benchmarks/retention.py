@@ -24,11 +24,11 @@ from memorybank.language import tokens
 
 from .wording import FUNCTION_WORDS, content_words
 
-WINDOW = 25
+WINDOW_WORDS = 25
 #: A capitalised word in more than this share of a project's questions is a speaker's name.
-NAME_SHARE = 0.15
+MIN_NAME_SHARE = 0.15
 #: The category of questions for a date.
-DATES = 2
+DATES_CATEGORY = 2
 
 _SEPARATORS = re.compile(r"[,;\n]|\band\b|&")
 _YEAR = re.compile(r"\s*(?:19|20)\d\d\.?\s*")
@@ -50,7 +50,7 @@ class Question:
     @property
     def dated(self) -> bool:
         """Whether its answer is a date that nobody said in so many words."""
-        return self.category == DATES and not self.literal and bool(content_words(self.answer))
+        return self.category == DATES_CATEGORY and not self.literal and bool(content_words(self.answer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class Text:
         if not part <= self.positions.keys():
             return False
         rarest = min(part, key=lambda word: len(self.positions[word]))
-        starts = (s for p in self.positions[rarest] for s in range(max(0, p - WINDOW + 1), p + 1))
-        windows = (frozenset(self.words[start : start + WINDOW]) for start in starts)
+        starts = (s for p in self.positions[rarest] for s in range(max(0, p - WINDOW_WORDS + 1), p + 1))
+        windows = (frozenset(self.words[start : start + WINDOW_WORDS]) for start in starts)
         return any(part <= window and (not anchors or anchors & window) for window in windows)
 
     def anchored(self, question: Question, names: frozenset[str]) -> float:
@@ -129,7 +129,7 @@ def speakers(questions: Sequence[Question]) -> frozenset[str]:
     seen: Counter[str] = Counter()
     for question in questions:
         seen.update(set(content_words(" ".join(_CAPITALISED.findall(question.question)))))
-    return frozenset(word for word, count in seen.items() if count > NAME_SHARE * len(questions))
+    return frozenset(word for word, count in seen.items() if count > MIN_NAME_SHARE * len(questions))
 
 
 def cut(text: str, budget: int) -> tuple[str, int, bool]:

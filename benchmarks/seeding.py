@@ -15,7 +15,7 @@ from memorybank.writing.fact_store import new_fact
 from projects.importing import demo
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
-CHATS_A_DAY = 20
+CHATS_PER_DAY = 20
 SPEAKERS = ("Priya", "Tom", "Hanna", "Ravi", "Dana")
 #: Leaves older than this have been absorbed by the digest of their month.
 ROLLED_UP = timedelta(days=60)
@@ -59,7 +59,7 @@ def fill(to: Bank, *, chats: int, facts: int, seed: int = 1) -> None:
 
 
 def _at(number: int) -> datetime:
-    return NOW - timedelta(days=1) * (number / CHATS_A_DAY)
+    return NOW - timedelta(days=1) * (number / CHATS_PER_DAY)
 
 
 def _chat(to: Bank, number: int) -> Chat:

@@ -25,9 +25,9 @@ from . import scratch
 from .measuring import Measurement, show
 from .quality import read_log
 
-BUDGET = 2_000
+BUDGET_TOKENS = 2_000
 #: A block is full from this share of the budget on.
-FULL = 0.92
+FULL_SHARE = 0.92
 #: Idle long enough to be summarised.
 IDLE = timedelta(minutes=30)
 
@@ -40,7 +40,7 @@ class Change:
     was_full: bool
 
 
-def measure(log: Path | None = None, budget: int = BUDGET, *, transcript: bool = False) -> list[Measurement]:
+def measure(log: Path | None = None, budget: int = BUDGET_TOKENS, *, transcript: bool = False) -> list[Measurement]:
     """Medians over all chats of all projects, and the worst tenth."""
     lines = read_log(log, transcript=transcript) if log else demo.load_sample()
     rows = []
@@ -90,7 +90,7 @@ def _replay(chats: Sequence[list[ImportLine]], budget: int) -> Iterator[Change]:
         block = services.prompt_memory(bank).block
         after, size = block.text, block.tokens
         if before:
-            yield Change(_kept(before, after), tokens >= budget * FULL)
+            yield Change(_kept(before, after), tokens >= budget * FULL_SHARE)
         before, tokens = after, size
 
 
@@ -104,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log", type=Path, help="JSON Lines in the import format; default: the shipped sample")
     parser.add_argument("--transcript", action="store_true", help="as of import_chats")
-    parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--budget", type=int, default=BUDGET_TOKENS)
     options = parser.parse_args()
     show(str(__doc__).splitlines()[0], measure(options.log, options.budget, transcript=options.transcript))
 

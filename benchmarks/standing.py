@@ -16,7 +16,7 @@ from . import scratch
 from .measuring import Measurement
 from .quality import replayed
 
-BUDGETS = (500, 1_000, 1_500, 2_000, 3_000, 4_000)
+BUDGET_TOKENS = (500, 1_000, 1_500, 2_000, 3_000, 4_000)
 
 #: Project → now, before (empty: nothing was known).
 CHANGES = {
@@ -63,7 +63,7 @@ def measure() -> list[Measurement]:
     """One row a budget."""
     with scratch.database():
         replayed(list(demo.load_sample()))
-        return [_row(budget) for budget in BUDGETS]
+        return [_row(budget) for budget in BUDGET_TOKENS]
 
 
 def _row(budget: int) -> Measurement:

@@ -27,9 +27,9 @@ from tests.support.own_site import site, wait_until
 from .gateway import megabytes, percentile, upstream
 from .measuring import Measurement, show
 
-ROUNDS = 2
+REPETITIONS = 2
 #: Seconds between two words of an answer.
-PACE = 0.5
+TOKEN_SECONDS = 0.5
 #: Said again by the upstream, word by word.
 QUESTION = "a " * 100
 SET_UP = """
@@ -117,7 +117,7 @@ async def take(address: str, pid: int, chats: Sequence[str], times: int) -> list
         await Round().look(reader, pages, 20)  # whatever is loaded once is loaded
         await Crowd(reader).hear(chats[1], "a")
         without, beside, memory, crowd = Round(), Round(), [megabytes(pid)], Crowd(reader)
-        for _ in range(ROUNDS):
+        for _ in range(REPETITIONS):
             await without.look(reader, pages, times)
             ended, opened = crowd.ended, crowd.opened
             hearing = [asyncio.create_task(crowd.hear(chat)) for chat in chats[1:]]
@@ -168,7 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--pages", type=int, default=150, help="in each round")
-    parser.add_argument("--pace", type=float, default=PACE, help="seconds between two words of an answer")
+    parser.add_argument("--pace", type=float, default=TOKEN_SECONDS, help="seconds between two words of an answer")
     arguments = parser.parse_args()
     show("Streams", measure(arguments.streams, arguments.pages, arguments.pace))
 

@@ -16,8 +16,8 @@ from memorybank.models import Bank, Chat
 from . import scratch, seeding
 from .measuring import Measurement, least_ms, queries, show
 
-FEW, MANY = 100, 10_000
-TIMES = 100
+FEW_CHATS, MANY_CHATS = 100, 10_000
+REPETITIONS = 100
 #: Configured but never called: with a model, a sweep also asks whether its endpoint backs off.
 ENDPOINT = "http://127.0.0.1:9/v1"
 
@@ -26,9 +26,9 @@ def measure() -> list[Measurement]:
     """The beat's sweep at three sizes of history, and the command that does it in the foreground."""
     results = {}
     with scratch.database(LLMS=scratch.model(ENDPOINT)):
-        seeding.fill(seeding.bank(), chats=FEW, facts=1)
+        seeding.fill(seeding.bank(), chats=FEW_CHATS, facts=1)
         results["100 settled chats"] = _sweep()
-        seeding.fill(seeding.bank(), chats=MANY - FEW, facts=1)
+        seeding.fill(seeding.bank(), chats=MANY_CHATS - FEW_CHATS, facts=1)
         results["10,000 settled chats"] = _sweep()
         foreground = queries(lambda: services.run(now=seeding.NOW))
         _wait_in_disabled_banks()
@@ -51,7 +51,7 @@ def _sweep() -> tuple[int, float]:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     tasks.sweep()  # makes connections and caches, like any sweep but the first
-    return queries(tasks.sweep), least_ms(tasks.sweep, TIMES)
+    return queries(tasks.sweep), least_ms(tasks.sweep, REPETITIONS)
 
 
 def _wait_in_disabled_banks() -> None:
@@ -60,7 +60,7 @@ def _wait_in_disabled_banks() -> None:
         at = seeding.NOW - timedelta(days=1)
         Chat.objects.bulk_create(
             Chat(bank=bank, key=f"waiting-{i}", last_output_at=at, due_at=at, pending_outputs=1)
-            for i in range(MANY // 10)
+            for i in range(MANY_CHATS // 10)
         )
         services.disable(bank, actor=f"benchmark {number}", now=seeding.NOW)
     Bank.objects.filter(enabled=True).update(compress_at=None)

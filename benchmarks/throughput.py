@@ -29,10 +29,10 @@ from tests.support.requirements import LOCAL
 from . import seeding
 from .measuring import Measurement, show
 
-CHATS, TURNS, WORKERS, DELAY = 1_000, 2, 4, 0.2
-IDEAL = CHATS * DELAY / WORKERS
+CHAT_COUNT, TURNS_PER_CHAT, WORKER_COUNT, CALL_SECONDS = 1_000, 2, 4, 0.2
+IDEAL = CHAT_COUNT * CALL_SECONDS / WORKER_COUNT
 SWEEP = "import time; import config.celery; from memorybank.tasks import sweep; sweep.delay(); print(time.monotonic())"
-PATIENCE = 20 * 60  # seconds
+MAX_SECONDS = 20 * 60  # seconds
 
 NAMES = ("files and SQLite", "Redis and PostgreSQL", "RabbitMQ and PostgreSQL")
 
@@ -54,7 +54,7 @@ def _rows(what: str, made: Site, banks: int) -> list[Measurement]:
         Measurement(f"{what}: all summarised, s", f"{spent:.1f}"),
         Measurement(f"{what}: of the ideal", f"{spent / IDEAL:.2f} ×", "≤ 1.3 ×"),
         Measurement(f"{what}: blocks current after another … s", f"{settled:.1f}"),
-        Measurement(f"{what}: processor time a chat, ms", f"{cpu / CHATS * 1000:.0f}"),
+        Measurement(f"{what}: processor time a chat, ms", f"{cpu / CHAT_COUNT * 1000:.0f}"),
     ]
 
 
@@ -62,10 +62,19 @@ def _work_off(made: Site, banks: int, pool: list[str]) -> tuple[float, float, fl
     """Seconds from the first sweep until nothing waits, from then until the blocks are current, and of CPU."""
     if made.start("-m", "benchmarks.throughput", "--seed", banks).wait():
         raise SystemExit(made.output()[-3000:])
-    with OpenAIServer(delay=DELAY, keep=1) as model:
+    with OpenAIServer(delay=CALL_SECONDS, keep=1) as model:
         made.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "bench"}
         before = _cpu()
-        options = ["-B", *pool, "--concurrency", str(WORKERS), "--loglevel", "INFO", "--hostname", f"{uuid4().hex}@%h"]
+        options = [
+            "-B",
+            *pool,
+            "--concurrency",
+            str(WORKER_COUNT),
+            "--loglevel",
+            "INFO",
+            "--hostname",
+            f"{uuid4().hex}@%h",
+        ]
         worker = made.start("-m", "celery", "-A", "config", "worker", *options)
         _wait(made, lambda: "ready." in made.output())
         started = float(made.manage("shell", "-c", SWEEP).out.split()[-1])
@@ -91,10 +100,10 @@ def _cpu() -> float:
 
 
 def _wait(made: Site, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + MAX_SECONDS
     while not condition():
         if time.monotonic() > deadline:
-            raise SystemExit(f"Nothing happened for {PATIENCE} s:\n{made.output()[-3000:]}")
+            raise SystemExit(f"Nothing happened for {MAX_SECONDS} s:\n{made.output()[-3000:]}")
         time.sleep(0.1)
 
 
@@ -159,8 +168,8 @@ def _seed(banks: int) -> None:
     """In the site's process: chats of a day ago, so that they are idle."""
     draw, now = random.Random(1), timezone.now()
     rows = [seeding.bank() for _ in range(banks)]
-    for number in range(CHATS * TURNS):
-        chat = number % CHATS
+    for number in range(CHAT_COUNT * TURNS_PER_CHAT):
+        chat = number % CHAT_COUNT
         services.record(
             rows[chat % banks],
             chat_key=f"chat {chat}",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, islice
 
-from .aligning import DATE, UNPLACED, Word, laid, spoken
+from .aligning import DATE, UNPLACED_INDEX, Word, laid, spoken
 from .idle import (
     BESIDE,
     CONDITION,
@@ -84,10 +84,10 @@ def _compared(text: str, piece: str, names: frozenset[str]) -> Iterator[str]:
     if not places:
         yield "unsaid word" if {*ours} & {word.text for word in theirs} else "no source"
         return
-    kept = [place for place in places if place != UNPLACED] or [len(theirs) - 1]
+    kept = [place for place in places if place != UNPLACED_INDEX] or [len(theirs) - 1]
     told, at, dated = Told(text, piece, theirs, names, kept[0], kept[-1]), 0, False
     for place in [*places, len(theirs)]:
-        if place == UNPLACED:
+        if place == UNPLACED_INDEX:
             dated = True
             continue
         yield from (told.dated if dated else told.left_out)(at, place)

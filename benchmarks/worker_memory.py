@@ -18,10 +18,10 @@ from tests.support.openai_server import OpenAIServer
 from . import scratch, seeding
 from .measuring import Measurement, show
 
-MEGABYTES = 10
+CHAT_MEGABYTES = 10
 TURNS_PER_MEGABYTE = 4
 #: Characters of a sentence of 14 words of the sample, with its space.
-SENTENCE = 84
+SENTENCE_CHARACTERS = 84
 
 
 def measure() -> list[Measurement]:
@@ -29,9 +29,9 @@ def measure() -> list[Measurement]:
     with OpenAIServer(keep=1) as server:
         cases = {
             "empty": _peak(0),
-            f"{MEGABYTES // 2} MB, no model": _peak(MEGABYTES // 2),
-            f"{MEGABYTES} MB, no model": _peak(MEGABYTES),
-            f"{MEGABYTES} MB, with a model": _peak(MEGABYTES, server.base_url),
+            f"{CHAT_MEGABYTES // 2} MB, no model": _peak(CHAT_MEGABYTES // 2),
+            f"{CHAT_MEGABYTES} MB, no model": _peak(CHAT_MEGABYTES),
+            f"{CHAT_MEGABYTES} MB, with a model": _peak(CHAT_MEGABYTES, server.base_url),
         }
     base = cases["empty"]
     rows = [Measurement("an empty chat, MB", f"{base:.0f}")]
@@ -53,7 +53,7 @@ def _work(megabytes: int, base_url: str) -> float:
     options = {"LLMS": scratch.model(base_url)} if base_url else {}
     with scratch.database(**options):
         bank = seeding.bank()
-        words = 1_000_000 // TURNS_PER_MEGABYTE // SENTENCE * 14
+        words = 1_000_000 // TURNS_PER_MEGABYTE // SENTENCE_CHARACTERS * 14
         seeding.chat_of(bank, turns=max(1, megabytes * TURNS_PER_MEGABYTE), words=words if megabytes else 28)
         report = services.run(bank=bank, until_idle=True)
         if report.failed or report.due:

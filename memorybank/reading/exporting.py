@@ -12,7 +12,7 @@ from memorybank.data_inventory import TABLES, StoredTable
 from memorybank.models import Bank, Chat, Entry, Event, Fact, Granularity, Output
 
 #: Rows read at once.
-AT_ONCE = 2_000
+ROWS_PER_QUERY = 2_000
 ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "provisional")
 
 
@@ -53,9 +53,11 @@ def _section(
 
 def _memory(bank: Bank, table: StoredTable, numbers: "Numbers") -> Iterator[dict[str, Any]]:
     """Entries, then their facts."""
-    for entry in bank.entries.select_related("chat").prefetch_related("kept_links").in_order().iterator(AT_ONCE):
+    for entry in bank.entries.select_related("chat").prefetch_related("kept_links").in_order().iterator(ROWS_PER_QUERY):
         yield _entry(entry, numbers)
-    for fact in bank.facts.select_related("entry").with_citations().order_by("entry_id", "position").iterator(AT_ONCE):
+    for fact in (
+        bank.facts.select_related("entry").with_citations().order_by("entry_id", "position").iterator(ROWS_PER_QUERY)
+    ):
         if fact.pk in numbers.facts:
             yield _fact(fact, table, numbers)
 

@@ -25,7 +25,7 @@ from memorybank.safety.redaction import redact
 from memorybank.writing import note_merging
 
 #: Words that even the shortest talk may be noted in.
-MIN_WORDS = 30
+MIN_NOTE_WORDS = 30
 
 
 class Strategy(Enum):
@@ -200,7 +200,7 @@ def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], plan
 def _prompt_spec(bank: Bank, shown: Sequence[SourceItem], *, known: bool = False) -> PromptSpec:
     """The prompt for these items: as many words as there is to say, within bounds."""
     now = conf.current()
-    words = MIN_WORDS + int(sum(item.tokens for item in shown) * now.words_per_token)
+    words = MIN_NOTE_WORDS + int(sum(item.tokens for item in shown) * now.words_per_token)
     return PromptSpec("summarise", min(words, now.words_per_call), context={"focus": bank.focus, "known": known})
 
 

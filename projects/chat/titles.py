@@ -5,16 +5,16 @@ from dataclasses import replace
 
 from memorybank.services import NewOutput, Output
 
-TITLE_CHARS = 80
+MAX_TITLE_CHARACTERS = 80
 
 
 def title_of(message: str) -> str:
-    """The first line of ``message``, at most ``TITLE_CHARS`` long; where words have spaces it ends with a whole one."""
+    """The first line of ``message``, of at most ``MAX_TITLE_CHARACTERS``, cut between words where it has spaces."""
     line = next(iter(message.strip().splitlines()), "").strip()
-    if len(line) <= TITLE_CHARS:
+    if len(line) <= MAX_TITLE_CHARACTERS:
         return line
-    words = line[:TITLE_CHARS].rpartition(" ")[0].rstrip()
-    return (words if len(words) > TITLE_CHARS // 2 else line[: TITLE_CHARS - 1]) + "…"
+    words = line[:MAX_TITLE_CHARACTERS].rpartition(" ")[0].rstrip()
+    return (words if len(words) > MAX_TITLE_CHARACTERS // 2 else line[: MAX_TITLE_CHARACTERS - 1]) + "…"
 
 
 def titled(outputs: Sequence[NewOutput]) -> list[NewOutput]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from projects.chat.titles import TITLE_CHARS, title_of
+from projects.chat.titles import MAX_TITLE_CHARACTERS, title_of
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from projects.chat.titles import TITLE_CHARS, title_of
 )
 def test_a_title_is_the_first_line_and_ends_with_a_whole_word_where_there_are_words(message: str, title: str) -> None:
     assert title_of(message) == title
-    assert len(title_of(message)) <= TITLE_CHARS
+    assert len(title_of(message)) <= MAX_TITLE_CHARACTERS
