@@ -15,8 +15,7 @@ from projects.chat.titles import title_of
 from projects.tenancy import authentication
 
 from ..models import AnswerContext, ConversationNode
-from . import conversation_matching
-from .conversations import TurnLocation, is_beside_chat, locate_turn
+from .conversations import TurnLocation, is_beside_chat, locate_turn, matching
 from .memory_injection import GatewayTurn
 from .messages import assistant_message
 from .protocols import Answer
@@ -192,12 +191,12 @@ def _store_answer_steps(recorded: RecordedQuestion, answer: Answer) -> None:
     root, path, request = recorded.location.root, recorded.location.path, recorded.turn.request
     places: dict[str, str] = {}
     for messages in filter(None, [answer.messages, *answer.alternatives]):
-        tail = conversation_matching.turn_hash(root, request.question, messages[-1])
-        places[conversation_matching.extend(root, path.request, messages)] = tail
+        tail = matching.turn_hash(root, request.question, messages[-1])
+        places[matching.extend(root, path.request, messages)] = tail
         if request.prefill:
-            places[conversation_matching.extend(root, path.request, [request.prefill, *messages])] = tail
+            places[matching.extend(root, path.request, [request.prefill, *messages])] = tail
         if messages[-1].item_id:
-            places[conversation_matching.item_node(root, messages[-1].item_id)] = tail
+            places[matching.item_node(root, messages[-1].item_id)] = tail
     _store_steps(recorded, places)
 
 

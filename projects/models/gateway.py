@@ -52,7 +52,7 @@ class Upstream(models.Model):
 
 
 class ConversationNode(models.Model):
-    """The position of a turn in its conversation, as keyed hashes of the messages (see ``conversation_matching``).
+    """The position of a turn in its conversation, as keyed hashes of the messages (see ``conversations.matching``).
 
     A request leaves a node without ``tail``, an answer one with it. The hashes reveal no words, and they are deleted
     with the turn.

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from memorybank import services
 from memorybank.models import Output
-from projects.gateway import conversation_matching
+from projects.gateway.conversations import matching
 from projects.gateway.messages import assistant_message, is_altered_answer, user_message
 from projects.gateway.protocols import ChatCompletions, Responses
 from projects.gateway.requests import Route
@@ -111,5 +111,5 @@ def test_an_altered_answer_has_most_words_of_the_one_that_was_given() -> None:
 
 
 def test_the_same_words_of_somebody_else_are_unknown() -> None:
-    roots = {conversation_matching.root_hash("s", bank, who) for bank in (1, 2) for who in ("", "ann", "bob")}
+    roots = {matching.root_hash("s", bank, who) for bank in (1, 2) for who in ("", "ann", "bob")}
     assert len(roots) == 6

@@ -9,10 +9,13 @@ from django.db.models import Max, Q, QuerySet
 
 from memorybank import services
 from memorybank.services import Bank, Output
+from projects.models import ConversationNode
 
-from ..models import ConversationNode
-from . import conversation_matching, side_calls
-from .conversation_matching import (
+from .. import side_calls
+from ..messages import ParsedRequest, is_altered_answer
+from ..request_identity import ChatId, Sender
+from . import matching
+from .matching import (
     ConversationPath,
     ConversationStep,
     Match,
@@ -21,8 +24,6 @@ from .conversation_matching import (
     Revision,
     TurnState,
 )
-from .messages import ParsedRequest, is_altered_answer
-from .request_identity import ChatId, Sender
 
 #: A place that more steps than this share identifies no chat.
 MAX_CANDIDATES = 500
@@ -56,8 +57,8 @@ class TurnLocation:
 
 def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocation:
     """Locate the turn in progress. Read-only."""
-    root = conversation_matching.root_hash(settings.SECRET_KEY, "history", bank.pk, sender.person)
-    path = conversation_matching.conversation_path(root, request, sender.idempotency_key)
+    root = matching.root_hash(settings.SECRET_KEY, "history", bank.pk, sender.person)
+    path = matching.conversation_path(root, request, sender.idempotency_key)
     if sender.chat_id:
         return _locate_in_named_chat(bank, sender, sender.chat_id, request, path)
     steps = _steps(_candidates(bank, path))
@@ -74,10 +75,10 @@ def _locate_in_named_chat(
 ) -> TurnLocation:
     # A named person has the same chat through every key of the project; without a name, an id is the key's own.
     scope = (bank.pk, sender.person) if sender.person else (bank.pk, "", sender.key_id)
-    chat_key = chat_id.key(conversation_matching.root_hash(settings.SECRET_KEY, "id", *scope))
+    chat_key = chat_id.key(matching.root_hash(settings.SECRET_KEY, "id", *scope))
     steps = _steps(ConversationNode.objects.filter(chat__bank=bank, chat__key=chat_key))
     match = _match(bank, steps, request, path, sender, key=None)
-    revision = conversation_matching.revision(path, steps) if chat_id.one_conversation else NO_REVISION
+    revision = matching.revision(path, steps) if chat_id.one_conversation else NO_REVISION
     revision = replace(revision, replaced=revision.replaced | _summaries(bank, request, path, steps))
     again = [step for step in steps if step.before == path.end and step.state == TurnState.ANSWERED]
     return TurnLocation(

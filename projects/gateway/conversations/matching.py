@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from hashlib import sha256
 
-from .messages import Message, ParsedRequest
+from ..messages import Message, ParsedRequest
 
 #: Limits the database query for a very long chat.
 MAX_TURNS_BACK = 2_000
