@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -21,6 +22,7 @@ OURS = sorted(
 )
 MAX_LINES = 350
 MAX_IMPORT_CHAIN = 25
+MAX_MODULES_IN_FOLDER = 15
 # A possessive quantifier after a group or an inserted pattern ({name}). CPython before 3.11.5 matches it in the wrong
 # place (gh-100061, gh-106052), and before 3.12.8 and 3.13.1 it may raise SystemError if the group captures (gh-101955).
 # Possessive single characters and atomic groups mean the same everywhere.
@@ -38,8 +40,8 @@ def test_imports_point_down_and_every_module_has_its_layer() -> None:
 
 
 def test_nobody_has_to_follow_a_long_chain_of_imports_or_a_circle() -> None:
-    """Counted in files; imports inside functions count, those for type checkers do not."""
-    graph = grimp.build_graph("memorybank", "projects", cache_dir=None, exclude_type_checking_imports=True)
+    """Counted in files; imports inside functions and those for type checkers count, too."""
+    graph = grimp.build_graph("config", "memorybank", "projects", cache_dir=None)
     modules = {module for module in graph.modules if ".migrations" not in module}
     imports = {module: graph.find_modules_directly_imported_by(module) & modules for module in modules}
     chains: dict[str, tuple[str, ...]] = {}
@@ -48,6 +50,16 @@ def test_nobody_has_to_follow_a_long_chain_of_imports_or_a_circle() -> None:
         chains[module] = longest if graph.find_children(module) else (module, *longest)
     longest = max(chains.values(), key=len)
     assert len(longest) <= MAX_IMPORT_CHAIN, "\n".join(longest)
+
+
+def test_no_folder_is_too_full_to_be_taken_in_at_once() -> None:
+    folders = Counter(
+        name_of(path.parent)
+        for path in OURS
+        if path.parts[len(ROOT.parts)] not in ("tests", "benchmarks") and path.stem != "__init__"
+    )
+    del folders["projects/management/commands"]
+    assert not {folder: count for folder, count in folders.items() if count > MAX_MODULES_IN_FOLDER}
 
 
 def test_showing_memory_loads_neither_what_writes_it_nor_the_pages_nor_a_client() -> None:
