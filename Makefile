@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOG ?= projects/importing/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-llm lint docs run bench bench-quality
+.PHONY: help demo test test-pythons test-llm test-clients lint docs run bench bench-quality
 
 help: ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,6 +37,11 @@ $(VENV)-llm/ready: requirements-llm.txt
 
 test-llm: $(VENV)/dev $(VENV)-llm/ready ## opt-in: chat with a real small model, on pages and through the gateway
 	TEST_SMALL_MODEL=$(VENV)-llm/bin/python $(BIN)/python -m pytest -q tests/system/test_small_model.py
+
+# Each client has an environment of its own, in a directory that is deleted afterwards.
+test-clients: $(VENV)/dev ## opt-in: run real clients through the gateway, and compare what is recorded
+	place=$$(mktemp -d) && trap 'rm -rf "$$place"' EXIT && $(BIN)/python -m tests.clients.install "$$place" && \
+	TEST_CLIENTS="$$place" $(BIN)/python -m pytest -q -n0 -rs tests/clients
 
 lint: $(VENV)/dev ## style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

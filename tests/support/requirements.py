@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
@@ -49,6 +50,14 @@ def needs_systemd() -> str:
 def needs_nginx() -> str:
     """The reverse proxy."""
     return _program("nginx")
+
+
+def needs_clients() -> Path:
+    """The directory of installed clients; skipped in CI, too, for only `make test-clients` names one."""
+    place = os.environ.get("TEST_CLIENTS", "")
+    if not place:
+        pytest.skip("!! NO CLIENTS: `make test-clients` installs them and runs their tests; they did NOT run.")
+    return Path(place)
 
 
 def needs_small_model() -> str:

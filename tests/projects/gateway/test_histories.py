@@ -2,7 +2,7 @@
 
 The searched histories branch, run in parallel, and are edited, shortened, compacted, altered, stopped and retried, call
 tools and quote documents, with and without ids. The quick profile tries few. For 10,000:
-GATEWAY_HISTORIES=10000 pytest -n0 tests/projects/gateway/test_histories.py
+GATEWAY_HISTORIES=10000 pytest -n0 -o faulthandler_timeout=0 tests/projects/gateway/test_histories.py
 """
 
 import json
