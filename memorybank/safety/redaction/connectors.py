@@ -20,9 +20,14 @@ def _linking(*taken: Callable[[Pack | PartialPack], Words]) -> str:
 EQUALS = _linking(lambda pack: pack.secrets.says)
 #: The same, or another word before a value: "to", "as".
 LINKS = _linking(lambda pack: pack.secrets.says, lambda pack: pack.secrets.becomes)
+_LATIN = "[A-Za-z]"
 
 
 def any_whole_words(of: Callable[[Pack | PartialPack], Words]) -> str:
-    """Any of the patterns of all languages: whole words in languages with spaces, substrings elsewhere."""
+    """Any of the patterns of all languages: whole words in languages with spaces, substrings elsewhere.
+
+    In a language without spaces, too, a Latin word is whole: "PIN" is no part of "camping".
+    """
     spaced, cjk = (alternation(collect_for_masking(of, spaced=spaced)) for spaced in (True, False))
-    return rf"(?<!\w)(?:{spaced})(?!\w)|{cjk}"
+    begins, ends = rf"(?:(?<!{_LATIN})|(?!{_LATIN}))", rf"(?:(?!{_LATIN})|(?<!{_LATIN}))"
+    return rf"(?<!\w)(?:{spaced})(?!\w)|{begins}(?:{cjk}){ends}"
