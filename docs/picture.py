@@ -78,13 +78,13 @@ def _box(module: str) -> str:
 
 def _below(module: str, direct: Mapping[str, set[str]]) -> set[str]:
     """All that a module reaches."""
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = [module]
     while waiting:
-        new = direct.get(waiting.pop(), set()) - found
-        found |= new
+        new = direct.get(waiting.pop(), set()) - reached
+        reached |= new
         waiting += new
-    return found
+    return reached
 
 
 def draw() -> str:
@@ -134,7 +134,7 @@ def _arrows(places: Mapping[str, tuple[int, int]]) -> Iterator[str]:
 def _boxes(places: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     pure = core()
     for name, (x, y) in places.items():
-        fill = "#d8f0d8" if any(name.startswith(f"{each}.") for each in pure) or name in pure else "#e8ecf4"
+        fill = "#d8f0d8" if any(name.startswith(f"{package}.") for package in pure) or name in pure else "#e8ecf4"
         yield f'<rect x="{x}" y="{y}" width="{BOX}" height="{TEXT}" rx="4" fill="{fill}" stroke="#678"/>'
         middle = f'x="{x + BOX // 2}" y="{y + 16}" text-anchor="middle" font-size="12"'
         yield f"<text {middle}>{name.rpartition('.')[2]}</text>"

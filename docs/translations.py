@@ -43,11 +43,15 @@ class Message(NamedTuple):
 def sought(app: str, domain: str) -> set[Message]:
     """All that an app has for translators: of its scripts (``djangojs``), or of everything else (``django``)."""
     if domain == "djangojs":
-        return {each for path in (ROOT / app / "static").rglob("*.js") for each in _in("javascript", path.read_bytes())}
-    found = {each for path in (ROOT / app).rglob("*.py") for each in _in("python", path.read_bytes())}
+        return {
+            message
+            for path in (ROOT / app / "static").rglob("*.js")
+            for message in _in("javascript", path.read_bytes())
+        }
+    messages = {message for path in (ROOT / app).rglob("*.py") for message in _in("python", path.read_bytes())}
     for path in templates(app):
-        found |= set(_in("python", _templatized(path)))
-    return found | set(_of_models(app)) | (set(_stored()) if app == "memorybank" else set())
+        messages |= set(_in("python", _templatized(path)))
+    return messages | set(_of_models(app)) | (set(_stored()) if app == "memorybank" else set())
 
 
 def templates(app: str) -> list[Path]:
@@ -137,8 +141,8 @@ def brought_up_to_date(app: str, domain: str) -> polib.POFile:
 
 def _joined(messages: set[Message]) -> set[Message]:
     """Without those that stand with a plural elsewhere: gettext knows a text once."""
-    plural = {(each.text, each.context) for each in messages if each.plural}
-    return {each for each in messages if each.plural or (each.text, each.context) not in plural}
+    plural = {(message.text, message.context) for message in messages if message.plural}
+    return {message for message in messages if message.plural or (message.text, message.context) not in plural}
 
 
 def main() -> None:

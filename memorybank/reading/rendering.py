@@ -71,9 +71,9 @@ def render_notes(
     if max_tokens <= 0 or not question.strip():
         return EMPTY_TEXT
     known, speakers = [line.text for line in block.lines], [line.speaker for line in block.lines]
-    found = recall.find_passages(bank, question, max_tokens=max_tokens, known=known, exclude_chat=exclude_chat, now=now)
+    notes = recall.find_passages(bank, question, max_tokens=max_tokens, known=known, exclude_chat=exclude_chat, now=now)
     encoding = conf.current().encoding
-    packed = pack_notes(found.passages, found.max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=encoding)
+    packed = pack_notes(notes.passages, notes.max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=encoding)
     return Text(packed.text, packed.tokens, tuple(map(_recalled_line, packed.passages)))
 
 

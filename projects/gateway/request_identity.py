@@ -86,13 +86,13 @@ def chat_id_of(protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str
 def person_of(key: APIKey, protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> str:
     """Who is speaking, by the first source that the key trusts and the request has; "" if none."""
     front_end = (header_text(headers.get(name, "")) for name in FRONT_END_HEADERS)
-    found = {
+    name_by_source = {
         NameSource.MEMORY: header_text(headers.get(USER_HEADER, "")),
         NameSource.FRONT_END: next(filter(None, front_end), ""),
         NameSource.BODY: protocol.person(dict(body)).strip(),
         NameSource.MESSAGE: protocol.name_of_message(dict(body)).strip(),
     }
-    names = (name for source, name in found.items() if name and key.trusts(source))
+    names = (name for source, name in name_by_source.items() if name and key.trusts(source))
     return next(names, "")[:MAX_NAME_CHARACTERS]
 
 

@@ -76,7 +76,10 @@ def quotes_turn(request: ParsedRequest, turns: Iterable[tuple[str, str]]) -> boo
         return False
     question = request.question
     text = _plain("\n".join([question.text, *(quotation.text for quotation in question.quoted)]))
-    return any(asked and said and _plain(asked) in text and _plain(said) in text for asked, said in turns)
+    return any(
+        recorded_question and recorded_answer and _plain(recorded_question) in text and _plain(recorded_answer) in text
+        for recorded_question, recorded_answer in turns
+    )
 
 
 def compacts(request: ParsedRequest, questions: Iterable[str]) -> bool:

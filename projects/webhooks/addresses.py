@@ -70,8 +70,8 @@ async def find(url: str) -> Place:
     assert parts.hostname is not None
     port = parts.port or (443 if parts.scheme == "https" else 80)
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
+    entries = await loop.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in entries]
     if not addresses or not all(map(is_allowed, addresses)):
         raise Forbidden("the address is not public")
     numeric = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]

@@ -59,8 +59,8 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
     day = turn.at.date()
     spoken = [utterance for utterance in turn.utterances if utterance.role != "tool"]
     steering = [u for u in spoken if not u.by_machine() and quarantine.reason_in_message(u.text)]
-    told = [utterance for utterance in spoken if utterance not in steering]
-    lines = [line for utterance in told for line in _lines(utterance, turn, names, prior, bool(steering))]
+    stated = [utterance for utterance in spoken if utterance not in steering]
+    lines = [line for utterance in stated for line in _lines(utterance, turn, names, prior, bool(steering))]
     resolved = "\n".join(dates.resolve(plain(utterance.text), day) for utterance in spoken)
     speakers = dict.fromkeys(word for utterance in spoken for word in speaker_words(utterance.speaker))
     return Document(

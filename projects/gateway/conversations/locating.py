@@ -101,11 +101,11 @@ def _summaries(
 ) -> frozenset[int]:
     """The chat's latest turns whose answers come back as a summary: they were calls of the client, not of a person."""
     answered = {step.output for step in steps if step.state == TurnState.ANSWERED}
-    told = {step.output for step in steps if step.after in path.nodes and not step.is_request}
-    untold = sorted(answered - told)[-MAX_QUOTED_TURNS:]
-    if not untold or max(answered) in told or not request.before:
+    repeated = {step.output for step in steps if step.after in path.nodes and not step.is_request}
+    unrepeated = sorted(answered - repeated)[-MAX_QUOTED_TURNS:]
+    if not unrepeated or max(answered) in repeated or not request.before:
         return frozenset()
-    answers = services.outputs_of(bank).filter(pk__in=untold).values_list("pk", "answer")
+    answers = services.outputs_of(bank).filter(pk__in=unrepeated).values_list("pk", "answer")
     return frozenset(pk for pk, answer in answers if side_calls.is_summary(answer, request))
 
 
