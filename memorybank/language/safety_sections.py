@@ -44,6 +44,8 @@ class PersonalDataWords:
     #: Words before a telephone number, and words that may follow them.
     phones: Words = ()
     phone_number: Words = ()
+    #: Words that only a number told digit by digit begins with: "zero", "plus".
+    spoken_digits: Words = ()
     #: Words before a number that identifies a person: passport, tax number, number plate.
     ids: Words = ()
     #: Words before a date of birth.

@@ -16,6 +16,8 @@ from memorybank.safety.redaction import (
     labelled,
     passphrases,
     passwords,
+    places,
+    random_values,
     vendors,
 )
 from memorybank.safety.redaction.known_values import KnownValues, digest, is_distinctive
@@ -35,8 +37,9 @@ SECRET_RULES: tuple[Rule, ...] = (
     passphrases.find,
     passwords.find,
     labelled.find,
+    random_values.find,
 )
-PERSONAL_RULES: tuple[Rule, ...] = (contacts.find, identity_numbers.find)
+PERSONAL_RULES: tuple[Rule, ...] = (contacts.find, identity_numbers.find, places.find)
 
 
 @dataclass(frozen=True, slots=True)

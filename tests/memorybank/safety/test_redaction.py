@@ -408,3 +408,52 @@ LOOKALIKES = (
 def test_it_masks_the_keys_of_networks_and_programs_in_the_forms_people_use() -> None:
     assert [text for text, value in FORMS.items() if value in redact(text).text] == []
     assert [text for text in LOOKALIKES if redact(text).kinds] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("export ACME_PAYMENTS=acm_live_@@", key("", 32)),
+        ("BRAVO_INGEST=@@", key("", 44, HEX)),
+        ("https://auth.zeno.example/magic/@@", key("", 33)),
+        ("https://kb.example/verify?code=@@", key("", 31)),
+        ("@@", key("", 47) + "="),
+        ("part 1/2 of the key @@", key("", 20)),
+        ("and the second half: @@", key("", 18)),
+        ("openssl enc -aes-256-cbc -k @@ -in a -out b", "hunterGreen9"),
+        ("kinit lena <<< @@", "Sommer!2025"),
+    ],
+)
+def test_it_masks_random_values_whoever_issued_them(text: str, secret: str) -> None:
+    assert secret not in redact(text.replace("@@", secret)).text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Write to her: https://wa.me/447700900123", "447700900123"),
+        ("My sort code's 204577", "204577"),
+        ("I live at 53.34981, -6.26031.", "53.34981, -6.26031"),
+        ("her house: N 51° 30.4441 W 0° 07.6675", "51° 30.4441"),
+        ("My number is zero one five one two two three four five six seven eight.", "one five one"),
+        ("Meine Nummer: null eins sieben sechs drei vier fünf sechs sieben acht", "eins sieben sechs"),
+    ],
+)
+def test_it_masks_places_and_numbers_in_words(text: str, value: str) -> None:
+    assert value not in redact(text).text
+    assert value in redact(text, personal=False).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Commit 9f2c1e4b7a6d5e4f3c2b1a09876543210fedcba9 fixed it.",
+        "one two three four five six seven, said the trainer.",
+        "x = 0.1234567, y = 3.7654321",
+        "https://github.example/kessler/importer/pull/231",
+        "https://example.org/docs/reset-password",
+        "GIT_COMMIT_SHA=9f2c1e4b7a6d5e4f3c2b1a09876543210fedcba9",
+    ],
+)
+def test_it_leaves_commits_counting_and_documents(text: str) -> None:
+    assert redact(text).text == text

@@ -1,0 +1,54 @@
+"""Find machine-made secrets by shape and place, whoever issued them: in assignments, links, prefixes, and bare."""
+
+import re
+from collections.abc import Iterator
+
+from memorybank.language import collect_for_masking, literals
+from memorybank.safety.redaction.shapes import is_random
+from memorybank.safety.redaction.spans import SecretSpan
+
+_KEYS = literals(word for word in collect_for_masking(lambda pack: pack.secrets.key_words) if word.isalpha())
+# "acm_live_Zq…", "pk-Qf…-prod": a prefix in small letters before random characters.
+_PREFIXED = re.compile(r"(?<![\w/.-])(?:[a-z]{2,10}[_-]){1,3}(?P<value>[A-Za-z0-9]{20,128})(?![A-Za-z0-9/]|\.\w)")
+# "BRAVO_INGEST=20fb…", but not the hash of a commit or a file.
+_VARIABLE = re.compile(
+    r"(?<![\w-])(?![A-Z0-9_]{0,40}(?:SHA|HASH|MD5|COMMIT|DIGEST|REV|SUM|UUID|_ID=))[A-Z][A-Z0-9_]{3,40}=[\"']?"
+    r"(?P<value>[A-Za-z0-9+/_-]{32,256}={0,2})"
+)
+# A link that lets its reader in: its path or query names it, and a random part follows.
+_LINK = re.compile(
+    r"https?://[^\s?#\"'<>]{0,200}?(?:"
+    r"(?:reset|magic|invit|verif|confirm|(?:log|sign)[-_]?in|\w{0,6}auth|\w{0,6}sso|passw|\w{0,6}token|\w{0,6}session|activat|unlock)"
+    r"[^\s\"'<>]{0,80}?[/=]|/l/)(?P<value>[\w~.-]{16,256})",
+    re.I,
+)
+_BARE = re.compile(r"(?<![\w/+.=@:#-])(?P<value>[A-Za-z0-9+/]{24,512}={0,2})(?![\w/+=.@-])")
+_PART = re.compile(rf"(?<![^\W_])(?:{_KEYS})[^\n]{{0,24}}?[\s:(](?P<value>[A-Za-z0-9]{{12,64}})(?![\w/.-])", re.I)
+_PART_BEFORE = re.compile(rf"(?<![\w/.-])(?P<value>[A-Za-z0-9]{{12,64}})\s?\((?:\w{{1,12}} )?(?:{_KEYS})\)", re.I)
+# What follows a colon and ends the line may be a part of a key that was announced in another message.
+_PART_ALONE = re.compile(r"[:：]\s{1,2}(?P<value>[A-Za-z0-9]{16,64})$", re.M)
+# Patterns with what a value must be to count.
+_MIXED_AND_RANDOM = (_PREFIXED, _LINK, _BARE)
+_MIXED_PARTS = (_PART, _PART_BEFORE, _PART_ALONE)
+
+
+def find(text: str) -> Iterator[SecretSpan]:
+    for pattern in (*_MIXED_AND_RANDOM, _VARIABLE, *_MIXED_PARTS):
+        for match in pattern.finditer(text):
+            if _is_secret(pattern, match["value"]):
+                yield SecretSpan(*match.span("value"), "secret")
+
+
+def _is_secret(pattern: re.Pattern[str], value: str) -> bool:
+    if pattern is _VARIABLE:
+        return bool(re.search(r"\d", value) and re.search(r"[A-Za-z]", value))
+    is_odd = (
+        is_random(value.rstrip("=")) if pattern in _MIXED_AND_RANDOM else not re.search(r"[a-z]{5}|[A-Z]{5}", value)
+    )
+    return is_odd and _is_mixed(value)
+
+
+def _is_mixed(value: str) -> bool:
+    """Small and capital letters, and digits in several places."""
+    has_cases = re.search(r"[a-z]", value) and re.search(r"[A-Z]", value)
+    return bool(has_cases) and len(re.findall(r"\d+", value)) > 1
