@@ -257,6 +257,8 @@ GATEWAY_UPSTREAMS = {
 GATEWAY_MEMORY_MILLISECONDS = _number("GATEWAY_MEMORY_MILLISECONDS", 250)
 GATEWAY_KEY_SECONDS = _number("GATEWAY_KEY_SECONDS", 300)
 GATEWAY_SPOOL_MEGABYTES = _number("GATEWAY_SPOOL_MEGABYTES", 64)
+# Addresses that the site's upstreams get without memory, such as moderations.
+GATEWAY_PASSED_PATHS = env.list("GATEWAY_PASSED_PATHS", default=[])
 # Sent on to the site's upstreams besides the headers of the protocols.
 GATEWAY_PASSED_HEADERS = [name.lower() for name in env.list("GATEWAY_PASSED_HEADERS", default=[])]
 if not GATEWAY_UPSTREAMS["openai"][0] and (_chat := _llm("LLM_")):

@@ -24,7 +24,7 @@ class UpstreamForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at
 
     class Meta:
         model = Upstream
-        fields = ["project", "protocol", "base_url", "allowed", "passed_headers"]
+        fields = ["project", "protocol", "base_url", "allowed", "passed_headers", "passed_paths"]
 
     def save(self, commit: bool = True) -> Any:
         if self.cleaned_data["new_key"]:

@@ -44,6 +44,8 @@ MAX_BYTES_ON_LOOP = 2**16
 class Route:
     """One endpoint: its URL name, its path upstream, its purpose in the ledger; ``remembers`` if chats use it.
 
+    An ``optional`` one is passed on only to upstreams that name it.
+
     ``model`` is the model that the address names, as the client wrote it.
     """
 
@@ -52,6 +54,7 @@ class Route:
     protocol: Protocol
     purpose: LLMCall.Purpose | None = None
     remembers: bool = False
+    optional: bool = False
     method: str = "POST"
     model: str = ""
 
@@ -86,6 +89,8 @@ async def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -
     _require_bounded(body)
     target = account.target(route.protocol.upstream)
     path = _path(route, target)
+    if route.optional:
+        target.require_passed(path)
     if route.method == "POST":
         target.require_model(body.get("model"))
     injection = MemoryInjection(body)

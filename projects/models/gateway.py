@@ -31,6 +31,11 @@ class Upstream(models.Model):
         db_default="",
         help_text=_("Headers of a program that are sent on besides those of the protocol, one a line."),
     )
+    passed_paths = models.TextField(
+        blank=True,
+        db_default="",
+        help_text=_("Addresses that are passed on without memory, one a line: completions, moderations, …"),
+    )
 
     class Meta:
         constraints = [

@@ -19,6 +19,7 @@ from projects.models import Conversation, Membership, Project, Role, Scope, Tena
 OPEN = frozenset(
     {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
     | {"api-description", "api-nowhere"}  # the description of the API, and its error for unknown addresses
+    | {"gateway-root", "gateway-nowhere"}  # the gateway's error for unknown addresses
 )
 #: The least role for each other page, by the name of its address; a posted form is a page, too. Superusers manage
 #: people and memory everywhere, but open nobody's project or chat. The admin follows :func:`tenants_for` and

@@ -95,7 +95,16 @@ class ChatCompletions(Protocol):
     """``messages`` holds everything; system prompts may be several."""
 
     upstream = "openai"
-    endpoints = (Endpoint("chat/completions", "chat", remembers=True), Endpoint("embeddings", "embedding"))
+    endpoints = (
+        Endpoint("chat/completions", "chat", remembers=True),
+        Endpoint("embeddings", "embedding"),
+        # They leave nothing at the upstream that another project, which may have the same key there, could read: so no
+        # files, batches, fine-tuning.
+        Endpoint("completions", optional=True),
+        Endpoint("moderations", optional=True),
+        Endpoint("images/generations", optional=True),
+        Endpoint("audio/speech", optional=True),
+    )
     reader = ChatCompletionsReader
 
     def messages(self, body: JSONObject) -> list[Message]:

@@ -116,11 +116,13 @@ class Endpoint:
     """One address of a protocol: ``path`` below ``/v1``, here and at the provider.
 
     ``purpose`` is that of its calls in the ledger, "" if they are not entered. If it ``remembers``, chats use it.
+    An ``optional`` one is passed on, without memory, only to upstreams that name it.
     """
 
     path: str
     purpose: str = ""
     remembers: bool = False
+    optional: bool = False
 
 
 class Protocol(ABC):

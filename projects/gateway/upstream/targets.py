@@ -15,7 +15,8 @@ from ..refusals import Refusal
 class Target:
     """An upstream's address and key. If ``allowed`` is empty, every model may be used.
 
-    ``passed_headers`` are sent on besides those of its protocol, in lower case.
+    ``passed_headers`` are sent on besides those of its protocol, in lower case;
+    ``passed_paths`` are the addresses that are passed on without memory.
     """
 
     protocol: str
@@ -23,6 +24,7 @@ class Target:
     api_key: str
     allowed: frozenset[str] = frozenset()
     passed_headers: frozenset[str] = frozenset()
+    passed_paths: frozenset[str] = frozenset()
 
     def url(self, path: str) -> str:
         """The address of a path such as ``chat/completions``."""
@@ -32,6 +34,11 @@ class Target:
     def headers(self) -> dict[str, str]:
         """The headers that authenticate this site."""
         return PROVIDERS[self.protocol].authentication(self.api_key)
+
+    def require_passed(self, path: str) -> None:
+        """Raise :class:`Refusal` for an address that this upstream does not get."""
+        if path not in self.passed_paths:
+            raise Refusal(404, f"This gateway does not pass on {path}. Its operator can switch that on.")
 
     def require_model(self, model: object) -> None:
         """Raise :class:`Refusal` for a model that the project may not use, and for none at all."""
@@ -47,11 +54,13 @@ def target_of(project: Project, protocol: str) -> Target:
     """The project's own upstream of a protocol, else the site's; :class:`Refusal` if there is neither."""
     own = next((own for own in project.upstreams.all() if own.protocol == protocol), None)
     if own:
-        return Target(protocol, own.base_url, _api_key(own), _lines(own.allowed), _lines(own.passed_headers.lower()))
+        lists = _lines(own.allowed), _lines(own.passed_headers.lower()), _lines(own.passed_paths)
+        return Target(protocol, own.base_url, _api_key(own), *lists)
     base_url, api_key = settings.GATEWAY_UPSTREAMS[protocol]
     if not base_url:
         raise Refusal(503, f"This project has no {protocol} upstream. Set one in the admin or in the site's settings.")
-    return Target(protocol, base_url, api_key, passed_headers=frozenset(settings.GATEWAY_PASSED_HEADERS))
+    headers, paths = settings.GATEWAY_PASSED_HEADERS, settings.GATEWAY_PASSED_PATHS
+    return Target(protocol, base_url, api_key, passed_headers=frozenset(headers), passed_paths=frozenset(paths))
 
 
 def _lines(text: str) -> frozenset[str]:

@@ -99,7 +99,13 @@ class Everything(AdminCase):
         """Of what is really there; a page with something new in its address says here what."""
         values = {"tenant": "acme", "project": "apollo", "token": "x:y:z", "key": (chat or self.chat).key}
         values |= {"turn": self.turn.pk, "fact": Fact.objects.latest("pk").pk, "entry": Entry.objects.latest("pk").pk}
-        values |= {"language": "de", "model": "small", "sent": "sent", "receipt": Erasure.objects.latest("pk").pk}
+        values |= {
+            "language": "de",
+            "model": "small",
+            "path": "files",
+            "sent": "sent",
+            "receipt": Erasure.objects.latest("pk").pk,
+        }
         return reverse(str(pattern.name), kwargs={name: values[name] for name in pattern.pattern.converters})
 
     def admin_address(self, pattern: URLPattern, model: type[Model]) -> str:

@@ -1,0 +1,52 @@
+"""Every address under /v1 works, is passed on without memory, or is refused in the protocol's format; never a page."""
+
+import json
+
+import pytest
+
+from tests.support.gateway_fixtures import served, site_of_module
+from tests.support.gateway_site import Gateway
+
+__all__ = ["served", "site_of_module"]
+
+BODY = {"model": "small", "input": "Hello there", "prompt": "Hello there"}
+OPTIONAL = ("completions", "moderations", "images/generations", "audio/speech")
+UNKNOWN = ("files", "batches", "responses/resp_1", "conversations", "", "../admin/", "moderations/", "images/edits")
+SWITCH_ON = """
+from projects.models import Project, Upstream
+project = Project.objects.get(tenant__slug="acme", slug="hermes")
+paths = "moderations\\nfiles\\n../admin"
+Upstream.objects.create(project=project, protocol="openai", base_url="{url}", passed_paths=paths)
+"""
+
+
+@pytest.mark.parametrize("path", UNKNOWN)
+def test_an_unknown_address_is_refused_in_the_protocols_format(served: Gateway, path: str) -> None:
+    status, headers, raw = served.post(f"/v1/{path}", BODY)
+    assert (status, headers["content-type"]) == (404, "application/json")
+    assert json.loads(raw)["error"]["message"] == "This gateway has no such address."
+    _, _, raw = served.post(f"/v1/{path}", BODY, **{"anthropic-version": "2023-06-01"})
+    assert json.loads(raw)["type"] == "error"
+    assert served.upstream.seen == []
+
+
+@pytest.mark.parametrize("path", OPTIONAL)
+def test_an_optional_address_is_off_until_somebody_switches_it_on(served: Gateway, path: str) -> None:
+    status, headers, raw = served.post(f"/v1/{path}", BODY)
+    assert (status, headers["content-type"]) == (404, "application/json")
+    assert "does not pass on" in json.loads(raw)["error"]["message"]
+    assert served.post(f"/v1/{path}", BODY, Authorization="Bearer mb_wrong")[0] == 401
+    assert served.upstream.seen == []
+
+
+def test_one_that_is_on_is_passed_on_without_memory_and_not_recorded(served: Gateway) -> None:
+    done = served.site.call("shell", "--verbosity", "0", "-c", SWITCH_ON.format(url=served.upstream.base_url))
+    assert done.code == 0, done.err
+    key = {"Authorization": f"Bearer {served.key('acme/hermes')}"}
+    served.post("/v1/moderations", BODY, **key)
+    [seen] = served.upstream.seen
+    assert (seen.path, seen.body) == ("/v1/moderations", BODY)
+    assert served.turns("acme/hermes") == []
+    for path in ("completions", "files", "../admin", "moderations/x"):
+        assert served.post(f"/v1/{path}", BODY, **key)[0] == 404
+    assert len(served.upstream.seen) == 1
