@@ -27,7 +27,7 @@ def test_an_unknown_address_is_refused_in_the_protocols_format(served: Gateway, 
     assert json.loads(raw)["error"]["message"] == "This gateway has no such address."
     _, _, raw = served.post(f"/v1/{path}", BODY, **{"anthropic-version": "2023-06-01"})
     assert json.loads(raw)["type"] == "error"
-    assert served.upstream.seen == []
+    assert not served.upstream.seen
 
 
 @pytest.mark.parametrize("path", OPTIONAL)
@@ -36,7 +36,7 @@ def test_an_optional_address_is_off_until_somebody_switches_it_on(served: Gatewa
     assert (status, headers["content-type"]) == (404, "application/json")
     assert "does not pass on" in json.loads(raw)["error"]["message"]
     assert served.post(f"/v1/{path}", BODY, Authorization="Bearer mb_wrong")[0] == 401
-    assert served.upstream.seen == []
+    assert not served.upstream.seen
 
 
 def test_one_that_is_on_is_passed_on_without_memory_and_not_recorded(served: Gateway) -> None:

@@ -60,6 +60,7 @@ class MatrixTest(Everything):
             status = self.status(self.alice, pattern, "get")
             with self.subTest(page=pattern.name):
                 made_up = {"invitation": NOWHERE, "login": 302}
+                made_up |= {"gateway-root": NOWHERE, "gateway-nowhere": NOWHERE}
                 made_up |= {"edit-turn": NOWHERE, "used": NOWHERE, "answer-stream": NOWHERE}  # another's turn
                 self.assertIn(status, (200, 302, 503, NO_SUCH_DEED, made_up.get(str(pattern.name))))
 

@@ -1,0 +1,58 @@
+"""docs/clients.md is true: each example runs against a served site and is recorded there."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+
+from tests.support.commands import PATIENCE, ROOT
+from tests.support.gateway_site import Gateway, gateway
+
+pytestmark = pytest.mark.own_servers
+
+PAGE = (ROOT / "docs/clients.md").read_text(encoding="utf-8")
+#: Each example by the library that it imports first.
+EXAMPLES = {re.split(r"[ .]", code.split("\n")[0])[1]: code for code in re.findall(r"```python\n(.*?)```", PAGE, re.S)}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    with gateway(tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+def python_with(library: str) -> str:
+    """A Python that has the library: this one, or the one that TEST_CLIENTS names; else one loud skip."""
+    if find_spec(library):
+        return sys.executable
+    if found := os.environ.get("TEST_CLIENTS", ""):
+        return found
+    pytest.skip(f"!! NO {library}: TEST_CLIENTS names no Python that has it; its example did NOT run.")
+
+
+def test_the_page_names_every_library() -> None:
+    assert sorted(EXAMPLES) == sorted(
+        ["agents", "anthropic", "langchain_openai", "llama_index", "memory_bank_client", "openai", "pydantic_ai"]
+    )
+
+
+@pytest.mark.parametrize("library", sorted(EXAMPLES))
+def test_its_example_runs_and_is_recorded(served: Gateway, library: str) -> None:
+    program = EXAMPLES[library].replace("http://127.0.0.1:8000", served.address).replace("mb_…", served.key())
+    before = len(served.turns())
+    done = subprocess.run(
+        [python_with(library), "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python/src"), "OPENAI_API_KEY": "unused"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    [turn] = served.turns()[before:]
+    assert turn["status"] == "ok"
+    assert turn["question"] in program
