@@ -12,7 +12,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-CLIENTS: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "clients.toml").read_text("utf-8"))["clients"]
+LISTED = tomllib.loads((Path(__file__).parent / "clients.toml").read_text("utf-8"))
+CLIENTS: list[dict[str, Any]] = LISTED["clients"]
+EXAMPLES: list[dict[str, Any]] = LISTED["examples"]
 NPM = "npm:"
 
 
@@ -38,7 +40,7 @@ def install(client: dict[str, Any], place: Path) -> None:
 
 
 def main(root: Path) -> None:
-    for client in CLIENTS:
+    for client in (*CLIENTS, *EXAMPLES):
         place = folder(root, client)
         if (place / "ready").exists():
             continue

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -26,12 +27,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 
 def python_with(library: str) -> str:
-    """A Python that has the library: this one, or the one that TEST_CLIENTS names; else one loud skip."""
+    """A Python that has the library: this one, or one that `make test-clients` has installed; else one loud skip."""
     if find_spec(library):
         return sys.executable
-    if found := os.environ.get("TEST_CLIENTS", ""):
-        return found
-    pytest.skip(f"!! NO {library}: TEST_CLIENTS names no Python that has it; its example did NOT run.")
+    installed = Path(os.environ.get("TEST_CLIENTS") or os.devnull).glob(f"*/lib/python*/site-packages/{library}")
+    if found := next(installed, None):
+        return str(found.parents[3] / "bin" / "python")
+    pytest.skip(f"!! NO {library}: `make test-clients` installs it and runs its example; it did NOT run.")
 
 
 def test_the_page_names_every_library() -> None:
