@@ -21,6 +21,7 @@ NAMES = (
     "replay_calls",
     "worker_memory",
     "recall",
+    "governed",
 )
 
 

@@ -20,6 +20,7 @@ from memorybank.models import (
     Bank,
     BlockLineVersion,
     Chat,
+    ChatReader,
     Checkpoint,
     Compaction,
     Embedding,
@@ -181,7 +182,7 @@ TABLES = [
         exported={
             "chat": "chat__key",
             "user": "author",
-            **_same("question answer messages metadata status created_at"),
+            **_same("question answer messages metadata status created_at quotes_private"),
         },
     ),
     StoredTable(
@@ -278,6 +279,13 @@ TABLES = [
         "chat__bank",
         Erasing.REWRITE,
         PrivacyRow("what a checkpoint should be about", "as written", "the checkpoint is made, or a turn is erased"),
+    ),
+    StoredTable(
+        ChatReader,
+        ("person",),
+        "chat__bank",
+        Erasing.DELETE,
+        PrivacyRow("whom a private chat is for", "keys of people", "the audience is changed, or the chat is erased"),
     ),
     StoredTable(OptOut, ("author",), "bank", Erasing.KEEP, REQUESTS),
     StoredTable(ErasureRequest, ("author", "closed_by"), "bank", Erasing.KEEP, REQUESTS),

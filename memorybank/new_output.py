@@ -1,7 +1,7 @@
 """A new output, and the result of its attempt: plain values, validated before anything is stored."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import isfinite
@@ -30,6 +30,9 @@ class NewOutput:
     ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke in
     the model's place. The recording caller vouches for them; a text never says who speaks. ``replaces`` are the ids of
     outputs of the chat that are erased as soon as this one is answered. ``metadata`` are labels of the application.
+    ``private`` and ``readers`` say whom a chat is for that this output begins; without them the bank's default does. An
+    existing chat stays as it is. ``private_words`` are those that the answer quotes from memory that not everybody may
+    read.
     """
 
     chat_key: str
@@ -45,6 +48,9 @@ class NewOutput:
     answered_by: str = ""
     replaces: Sequence[int] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    private: bool | None = None
+    readers: Sequence[str] = ()
+    private_words: Collection[str] = ()
 
     def require_valid(self, now: datetime) -> None:
         """Raise :class:`InvalidInput`, naming the field and the limit."""
@@ -102,6 +108,7 @@ class AttemptResult:
     error: str = ""
     title: str = ""
     messages: Sequence[Any] = ()
+    private_words: Collection[str] = ()
 
     def require_valid(self) -> None:
         """Raise :class:`InvalidInput` unless this ends an attempt."""

@@ -9,7 +9,7 @@ from memorybank.services import PublicId
 from .chat import sse, turn_views, views
 from .gateway import views as gateway
 from .mcp import views as mcp_views
-from .memory import actions, block_history_views, erasure_views, usage_views
+from .memory import actions, block_history_views, erasure_views, personal_views, usage_views
 from .memory import views as memory_views
 from .tenancy import invitations
 from .tenancy import views as tenancy_views
@@ -70,6 +70,8 @@ urlpatterns = [
     path(f"{MEMORY}timeline", memory_views.timeline_page, name="memory-timeline"),
     path(f"{MEMORY}timeline/then", block_history_views.past_page, name="memory-past"),
     path(f"{MEMORY}review", memory_views.review_page, name="memory-review"),
+    path(f"{MEMORY}mine", personal_views.mine_page, name="memory-mine"),
+    path(f"{MEMORY}mine/decide", personal_views.decide, name="memory-mine-decide"),
     path(f"{MEMORY}activity", memory_views.activity_page, name="memory-activity"),
     path(f"{MEMORY}decide", actions.decide, name="memory-decide"),
     path(f"{MEMORY}edit", actions.edit, name="memory-edit"),

@@ -93,8 +93,9 @@ class EntryAdmin(BankScoped):
     fields += ["provisional", "parent_link", "children_links", "facts_list"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        shared: QuerySet[Entry] = super().get_queryset(request).exclude(chat__private=True)
-        return shared.annotate(fact_total=Count("facts")).select_related("parent").prefetch_related("kept_links")
+        shared: Any = super().get_queryset(request)
+        entries: QuerySet[Entry] = shared.visible_to().annotate(fact_total=Count("facts"))
+        return entries.select_related("parent").prefetch_related("kept_links")
 
     @admin.display(description=_("turns"), ordering="output_count")
     def turns(self, entry: Entry) -> int:
@@ -114,7 +115,7 @@ class EntryAdmin(BankScoped):
 
     @admin.display(description=_("Made from"))
     def children_links(self, entry: Entry) -> SafeString | str:
-        children = entry.children.exclude(chat__private=True).in_order()
+        children = entry.children.visible_to().in_order()
         return links(children, between=" ") or gettext("the turns of one chat")
 
     @admin.display(description=_("Facts"))
@@ -141,7 +142,9 @@ class FactAdmin(BankScoped):
     actions = ["release"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fact]:
-        return super().get_queryset(request).exclude(entry__chat__private=True)
+        facts: Any = super().get_queryset(request)
+        shared: QuerySet[Fact] = facts.visible_to()
+        return shared
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
         """Only visible lines are found: a withheld one cannot be found by its words."""

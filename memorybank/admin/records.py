@@ -22,7 +22,7 @@ def author_records(facts: Iterable[Fact]) -> list[Fact]:
     """
     rows: list[Any] = list(facts)
     quarantined = [fact for fact in rows if fact.quarantine and fact.speaker]
-    others = Fact.objects.exclude(quarantine="").exclude(entry__chat__private=True)
+    others = Fact.objects.exclude(quarantine="").visible_to()
     authors = {_author(fact.speaker) for fact in quarantined}
     spoken = {name for author in authors for name in (author, NOTED_FROM + author)}
     others = others.filter(bank__in={fact.bank_id for fact in quarantined}, speaker__in=spoken)

@@ -57,6 +57,8 @@ class MemoryLine(NamedTuple):
     # Of a recalled line: the sentence's place in its turn, and in words why it was recalled.
     place: int = 0
     why: str = ""
+    #: Of a line for one person, or a recalled one: whether not everybody in the project may read it.
+    private: bool = False
 
     @property
     def granularity(self) -> Granularity:

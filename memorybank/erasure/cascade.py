@@ -25,6 +25,7 @@ from memorybank.models import (
     Entry,
     Fact,
     FactOutput,
+    KeptFact,
     MaskedValue,
     OptOut,
     Output,
@@ -147,13 +148,39 @@ def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     return deleted | _prune_digests(digests, counts)
 
 
+def detach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
+    """Take a chat that has just become private out of what is for everybody; return the facts that this concerns.
+
+    Its leaves stay, with what people decided on their facts, and rest in no digest. Its turns are indexed again. The
+    caller holds the locks of ``bank`` and ``chat``.
+    """
+    leaves = chat.entries.all()
+    digests = list(leaves.above())
+    facts = set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
+    leaves.update(parent=None)
+    bank.facts.filter(pk__in=facts).update(tier=None)
+    KeptFact.objects.filter(fact__in=facts).delete()
+    _reset_chat(bank, chat, counts)
+    return facts | _prune_digests(digests, counts)
+
+
+def attach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
+    """Have a chat that has just become public roll up with the others, and its turns indexed again.
+
+    The caller holds the locks of ``bank`` and ``chat``.
+    """
+    for leaf in chat.entries.all():
+        leaf.facts.update(tier=leaf.tier)
+    _reset_chat(bank, chat, counts)
+
+
 def _reset_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
     """Delete a chat's documents, to be indexed again, and count again what is pending."""
     documents = SearchDocument.objects.filter(chat=chat)
     counts["documents"] += documents.count()
     documents.delete()
     chat.indexed_through = 0
-    chat.index_due = bank.enabled and not chat.private and chat.summarised_through > 0
+    chat.index_due = bank.enabled and chat.is_remembered and chat.summarised_through > 0
     chat.pending_outputs = chat.outputs.remembered().filter(sequence__gt=chat.summarised_through).count()
     chat.stale = chat.entries.filter(stale=True).exists()
     chat.due_at = chat.next_due(bank)
@@ -199,7 +226,7 @@ def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
     """Delete lines of digests that rest on deleted facts or were written beside them; return the ids of these lines."""
     deleted: set[int] = set()
     for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
-        lines = digest.facts.prefetch_related("source_links", "sources")
+        lines = digest.facts.prefetch_related("source_links", "sources__entry__chat")
         unsupported = [line for line in lines if not _is_line_supported(line)]
         counts["digest_lines"] += len(unsupported)
         deleted.update(line.pk for line in unsupported)
@@ -224,8 +251,8 @@ def mark_digests_stale(leaf: Entry) -> None:
 
 
 def _is_line_supported(line: Fact) -> bool:
-    """Whether all leaf facts that a digest's line cites are left and contain every word of it."""
-    remaining = line.sources.all()
+    """Whether all leaf facts that a digest's line cites are left, for everybody, and contain every word of it."""
+    remaining = [fact for fact in line.sources.all() if not fact.is_private]
     if len(remaining) < len(line.source_links.all()):
         return False
     known = {word for fact in remaining for word in _words_of(fact)}

@@ -99,7 +99,7 @@ def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PR
         chats = {output.chat_id for output in outputs}
         Checkpoint.objects.drop(sequences_by_chat(outputs))
         _mark_summaries_stale(outputs, request.facts)
-        row.chats.filter(pk__in=chats, private=False).update(indexed_through=0, index_due=row.enabled)
+        row.chats.filter(pk__in=chats).remembered().update(indexed_through=0, index_due=row.enabled)
         invalidate(row, now=now)
         log(row, actor, Event.Action.RESTORE, now, request=request.pk)
     return True

@@ -18,7 +18,7 @@ from memorybank.exceptions import log_message
 from memorybank.indexing import remask
 from memorybank.models import Bank, Chat, MaskedValue, OptOut, Output, SearchDocument
 from memorybank.reading.recall.documents import Document, documents
-from memorybank.reading.recall.index_terms import index_text
+from memorybank.reading.recall.index_terms import audience_words, index_text
 from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ BANK_FIELDS = ("epoch", "timezone", "redact_personal")
 
 def due(bank: Bank | None = None) -> list[int]:
     """Ids of chats with covered turns to index, at most ``CHATS_PER_SWEEP``."""
-    chats = Chat.objects.filter(index_due=True, private=False, bank__enabled=True)
+    chats = Chat.objects.filter(index_due=True, bank__enabled=True).remembered()
     chats = chats.filter(bank=bank) if bank else chats
     return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[:CHATS_PER_SWEEP])
 
@@ -71,7 +71,7 @@ def index_summarised(chat_id: int) -> None:
 
 def index_chat(chat_id: int) -> int:
     """Index a batch of a chat's covered turns; return its size, or 0 if the bank or chat changed meanwhile."""
-    chat = Chat.objects.select_related("bank").filter(pk=chat_id, private=False, bank__enabled=True).first()
+    chat = Chat.objects.select_related("bank").filter(pk=chat_id, bank__enabled=True).remembered().first()
     if chat is None:
         return 0
     covered = list(_covered(chat, chat.indexed_through).order_by("sequence")[:TURNS_PER_WRITE])
@@ -117,13 +117,17 @@ def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
     """
     if any(getattr(bank, name) != getattr(chat.bank, name) for name in BANK_FIELDS) or not bank.enabled:
         return False
-    unchanged = Chat.objects.filter(pk=chat.pk, private=False, indexed_through=chat.indexed_through)
+    unchanged = Chat.objects.filter(pk=chat.pk, indexed_through=chat.indexed_through).remembered()
     if not unchanged.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
         return False
+    # Read again: it may have changed since ``chat`` was read.
+    row = Chat.objects.get(pk=chat.pk)
+    readers = list(row.readers.values_list("person", flat=True)) if row.private else None
+    audience = audience_words(chat.bank_id, readers)
     sequences = dict(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", "sequence"))
     # A turn that is indexed again keeps its vector.
     SearchDocument.objects.bulk_create(
-        _rows(chat, made, sequences),
+        _rows(chat, made, sequences, audience),
         update_conflicts=True,
         unique_fields=["output"],
         update_fields=["words", "length", "lines"],
@@ -131,7 +135,9 @@ def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
     return True
 
 
-def _rows(chat: Chat, made: Iterable[Document], sequences: Mapping[int, int]) -> list[SearchDocument]:
+def _rows(
+    chat: Chat, made: Iterable[Document], sequences: Mapping[int, int], audience: list[str]
+) -> list[SearchDocument]:
     """The rows of the documents whose turns still exist; ``sequences`` has these turns by id."""
     return [
         SearchDocument(
@@ -139,7 +145,7 @@ def _rows(chat: Chat, made: Iterable[Document], sequences: Mapping[int, int]) ->
             bank_id=chat.bank_id,
             chat_id=chat.pk,
             sequence=sequences[document.id],
-            words=index_text(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers)),
+            words=index_text(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers), audience),
             length=len(document.content),
             lines=[[line.speaker, line.text, line.worth] for line in document.lines],
             said_at=document.said_at,

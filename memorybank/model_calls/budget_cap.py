@@ -69,7 +69,7 @@ def resume_below_cap(now: datetime) -> int:
 def _resume(bank: Bank, now: datetime) -> None:
     Bank.objects.lock(bank.pk)
     extracted = bank.entries.filter(method=CAPPED)
-    chats = Chat.objects.filter(pk__in=extracted.leaves().values("chat"), private=False, parked_at=None)
+    chats = Chat.objects.filter(pk__in=extracted.leaves().values("chat"), parked_at=None).remembered()
     chats.update(stale=True, due_at=now)
     extracted.update(stale=True)
     Bank.objects.filter(pk=bank.pk).update(capped_at=None, compress_at=now, version=F("version") + 1)

@@ -2,6 +2,7 @@
 
 from memorybank.core.granularity import Granularity
 
+from .audience import NOBODY, ChatReader
 from .audit import AuditLog, Event, HashChain, HashChainedEvent
 from .bank import Bank
 from .block import BlockLineVersion, StoredBlock
@@ -21,12 +22,14 @@ __all__ = [
     "CAPPED",
     "CARRIED",
     "EXTRACTIVE",
+    "NOBODY",
     "UNSAID",
     "AuditLog",
     "Bank",
     "BankDay",
     "BlockLineVersion",
     "Chat",
+    "ChatReader",
     "Checkpoint",
     "Compaction",
     "Embedding",

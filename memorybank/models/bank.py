@@ -20,6 +20,8 @@ from .public_id import public_id
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
 #: Recalled notes may be switched off (0).
 MAX_RECALL_TOKENS = 8_000
+#: So may what is for one person (0).
+MAX_PERSONAL_TOKENS = 8_000
 MAX_IDLE_MINUTES = 7 * 24 * 60
 MAX_DAYS = 36_500
 #: Earlier than any other due time.
@@ -87,6 +89,17 @@ class Bank(Leased):
         default=600,
         validators=[MaxValueValidator(MAX_RECALL_TOKENS)],
         help_text=f"Tokens of notes that are recalled for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none.",
+    )
+    personal_tokens = models.PositiveIntegerField(
+        "personal budget",
+        default=200,
+        validators=[MaxValueValidator(MAX_PERSONAL_TOKENS)],
+        help_text=f"Tokens of what is for the asking person only, at most {MAX_PERSONAL_TOKENS:,}; 0: none.",
+    )
+    new_chats_private = models.BooleanField(
+        "new chats are private",
+        default=False,
+        help_text="What is said in a new chat is remembered for its author only, until they share it.",
     )
     idle_minutes = models.PositiveIntegerField(
         default=10,
@@ -175,6 +188,10 @@ class Bank(Leased):
             ),
             # The same for recalled notes.
             models.CheckConstraint(name="bank_recall_within_limits", condition=Q(recall_tokens__lte=MAX_RECALL_TOKENS)),
+            # And for what is for one person.
+            models.CheckConstraint(
+                name="bank_personal_within_limits", condition=Q(personal_tokens__lte=MAX_PERSONAL_TOKENS)
+            ),
         ]
         indexes = [
             # Read by BankQuerySet.compressible on every sweep; a consolidated bank is not in it.

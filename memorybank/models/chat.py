@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from copy import copy
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -12,15 +13,27 @@ from django.db.models import F, Q
 
 from memorybank import conf
 
+from .audience import ByAudience, has_readers
 from .bank import LONG_DUE, Bank
 from .leases import Leased, LeasedQuerySet
 from .public_id import public_id
 
 
-class ChatQuerySet(LeasedQuerySet["Chat"]):
+class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[override]
+    to_chat = "pk"
+
     def due(self, now: datetime) -> ChatQuerySet:
         """Chats whose turns should be summarised at ``now``."""
-        return self.filter(due_at__lte=now, private=False, bank__enabled=True).leasable(now)
+        return self.filter(due_at__lte=now, bank__enabled=True).remembered().leasable(now)
+
+    def remembered(self) -> ChatQuerySet:
+        """Chats whose memory somebody may read: public ones, and private ones with readers."""
+        return self.filter(Q(private=False) | has_readers())
+
+    def not_of_others(self, person: str) -> ChatQuerySet:
+        """Chats that this person may read, and private ones without readers."""
+        theirs = Chat.objects.visible_to(person).values("pk")
+        return self.filter(Q(pk__in=theirs) | Q(~has_readers(), private=True))
 
     def untried(self) -> ChatQuerySet:
         """Chats whose last attempt did not fail, the longest due first."""
@@ -44,7 +57,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
 
     def failing(self) -> ChatQuerySet:
         """Chats whose last attempt failed and that wait for the next one."""
-        return self.waiting().filter(attempts__gt=0, parked_at=None, private=False, bank__enabled=True)
+        return self.waiting().remembered().filter(attempts__gt=0, parked_at=None, bank__enabled=True)
 
     def revive(self, since: datetime, *, afresh: bool = True) -> int:
         """Reset the attempts of chats that failed only since an outage began, or else subtract one; return how many.
@@ -52,7 +65,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         ``failed_since`` stays, one microsecond earlier (several things may happen at one ``now``), so a chat whose own
         content fails is reset once and not for ever. One transaction for each bank.
         """
-        failed = self.waiting().filter(failed_since__gte=since, private=False)
+        failed = self.waiting().remembered().filter(failed_since__gte=since)
         banks = failed.order_by("bank_id").values_list("bank_id", flat=True).distinct()
         return sum(failed.filter(bank=bank, attempts__gt=0)._revive_in(bank, afresh) for bank in banks)
 
@@ -71,14 +84,14 @@ class ChatQuerySet(LeasedQuerySet["Chat"]):
         waiting = self.waiting().filter(bank=bank, parked_at=None)
         if not bank.enabled:
             return waiting.update(due_at=None)
-        waiting.filter(private=True).update(due_at=None)
-        return waiting.filter(private=False).update(due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes))
+        waiting.filter(~has_readers(), private=True).update(due_at=None)
+        return waiting.remembered().update(due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes))
 
     def reindex(self, bank: Bank) -> int:
         """Mark chats with covered turns that are not indexed as due for indexing; none while the bank is off."""
         if not bank.enabled:
             return self.filter(bank=bank, index_due=True).update(index_due=False)
-        unindexed = self.filter(bank=bank, private=False, summarised_through__gt=F("indexed_through"))
+        unindexed = self.remembered().filter(bank=bank, summarised_through__gt=F("indexed_through"))
         return unindexed.update(index_due=True)
 
     def store(self, chats: Iterable[Chat], names: Sequence[str]) -> None:
@@ -115,7 +128,9 @@ class Chat(Leased):
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="chats")
     key = models.CharField(max_length=200)
     title = models.CharField(max_length=200, blank=True)
-    private = models.BooleanField(default=False, help_text="Neither summarised nor shown as memory.")
+    private = models.BooleanField(
+        default=False, help_text="Its memory is for its readers only; without readers nothing is made of it."
+    )
     last_output_at = models.DateTimeField(null=True, blank=True)
     pending_outputs = models.PositiveIntegerField(default=0, help_text="Turns waiting to be summarised.")
     stale = models.BooleanField(default=False, editable=False, help_text="A summary has to be rebuilt.")
@@ -131,6 +146,11 @@ class Chat(Leased):
     failed_since = models.DateTimeField(null=True, blank=True, help_text="First failure since the last success.")
     parked_at = models.DateTimeField(null=True, blank=True)
     last_error = models.CharField(max_length=500, blank=True)
+    quoted_words = models.JSONField(
+        default=list,
+        editable=False,
+        help_text="Keyed hashes of the words that its answers quoted from memory that not everybody may read.",
+    )
 
     kept_block = models.ForeignKey(
         "StoredBlock",
@@ -171,10 +191,15 @@ class Chat(Leased):
         """See :meth:`ChatQuerySet.delete`."""
         return Chat.objects.filter(pk=self.pk).delete()
 
+    @property
+    def is_remembered(self) -> bool:
+        """Whether somebody may read memory of it. A query, if it is private."""
+        return not self.private or self.readers.exists()
+
     def next_due(self, bank: Bank) -> datetime | None:
         """When its pending turns should be summarised: at once if there are many, otherwise when it is idle."""
         waits = self.pending_outputs or self.stale
-        if not (waits and bank.enabled and self.last_output_at) or self.private or self.parked_at:
+        if not (waits and bank.enabled and self.last_output_at) or self.parked_at or not self.is_remembered:
             return None
         if self.pending_outputs >= conf.current().due_after_turns:
             return self.last_output_at
@@ -185,7 +210,7 @@ class Chat(Leased):
 KEYS_PER_QUERY = 50
 
 
-class OutputQuerySet(models.QuerySet["Output"]):
+class OutputQuerySet(ByAudience["Output"]):
     def remembered(self) -> OutputQuerySet:
         """Outputs that were answered: pending, failed and blocked ones are not memory."""
         return self.filter(status=Output.Status.OK)
@@ -269,6 +294,11 @@ class Output(models.Model):
     set_aside = models.BooleanField(
         default=False, help_text="Its chat was continued from an earlier turn; the next summary passes over it."
     )
+    quotes_private = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Its answer has words of memory that not everybody may read; a private chat of one reader uses it.",
+    )
     replaces = models.JSONField(
         default=list, blank=True, help_text="Ids of outputs of its chat that it replaces when it is answered."
     )
@@ -290,6 +320,14 @@ class Output(models.Model):
 
     def __str__(self) -> str:
         return f"output {public_id(self.pk)}"
+
+    def for_others(self) -> Output:
+        """The turn as others than its author may see it, not to be saved: without an answer that quotes the private."""
+        if not self.quotes_private:
+            return self
+        told = copy(self)
+        told.answer, told.messages = "", []
+        return told
 
     @property
     def has_words(self) -> bool:

@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 from memorybank.core.granularity import Granularity
 from memorybank.core.rollup_policy import Node
 
+from .audience import ByAudience
 from .bank import Bank
 from .chat import Chat, Output, OutputQuerySet
 from .citation import FactSource, KeptFact
@@ -32,10 +33,10 @@ BY_HAND = "by hand"
 CAPPED = f"{EXTRACTIVE}, as the monthly cap is reached"
 
 
-class EntryQuerySet(models.QuerySet["Entry"]):
+class EntryQuerySet(ByAudience["Entry"]):
     def live(self) -> EntryQuerySet:
-        """The frontier: entries that no digest has absorbed."""
-        return self.filter(parent=None)
+        """The frontier: entries for everybody that no digest has absorbed. Leaves of private chats never roll up."""
+        return self.filter(parent=None).visible_to()
 
     def frontier(self) -> list[Node]:
         """The live entries as planning sees them. What a model wrote counts without the detail beside it."""
@@ -100,7 +101,7 @@ class EntryQuerySet(models.QuerySet["Entry"]):
     def to_rebuild(self) -> Entry | None:
         """The finest stale digest, once every stale leaf is rebuilt or cannot be."""
         stale = self.filter(stale=True)
-        if stale.leaves().filter(chat__parked_at=None, chat__private=False).exists():
+        if stale.leaves().visible_to().filter(chat__parked_at=None).exists():
             return None
         return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier, default=None)
 
@@ -187,9 +188,9 @@ class Entry(models.Model):
         return self.granularity == Granularity.CONVERSATION
 
     @property
-    def tier(self) -> int:
-        """The tier of its facts while no digest has absorbed it."""
-        return Granularity(self.granularity).tier
+    def tier(self) -> int | None:
+        """The tier of its facts while no digest has absorbed it; a private chat's have none: no block has them."""
+        return None if self.chat and self.chat.private else Granularity(self.granularity).tier
 
     def upwards(self) -> Iterator[Entry]:
         """This entry and the digests above it; the last one is live."""

@@ -12,6 +12,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core.memory_line import LABEL_TOKENS
 
+from .audience import NOBODY, ByAudience
 from .bank import Bank
 from .chat import Output
 from .citation import FactOutput, FactSource
@@ -19,14 +20,14 @@ from .entry import ABOVE, Entry
 from .public_id import public_id
 
 
-def _stands() -> Q:
-    """The fact is not superseded, or the newer fact must not be shown itself.
+def _stands(viewer: str) -> Q:
+    """The fact is not superseded, or the newer fact must not be shown to this person.
 
     A subquery looks the newer fact up: with a join, PostgreSQL's planner would compare every fact with every other
     after an import, while it still takes the tables for empty.
     """
     replacing = Fact.objects.filter(pk=OuterRef("superseded_by"), hidden=False, quarantine="")
-    return Q(superseded_by=None) | ~Q(Exists(replacing.exclude(entry__chat__private=True)))
+    return Q(superseded_by=None) | ~Q(Exists(replacing.visible_to(viewer)))
 
 
 def _beneath() -> Q:
@@ -76,18 +77,21 @@ def _state(
     return FactState(pk, first, tuple(outputs[pk]), is_visible, why, speaker, text, weight, released, correction, end)
 
 
-class FactQuerySet(models.QuerySet["Fact"]):
-    def visible(self, *, beneath: bool = False) -> FactQuerySet:
+class FactQuerySet(ByAudience["Fact"]):
+    to_chat = "entry__chat"
+
+    def visible(self, *, beneath: bool = False, viewer: str = NOBODY) -> FactQuerySet:
         """Facts that may be shown to a model: not hidden, quarantined, or superseded by a fact that may be shown.
 
-        With ``beneath`` also facts that an edited line of a digest superseded.
+        With ``beneath`` also facts that an edited line of a digest superseded. ``viewer`` may read the newer facts;
+        whether they may read these, :meth:`visible_to` says.
         """
-        stands = _stands() | _beneath() if beneath else _stands()
+        stands = _stands(viewer) | _beneath() if beneath else _stands(viewer)
         return self.filter(stands, hidden=False, quarantine="")
 
-    def states(self, *, changed: bool = False) -> list[FactState]:
-        """The current state of each fact; with ``changed`` only of facts that are not as they were written."""
-        visible = Case(When(_stands(), hidden=False, quarantine="", then=True), default=False)
+    def states(self, *, changed: bool = False, viewer: str = NOBODY) -> list[FactState]:
+        """The current state of each fact for this person; with ``changed`` only of facts that are not as written."""
+        visible = Case(When(_stands(viewer), hidden=False, quarantine="", then=True), default=False)
         # A person's correction applies to the facts that it superseded, unless they were hidden themselves.
         above = Q(hidden=False, quarantine="", superseded_by__hidden=False) & ~Q(superseded_by__edited_by="")
         instead = Case(When(above, then=F("superseded_by")), default=None)
@@ -110,15 +114,19 @@ class FactQuerySet(models.QuerySet["Fact"]):
         """Quarantined facts that no person has reviewed."""
         return self.exclude(quarantine="").filter(hidden=False, kept_back_by="")
 
-    def preferences_of(self, author: str) -> FactQuerySet:
+    def preferences_of(self, author: str, *, viewer: str = NOBODY) -> FactQuerySet:
         """Normative facts that rest on this author's own words alone and that nobody approved: they bind only them.
 
-        To be told to nobody else. ``author`` is that of their outputs, not the name shown.
+        To be told to nobody else: ``viewer`` is that person. ``author`` is that of their outputs, not the name shown.
         """
         cited = FactOutput.objects.filter(fact=OuterRef("pk"))
         others = cited.exclude(output__author=author, output__said_by="")
         own_words = Q(edited_by="") | Q(edited_by=author)
-        unapproved = self.filter(_stands(), own_words, normative=True, hidden=False).exclude(quarantine="")
+        unapproved = (
+            self.visible_to(viewer)
+            .filter(_stands(viewer), own_words, normative=True, hidden=False)
+            .exclude(quarantine="")
+        )
         return unapproved.filter(Exists(cited), ~Exists(others))
 
     def with_places(self) -> FactQuerySet:
@@ -126,8 +134,8 @@ class FactQuerySet(models.QuerySet["Fact"]):
         return self.select_related("entry__chat", f"entry__{ABOVE}", "superseded_by__entry__chat")
 
     def shareable(self, *, beneath: bool = False) -> FactQuerySet:
-        """Visible facts whose chat is not private."""
-        return self.visible(beneath=beneath).exclude(entry__chat__private=True)
+        """Visible facts for everybody."""
+        return self.visible(beneath=beneath).visible_to()
 
     def with_citations(self) -> FactQuerySet:
         """With citations, in two more queries."""
@@ -175,7 +183,8 @@ class Fact(models.Model):
     tier = models.PositiveSmallIntegerField(
         null=True,
         editable=False,
-        help_text="The tier of the live entry above it; empty for absorbed lines that no person decided on.",
+        help_text="The tier of the live entry above it; empty for absorbed lines that no person decided on, and for "
+        "facts of private chats.",
     )
     detail = models.BooleanField(default=False, help_text="A sentence that was extracted beside a model's facts.")
     outputs = models.ManyToManyField(
@@ -232,6 +241,8 @@ class Fact(models.Model):
             models.Index(name="fact_in_entry", fields=["entry", "position"]),
             # Read by rendering: the best of each tier, so that a longer history costs no more.
             models.Index(name="fact_worth", fields=["bank", "tier", "-worth", "id"]),
+            # Read for a prompt: a person's preferences.
+            models.Index(name="fact_preference", fields=["bank", "speaker"], condition=Q(kind="preference")),
             # Read by rendering: pinned facts; there are few.
             models.Index(name="fact_pinned", fields=["bank"], condition=Q(pinned=True)),
             # Read for each prompt: what binds its author; there are few.
@@ -253,6 +264,17 @@ class Fact(models.Model):
         """
         cited = [link.output_id for link in self.output_links.all()]
         return cited or [link.source_id for link in self.source_links.all()]
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it is from a private chat. Two queries, unless it was read with its entry and chat."""
+        return self.entry.chat is not None and self.entry.chat.private
+
+    @property
+    def replaced_for_all(self) -> Fact | None:
+        """The fact that superseded it, if everybody may read that."""
+        newer = self.superseded_by
+        return None if newer is None or newer.is_private else newer
 
     @property
     def original_text(self) -> str:

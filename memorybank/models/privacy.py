@@ -75,7 +75,8 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
     def usable(self, bank: Bank, outputs: Iterable[Output], *, in_chat: bool = False) -> list[Output]:
         """The outputs that memory may use: not withheld, not too old, and of nobody who opted out.
 
-        ``in_chat``: for use in the chat itself, whether or not memory was on or the output is set aside.
+        ``in_chat``: for use in the chat itself, whether or not memory was on or the output is set aside. Otherwise
+        answers that quote what is private are left out, except in a chat that one person alone may read.
         """
         until = dict(self.filter(bank=bank).values_list("author", "until"))
         since = bank.remembers_since
@@ -86,7 +87,12 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
             is_left_out = (output.left_out or output.set_aside) and not in_chat
             return not (opted_out or is_left_out or output.withheld or (since and output.created_at < since))
 
-        return [output for output in outputs if is_usable(output)]
+        usable = [output for output in outputs if is_usable(output)]
+        if in_chat or not any(output.quotes_private for output in usable):
+            return usable
+        chats = Chat.objects.filter(pk__in={output.chat_id for output in usable}, private=True)
+        own = {chat.pk for chat in chats if chat.readers.count() == 1}
+        return [output if output.chat_id in own else output.for_others() for output in usable]
 
 
 class OptOut(models.Model):

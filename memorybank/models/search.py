@@ -11,11 +11,12 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 
+from .audience import ByAudience
 from .bank import Bank
 from .chat import Chat, Output
 
 
-class SearchDocumentQuerySet(models.QuerySet["SearchDocument"]):
+class SearchDocumentQuerySet(ByAudience["SearchDocument"]):
     def unembedded(self, model: str) -> SearchDocumentQuerySet:
         """Documents without a vector of ``model``, of banks that are on and below their cap."""
         # Two ranges, because no index serves "not equal".
@@ -64,6 +65,10 @@ class SearchDocument(models.Model):
         return f"document of output {self.pk}"
 
 
+class EmbeddingQuerySet(ByAudience["Embedding"]):
+    to_chat = "document__chat"
+
+
 class Embedding(models.Model):
     """A turn's vector of 32-bit floats and unit length. Only vectors of equal model and size are comparable."""
 
@@ -72,6 +77,8 @@ class Embedding(models.Model):
     model = models.CharField(max_length=200)
     dims = models.PositiveIntegerField()
     vector = models.BinaryField()
+
+    objects: ClassVar[EmbeddingQuerySet] = EmbeddingQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         indexes = [

@@ -67,7 +67,7 @@ def load_dashboard(banks: QuerySet[Bank], *, now: datetime = PRESENT) -> Dashboa
     ids = banks.order_by().values("pk")
     chats = Chat.objects.filter(bank__in=ids)
     # Nothing of a private chat is shown, not even that one of its lines awaits review.
-    quarantined = Fact.objects.filter(bank__in=ids).exclude(quarantine="").exclude(entry__chat__private=True)
+    quarantined = Fact.objects.filter(bank__in=ids).exclude(quarantine="").visible_to()
     return Dashboard(
         **chats.due(now).aggregate(due=Count("pk"), due_since=Min("due_at")),
         failing=chats.failing().count(),

@@ -1,4 +1,4 @@
-"""Check the invariants on live data: I1 coverage, I2 tree, I3 budget, and the audit log. Reads only."""
+"""Check the invariants on live data: I1 coverage, I2 tree, I3 budget, I9 audience, and the audit log. Reads only."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from memorybank.models import (
     StoredBlock,
     public_id,
 )
+from memorybank.monitoring import audience
 from memorybank.reading import rendering
 from memorybank.reading.stored_block import without
 
@@ -37,7 +38,8 @@ class Violation:
 
 def check(bank: Bank) -> list[Violation]:
     """Every violation in a bank; [] proves that there is none now."""
-    return [*_coverage(bank), *_tree(bank), *_tiers(bank), *_citations(bank), *_budget(bank), *_trail(bank)]
+    checks = (_coverage, _tree, _tiers, _citations, _budget, _audience, _trail)
+    return [violation for invariant in checks for violation in invariant(bank)]
 
 
 def _coverage(bank: Bank) -> Iterator[Violation]:
@@ -73,7 +75,7 @@ def _chat_coverage(chat: Chat, places: list[int], leaves: list[tuple[int, int, i
 
 def _is_never_due(chat: Chat) -> bool:
     waits = (chat.pending_outputs > 0 or chat.stale) and chat.bank.enabled
-    return waits and not chat.private and chat.due_at is None and chat.parked_at is None
+    return waits and chat.is_remembered and chat.due_at is None and chat.parked_at is None
 
 
 def _tree(bank: Bank) -> Iterator[Violation]:
@@ -98,9 +100,12 @@ def _tree(bank: Bank) -> Iterator[Violation]:
 def _tiers(bank: Bank) -> Iterator[Violation]:
     """A fact is in its entry's bank, and has the tier of the live entry above.
 
-    Lines of absorbed digests have no tier, unless a person pinned or edited them.
+    Lines of absorbed digests have no tier, unless a person pinned or edited them; nor have facts of private chats.
     """
-    entries = {pk: rest for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity")}
+    entries = {
+        pk: rest
+        for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity", "chat__private")
+    }
     facts = Fact.objects.filter(Q(bank=bank) | Q(entry__bank=bank)).order_by("pk")
     settled = set(facts.settled().values_list("pk", flat=True))
     for pk, entry, own, tier in facts.values_list("pk", "entry_id", "bank_id", "tier").iterator():
@@ -111,12 +116,12 @@ def _tiers(bank: Bank) -> Iterator[Violation]:
 
 
 def _tier(entries: dict[int, list[Any]], pk: int, settled: bool) -> int | None:
-    parent, rung = entries[pk]
-    if parent and rung != Granularity.CONVERSATION and not settled:
+    parent, rung, private = entries[pk]
+    if private or (parent and rung != Granularity.CONVERSATION and not settled):
         return None
     for _ in Granularity:  # no chain is longer, and another check reports cycles
         if parent in entries:
-            parent, rung = entries[parent]
+            parent, rung, _ = entries[parent]
     return Granularity(rung).tier
 
 
@@ -155,6 +160,11 @@ def _budget(bank: Bank) -> Iterator[Violation]:
             yield Violation("I3", f"{name} block", f"{size} tokens, the budget is {bank.max_tokens}")
     if stored and (size := tokens.count(stored.text, stored.encoding)) != stored.tokens:
         yield Violation("I3", "stored block", f"{size} tokens, but {stored.tokens} are noted")
+
+
+def _audience(bank: Bank) -> Iterator[Violation]:
+    """I9: nothing of a private chat is for others than its readers."""
+    return (Violation("I9", where, what) for where, what in audience.flaws(bank))
 
 
 def _trail(bank: Bank) -> Iterator[Violation]:

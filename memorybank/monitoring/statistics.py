@@ -19,7 +19,7 @@ INSTRUCTION_TOKENS, TOKENS_A_WORD = 600, 4 / 3
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts over one bank. ``entries`` counts by granularity."""
+    """Counts over one bank. ``entries`` counts by granularity. Entries and facts of private chats are not counted."""
 
     chats: int
     outputs: int
@@ -35,9 +35,9 @@ class Statistics:
 
 def statistics(bank: Bank) -> Statistics:
     chats = Chat.objects.filter(bank=bank)
-    facts = bank.facts.all()
+    facts = bank.facts.visible_to()
     calls = bank.llm_calls.aggregate(n=Count("pk"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))
-    entries = bank.entries.order_by().values_list("granularity").annotate(n=Count("pk"))
+    entries = bank.entries.visible_to().order_by().values_list("granularity").annotate(n=Count("pk"))
     return Statistics(
         chats=chats.count(),
         outputs=Output.objects.filter(chat__bank=bank).count(),
@@ -64,7 +64,7 @@ def recorded(bank: Bank) -> Recorded:
     """Two queries. Turns of private chats are not counted."""
     written = bank.chats.filter(last_output_at__isnull=False)
     chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
-    return Recorded(turns=Output.objects.remembered().filter(chat__bank=bank, chat__private=False).count(), **chats)
+    return Recorded(turns=Output.objects.remembered().filter(chat__bank=bank).visible_to().count(), **chats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def history(bank: Bank) -> History:
     A handful of queries; counts the tokens of the newest turns only.
     """
     excluded = bank.opt_outs.filter(until=None).values("author")
-    before = Output.objects.before_memory(bank).filter(chat__private=False, withheld=False)
+    before = Output.objects.before_memory(bank).filter(withheld=False).visible_to()
     before = before.exclude(author__in=excluded)
     if bank.remembers_since:
         before = before.filter(created_at__gte=bank.remembers_since)

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
+
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, Fact, FactSource, Output
+from memorybank.models import NOBODY, Bank, Fact, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading import recall
 from memorybank.reading.recall.visibility import VisibleSentence
@@ -29,24 +31,24 @@ class Origin:
     metadata: Mapping[str, Any] = field(compare=False)
 
 
-def browse(bank: Bank) -> FactQuerySet:
-    """The facts of a bank, each once: nothing from private chats, and no line of an absorbed digest."""
-    facts = bank.facts.filter(tier__isnull=False).exclude(entry__chat__private=True)
+def browse(bank: Bank, *, viewer: str = NOBODY) -> FactQuerySet:
+    """The facts of a bank that this person may read, each once: no line of an absorbed digest."""
+    facts = bank.facts.filter(Q(tier__isnull=False) | Q(entry__chat__private=True)).visible_to(viewer)
     return facts.exclude(sources__entry__chat__private=True)
 
 
 @at_present
-def find(bank: Bank, question: str, *, now: datetime = PRESENT) -> list[int]:
-    """Ids of the facts that a question is about, best first, whatever their state, found through the index."""
-    fact_ids = recall.facts_about(bank, question, most=MAX_FOUND_FACTS, now=now)
+def find(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[int]:
+    """Ids of the facts for this person that a question is about, best first, whatever their state."""
+    fact_ids = recall.facts_about(bank, question, most=MAX_FOUND_FACTS, now=now, viewer=viewer)
     restating = FactSource.objects.filter(source__in=fact_ids).values("fact")
     return [*fact_ids, *bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)]
 
 
-def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
-    """For each of these facts, the turns that it rests on, oldest first; none of private chats. Two queries."""
+def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dict[int, list[Origin]]:
+    """For each of these facts, the turns that it rests on and this person may read, oldest first. Two queries."""
     ids = [fact.pk for fact in facts]
-    turns = Output.objects.filter(chat__bank=bank, chat__private=False).order_by("sequence").distinct()
+    turns = Output.objects.filter(chat__bank=bank).visible_to(viewer).order_by("sequence").distinct()
     columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at", "metadata")
     origins_by_fact: dict[int, list[Origin]] = defaultdict(list)
     for relation in ("facts", "facts__restated_by"):  # a leaf's facts, lines of digests
@@ -55,11 +57,14 @@ def origins(bank: Bank, facts: Collection[Fact]) -> dict[int, list[Origin]]:
     return origins_by_fact
 
 
-def sentences(bank: Bank, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], VisibleSentence]:
-    """The sentence at each place (an output and an index in it), as far as memory shows it now; two queries.
+def sentences(
+    bank: Bank, places: Collection[tuple[int, int]], *, viewer: str = NOBODY
+) -> dict[tuple[int, int], VisibleSentence]:
+    """The sentence at each place (an output and an index in it), as far as memory shows it to this person; two
+    queries.
 
     What was erased, hidden or made private since is missing.
     """
-    lines = recall.visible_sentences(bank, {output for output, _ in places})
+    lines = recall.visible_sentences(bank, {output for output, _ in places}, viewer)
     sentences = {(output, line.place): line for output, visible in lines.items() for line in visible}
     return {place: sentences[place] for place in places if place in sentences}

@@ -204,21 +204,18 @@ def _live_entry_above(above: dict[int, Any], parent: int | None, granularity: st
 
 def tokens_by_day(bank: Bank) -> QuerySet[Entry, tuple[date, int]]:
     """The tokens of the leaf facts of each day."""
-    days = bank.entries.leaves().order_by("period_start").values_list("period_start")
+    days = bank.entries.leaves().visible_to().order_by("period_start").values_list("period_start")
     return days.annotate(size=Sum("tokens"))
 
 
 def _stable_before(bank: Bank, budget: int) -> datetime | None:
-    """The moment at which history had grown to the checkpoint of the stable section; None while all of it fits.
-
-    Private chats count: this says when the section was chosen, not from what.
-    """
+    """The moment at which history had grown to the checkpoint of the stable section; None while all of it fits."""
     days = list(tokens_by_day(bank))
     sizes = [size for _, size in days]
     level = checkpoint(sum(sizes), budget)
     if (full := reached(sizes, level)) == len(days):
         return None
-    leaves = bank.entries.leaves().filter(period_start=days[full][0]).order_by("last_at", "pk")
+    leaves = bank.entries.leaves().visible_to().filter(period_start=days[full][0]).order_by("last_at", "pk")
     of_day = list(leaves.values_list("last_at", "tokens"))
     place = reached([size for _, size in of_day], level - sum(sizes[:full]))
     return of_day[place][0] if place < len(of_day) else None

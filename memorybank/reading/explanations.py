@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, Event, Fact, FactOutput, MaskedValue, Output
+from memorybank.models import NOBODY, Bank, Event, Fact, FactOutput, MaskedValue, Output
 
 if TYPE_CHECKING:
     from memorybank.safety.redaction import Masker
@@ -22,18 +22,21 @@ class Explanation:
 
 
 @at_present
-def explain(bank: Bank, *, fact_id: int, actor: str, now: datetime = PRESENT) -> Explanation:
-    """The sources of a fact of ``bank``, down to the turns it cites. Raises ``Fact.DoesNotExist``.
+def explain(bank: Bank, *, fact_id: int, actor: str, viewer: str = NOBODY, now: datetime = PRESENT) -> Explanation:
+    """The sources of a fact of ``bank`` that ``viewer`` may read, down to the turns it cites.
 
     The turns are people's own words, as memory reads them: masked. The audit log records that ``actor`` has read them.
+    Raises ``Fact.DoesNotExist``.
     """
-    fact = Fact.objects.select_related("entry").get(pk=fact_id, entry__bank=bank)
-    leaf_facts = list(fact.sources.filter(bank=bank).select_related("entry"))
+    fact = Fact.objects.visible_to(viewer).select_related("entry").get(pk=fact_id, entry__bank=bank)
+    leaf_facts = list(fact.sources.filter(bank=bank).visible_to(viewer).select_related("entry"))
     cited = FactOutput.objects.filter(fact__in=[source.pk for source in leaf_facts or [fact]]).values("output")
-    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).select_related("chat").order_by("sequence")
-    detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs if not output.chat.private]}
+    outputs = Output.objects.filter(chat__bank=bank, pk__in=cited).visible_to(viewer)
+    outputs = outputs.select_related("chat").order_by("sequence")
+    detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs]}
     log(bank, actor, Event.Action.READ, now, **detail)
-    return Explanation(fact, leaf_facts, _masked(list(outputs), MaskedValue.objects.masker(bank)))
+    told = [output.for_others() for output in outputs]
+    return Explanation(fact, leaf_facts, _masked(told, MaskedValue.objects.masker(bank)))
 
 
 def _masked(outputs: list[Output], masker: "Masker") -> list[Output]:

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.data_inventory import TABLES, StoredTable
-from memorybank.models import Bank, Chat, Entry, Event, Fact, Granularity, Output
+from memorybank.models import NOBODY, Bank, Chat, Entry, Event, Fact, Granularity, Output
 
 #: Rows read at once.
 ROWS_PER_QUERY = 2_000
@@ -18,22 +18,28 @@ ENTRY_FIELDS = ("output_count", "first_at", "last_at", "tokens", "method", "prov
 
 @at_present
 def export(
-    bank: Bank, *, actor: str, chats: QuerySet[Chat] | None = None, now: datetime = PRESENT
+    bank: Bank,
+    *,
+    actor: str,
+    chats: QuerySet[Chat] | None = None,
+    viewer: str = NOBODY,
+    now: datetime = PRESENT,
 ) -> Iterator[dict[str, Any]]:
-    """Everything a bank holds, row by row; that ``actor`` exported it is recorded in the audit log at once.
+    """Everything a bank holds that this person may read, row by row; the audit log records at once who exported it.
 
     With ``chats``, the titles and turns of these only.
     """
     log(bank, actor, Event.Action.EXPORT, now)
-    return _rows(bank, bank.chats.all() if chats is None else chats)
+    visible = bank.chats.visible_to(viewer)
+    return _rows(bank, visible if chats is None else visible.filter(pk__in=chats.values("pk")), viewer)
 
 
-def _rows(bank: Bank, chats: QuerySet[Chat]) -> Iterator[dict[str, Any]]:
+def _rows(bank: Bank, chats: QuerySet[Chat], viewer: str) -> Iterator[dict[str, Any]]:
     """One mapping a row, each with its ``type``: bank, chat, output, entry, fact; in an order fit for reading."""
-    numbers = Numbers.of(bank, chats)
+    numbers = Numbers.of(bank, chats, viewer)
     for table in TABLES:
         if table.model is Fact:
-            yield from _memory(bank, table, numbers)
+            yield from _memory(bank, viewer, table, numbers)
         elif table.model is Output:
             yield from _section(table, table.rows(bank).filter(chat__in=chats), numbers.outputs, order="sequence")
         elif table.section:
@@ -48,12 +54,14 @@ def _section(
     exported = rows.order_by(order).values_list("pk", *table.exported.values())
     for pk, *values in exported.iterator():
         number = {"id": numbers[pk]} if numbers else {}
-        yield {"type": table.section, **number, **dict(zip(table.exported, values, strict=True))}
+        row = {"type": table.section, **number, **dict(zip(table.exported, values, strict=True))}
+        yield {**row, "answer": "", "messages": []} if row.pop("quotes_private", False) else row
 
 
-def _memory(bank: Bank, table: StoredTable, numbers: "Numbers") -> Iterator[dict[str, Any]]:
+def _memory(bank: Bank, viewer: str, table: StoredTable, numbers: "Numbers") -> Iterator[dict[str, Any]]:
     """Entries, then their facts."""
-    for entry in bank.entries.select_related("chat").prefetch_related("kept_links").in_order().iterator(ROWS_PER_QUERY):
+    entries = bank.entries.visible_to(viewer).select_related("chat").prefetch_related("kept_links")
+    for entry in entries.in_order().iterator(ROWS_PER_QUERY):
         yield _entry(entry, numbers)
     for fact in (
         bank.facts.select_related("entry").with_citations().order_by("entry_id", "position").iterator(ROWS_PER_QUERY)
@@ -70,23 +78,22 @@ class Numbers(NamedTuple):
     facts: dict[int, int]
 
     @classmethod
-    def of(cls, bank: Bank, chats: QuerySet[Chat]) -> Self:
-        """Those of a bank, with the outputs of these chats."""
+    def of(cls, bank: Bank, chats: QuerySet[Chat], viewer: str) -> Self:
+        """Those of a bank that the viewer may read, with the outputs of these chats."""
         # A tenant must not learn from ids how much others have written.
-        outputs = (
-            Output.objects.filter(chat__bank=bank, chat__in=chats).order_by("sequence").values_list("pk", flat=True)
-        )
-        entries = bank.entries.values_list("pk", flat=True)
-        return cls(_numbered(outputs), _numbered(sorted(entries)), _numbered(sorted(_told(bank))))
+        turns = Output.objects.filter(chat__bank=bank, chat__in=chats)
+        outputs = turns.order_by("sequence").values_list("pk", flat=True)
+        entries = bank.entries.visible_to(viewer).values_list("pk", flat=True)
+        return cls(_numbered(outputs), _numbered(sorted(entries)), _numbered(sorted(_told(bank, viewer))))
 
 
 def _numbered(ids: Iterable[int]) -> dict[int, int]:
     return {pk: at for at, pk in enumerate(ids, 1)}
 
 
-def _told(bank: Bank) -> Iterable[int]:
+def _told(bank: Bank, viewer: str) -> Iterable[int]:
     """Facts that nobody hid, without the lines of digests that rest on one somebody did."""
-    return bank.facts.filter(hidden=False).exclude(sources__hidden=True).values_list("pk", flat=True)
+    return bank.facts.visible_to(viewer).filter(hidden=False).exclude(sources__hidden=True).values_list("pk", flat=True)
 
 
 def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Render what a chat would get: a bank's block within a token budget, and the notes beside a message. Reads only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,9 +13,10 @@ from memorybank.core.packing.exclusion import exclude
 from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
-from memorybank.models import Bank
+from memorybank.models import NOBODY, Bank
 from memorybank.reading import recall
 from memorybank.reading.block_rendering import render_block
+from memorybank.reading.personal import ANYBODY, Asker, render_personal
 
 #: Stands above recalled notes.
 NOTES_HEADER = prompts.text("memory.recalled")
@@ -30,6 +32,7 @@ class Block(Text):
     budget: int = 0
     encoding: str = ""
     recalled: Text = EMPTY_TEXT
+    personal: Text = EMPTY_TEXT
 
 
 @at_present
@@ -40,13 +43,15 @@ def render(
     recall_budget: int | None = None,
     exclude_chat: str = "",
     question: str = "",
+    asker: Asker = ANYBODY,
     now: datetime = PRESENT,
 ) -> Block:
     """The block as it is now, for ``budget`` tokens (default: the bank's), without one chat's own lines.
 
     With a ``question``, ``recalled`` holds notes that answer it in ``recall_budget`` tokens (default: the bank's);
     "yesterday" in it is relative to ``now``. Empty if there is nothing to show or the bank is off. The same entries and
-    budget give the same bytes, whatever the question. Raises :class:`InvalidInput` for a negative budget.
+    budget give the same bytes, whatever the question and whoever asks: what is for the ``asker`` alone is ``personal``.
+    Raises :class:`InvalidInput` for a negative budget.
     """
     for name, value in (("budget", budget), ("recall_budget", recall_budget)):
         if value is not None and value < 0:
@@ -57,21 +62,35 @@ def render(
         return Block(budget=limit, encoding=encoding)
     shown = exclude(render_block(bank, limit), limit, encoding=encoding, own=exclude_chat)
     max_note_tokens = bank.recall_tokens if recall_budget is None else recall_budget
-    recalled = render_notes(bank, question, shown, max_note_tokens, exclude_chat=exclude_chat, now=now)
-    return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled)
+    personal = render_personal(bank, asker, bank.personal_tokens, shown=shown, exclude_chat=exclude_chat)
+    given = [shown, personal]
+    recalled = render_notes(
+        bank, question, given, max_note_tokens, exclude_chat=exclude_chat, viewer=asker.person, now=now
+    )
+    return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled, personal)
 
 
 def render_notes(
-    bank: Bank, question: str, block: Text, max_tokens: int, *, exclude_chat: str = "", now: datetime | None = None
+    bank: Bank,
+    question: str,
+    given: Sequence[Text],
+    max_tokens: int,
+    *,
+    exclude_chat: str = "",
+    viewer: str = NOBODY,
+    now: datetime | None = None,
 ) -> Text:
-    """Notes that answer a message in at most ``max_tokens`` tokens without repeating the block; empty if nothing does.
+    """Notes that answer a message in at most ``max_tokens`` tokens and repeat nothing given; empty if nothing does.
 
-    From turns that memory covers, never from the asking chat.
+    From turns that memory covers and the viewer may read, never from the asking chat.
     """
     if max_tokens <= 0 or not question.strip():
         return EMPTY_TEXT
-    known, speakers = [line.text for line in block.lines], [line.speaker for line in block.lines]
-    notes = recall.find_passages(bank, question, max_tokens=max_tokens, known=known, exclude_chat=exclude_chat, now=now)
+    known = [line.text for text in given for line in text.lines]
+    speakers = [line.speaker for text in given for line in text.lines]
+    notes = recall.find_passages(
+        bank, question, max_tokens=max_tokens, known=known, exclude_chat=exclude_chat, viewer=viewer, now=now
+    )
     encoding = conf.current().encoding
     packed = pack_notes(notes.passages, notes.max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=encoding)
     return Text(packed.text, packed.tokens, tuple(map(_recalled_line, packed.passages)))
@@ -87,6 +106,7 @@ def _recalled_line(passage: Passage) -> MemoryLine:
         label=passage.label,
         sources=(Source((passage.chat_key,), (passage.output,)),),
         place=passage.place,
+        private=passage.private,
         why=_recall_reason(passage),
     )
 

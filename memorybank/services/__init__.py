@@ -15,6 +15,7 @@ from memorybank.hooks import Change, send_task
 from memorybank.i18n import translate_models
 from memorybank.models import (
     BY_HAND,
+    NOBODY,
     Bank,
     BlockLineVersion,
     Chat,
@@ -34,7 +35,14 @@ from memorybank.models import (
     PublicId,
     public_id,
 )
-from memorybank.models.bank import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
+from memorybank.models.bank import (
+    MAX_DAYS,
+    MAX_IDLE_MINUTES,
+    MAX_PERSONAL_TOKENS,
+    MAX_RECALL_TOKENS,
+    MAX_TOKENS,
+    MIN_TOKENS,
+)
 from memorybank.monitoring.dashboard import Dashboard, load_dashboard
 from memorybank.monitoring.health import HealthMetrics, failing, health_metrics, last_sweep
 from memorybank.monitoring.invariants import check
@@ -51,6 +59,7 @@ from memorybank.prompts import text as prompt_text
 from memorybank.reading.browsing import Origin, browse, find, origins, sentences
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
+from memorybank.reading.personal import ANYBODY, Asker, in_own_words, personal_facts
 from memorybank.reading.prompting import PromptMemory, prompt_memory
 from memorybank.reading.recall import Hit, recall
 from memorybank.reading.recall.visibility import VisibleSentence
@@ -76,7 +85,7 @@ from memorybank.services.block_history import (
     block_lines_at,
     block_lines_changed,
 )
-from memorybank.services.chats import chats_of, create_chat, rename_chat
+from memorybank.services.chats import chats_of, create_chat, readers_of, rename_chat
 from memorybank.services.checkpoints import (
     checkpoints_after,
     compaction_of,
@@ -95,7 +104,7 @@ from memorybank.services.memory import (
 )
 from memorybank.services.outputs import outputs_of, turns_from, turns_of
 from memorybank.services.tokens import count_tokens
-from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_private
+from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_audience
 from memorybank.writing.kept_prompts import count_prompt, keep_prompt
 from memorybank.writing.recording import record_many, reopen_output, retry_output
 from memorybank.writing.revisions import complete, record

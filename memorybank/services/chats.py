@@ -1,11 +1,13 @@
 """Chats as rows: list, create, rename and search them. Their turns are in ``outputs``."""
 
+from collections.abc import Collection
 from functools import reduce
 from operator import or_
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from memorybank.models import Bank, Chat, Output
+from memorybank.models import Bank, Chat, ChatReader, Output
 from memorybank.models.chat import ChatQuerySet
 
 #: Further words of a search are ignored.
@@ -13,13 +15,23 @@ MAX_SEARCH_WORDS = 8
 
 
 def chats_of(bank: Bank) -> ChatQuerySet:
-    """All chats of a bank, also private ones."""
+    """All chats of a bank, also private ones: for their owners, who know of whom they ask."""
     return bank.chats.all()
 
 
-def create_chat(bank: Bank, *, key: str, private: bool = False) -> Chat:
-    """A chat without turns."""
-    return Chat.objects.create(bank=bank, key=key, private=private)
+def create_chat(bank: Bank, *, key: str, private: bool | None = None, readers: Collection[str] = ()) -> Chat:
+    """A chat without turns, for everybody or, if it is private (default: as the bank says), for these people."""
+    private = bank.new_chats_private if private is None else private
+    with transaction.atomic():
+        chat = Chat.objects.create(bank=bank, key=key, private=private)
+        if private:
+            ChatReader.objects.bulk_create(ChatReader(chat=chat, person=person) for person in readers)
+    return chat
+
+
+def readers_of(chat: Chat) -> set[str] | None:
+    """The people whom a private chat is for; None: it is for everybody."""
+    return set(chat.readers.values_list("person", flat=True)) if chat.private else None
 
 
 def rename_chat(bank: Bank, *, chat_key: str, title: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from django.db.models import Q
 
-from memorybank.models import Bank, FactQuerySet, FactSource
+from memorybank.models import NOBODY, Bank, FactQuerySet, FactSource
 from memorybank.models.entry import EntryQuerySet
 
 
@@ -13,9 +13,9 @@ def facts_of(bank: Bank) -> FactQuerySet:
     return bank.facts.all()
 
 
-def entries_of(bank: Bank) -> EntryQuerySet:
-    """The leaves and digests of a bank, without those of private chats."""
-    return bank.entries.exclude(chat__private=True)
+def entries_of(bank: Bank, *, viewer: str = NOBODY) -> EntryQuerySet:
+    """The leaves and digests of a bank that this person may read."""
+    return bank.entries.visible_to(viewer)
 
 
 def stale_entries(bank: Bank) -> int:
@@ -29,12 +29,12 @@ def restated_facts(bank: Bank, facts: Collection[int]) -> set[int]:
     return set(sources.values_list("source_id", flat=True))
 
 
-def preferences_of(bank: Bank, author: str) -> FactQuerySet:
+def preferences_of(bank: Bank, author: str, *, viewer: str = NOBODY) -> FactQuerySet:
     """Lines of ``author`` that bind only them, because they say how to behave and no owner approved them.
 
-    Private chats are left out. ``author`` is the author of outputs.
+    Of private chats only those that ``viewer`` may read. ``author`` is the author of outputs.
     """
-    return bank.facts.preferences_of(author).exclude(entry__chat__private=True)
+    return bank.facts.preferences_of(author, viewer=viewer)
 
 
 def restricted_facts(bank: Bank, facts: Collection[int]) -> set[int]:

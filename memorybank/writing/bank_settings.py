@@ -1,6 +1,7 @@
-"""Change a bank's settings, its private chats and its opt-outs: validated, and recorded in the audit log."""
+"""Change a bank's settings, its chats' audiences and its opt-outs: validated, and recorded in the audit log."""
 
 from collections import Counter
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 from zoneinfo import available_timezones
@@ -14,14 +15,16 @@ from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.indexing import block_writer
-from memorybank.models import Bank, Chat, Event, OptOut, Output, SearchDocument
+from memorybank.models import Bank, Chat, ChatReader, Event, OptOut, Output, SearchDocument
+from memorybank.models.bank import LONG_DUE
 from memorybank.models.chat import OutputQuerySet
 from memorybank.new_output import storable
 
 MAX_FOCUS_CHARACTERS = 1000
 RETENTION_SETTINGS = ("keep_turns_days", "keep_memory_days")
 CONFIGURABLE_FIELDS = (
-    *("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap"),
+    *("max_tokens", "recall_tokens", "personal_tokens", "new_chats_private"),
+    *("idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap"),
     *RETENTION_SETTINGS,
 )
 #: Settings that change how a turn is masked or dated, so its search documents must be built again.
@@ -60,7 +63,7 @@ def enable(
 def _include_history(bank: Bank, before: OutputQuerySet) -> int:
     """Include the turns from before memory was on; return their number. Summaries that span them are rebuilt."""
     count, covered = before.count(), before.filter(left_out=True, sequence__lte=F("chat__summarised_through"))
-    chats = Chat.objects.filter(pk__in=set(covered.values_list("chat", flat=True)), private=False)
+    chats = Chat.objects.filter(pk__in=set(covered.values_list("chat", flat=True))).remembered()
     bank.entries.leaves().filter(chat__in=chats).update(stale=True)
     chats.update(stale=True, indexed_through=0)
     before.filter(left_out=True).update(left_out=False)
@@ -113,22 +116,39 @@ def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any
 
 
 @at_present
-def set_private(bank: Bank, *, chat_key: str, private: bool, actor: str, now: datetime = PRESENT) -> None:
-    """Exclude a chat from memory and erase what was derived from it, or include it again as if it were new.
+def set_audience(
+    bank: Bank, *, chat_key: str, readers: Collection[str] | None, actor: str, now: datetime = PRESENT
+) -> None:
+    """Say whom a chat's memory is for: everybody in the project (None), or these persons; without any, nobody.
 
-    Its turns stay.
+    What others may no longer read leaves every prompt at once. What people decided on its facts stays, unless nobody
+    may read them: then nothing is remembered. The chat's turns stay in any case.
     """
     from memorybank.erasure import cascade
 
+    people = set(readers or ())
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
-        if chat.private != private:
-            chat.private = private
-            counts = Counter[str]()
-            facts, chats = cascade.remove_chat(row, chat, counts), [chat.key] if private else []
-            cascade.remove_from_blocks(row, counts, facts=facts, outputs={chat.pk: {}}, chats=chats, now=now)
-        log(row, actor, Event.Action.PRIVATE if private else Event.Action.PUBLIC, now, chat=chat.pk)
+        was_public, before = not chat.private, set(chat.readers.values_list("person", flat=True))
+        if (was_public, before) != (readers is None, people):
+            chat.private = readers is not None
+            chat.readers.exclude(person__in=people).delete()
+            ChatReader.objects.bulk_create(ChatReader(chat=chat, person=person) for person in people - before)
+            counts, facts = Counter[str](), set[int]()
+            # Memory of an answer that quotes what is private is for one audience only.
+            if (chat.private and not people) or chat.outputs.filter(quotes_private=True).exists():
+                facts = cascade.remove_chat(row, chat, counts)
+            elif chat.private:
+                facts = cascade.detach_chat(row, chat, counts)
+            else:
+                cascade.attach_chat(row, chat, counts)
+            if was_public:
+                cascade.remove_from_blocks(row, counts, facts=facts, outputs={chat.pk: {}}, chats=[chat.key], now=now)
+            else:  # nothing of it is in a block; work that is under way writes nothing
+                Bank.objects.touch(row.pk, epoch=F("epoch") + 1, compress_at=LONG_DUE)
+        action = Event.Action.PUBLIC if readers is None else Event.Action.PRIVATE
+        log(row, actor, action, now, chat=chat.pk, **({"readers": len(people)} if people else {}))
 
 
 @at_present

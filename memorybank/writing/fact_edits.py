@@ -155,7 +155,8 @@ def add(
     With ``screened`` it is quarantined like what a model writes; otherwise ``actor`` answers for it. Raises
     :class:`InvalidInput`, also if memory is off.
     """
-    new = NewOutput(uuid4().hex, actor, _clean_text(text), now, title=CHAT_TITLE, metadata=metadata or {})
+    words = _clean_text(text)
+    new = NewOutput(uuid4().hex, actor, words, now, title=CHAT_TITLE, metadata=metadata or {}, private=False)
     try:
         with transaction.atomic():
             output, _chat = recording.record(bank, new, now=now)

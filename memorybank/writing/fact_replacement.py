@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 from operator import or_
 
-from django.db.models import F, Q, prefetch_related_objects
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, prefetch_related_objects
 
 from memorybank.core import state_changes, value_changes
 from memorybank.core.state_changes import Statement
-from memorybank.models import Bank, Chat, Entry, Fact, FactQuerySet
+from memorybank.models import Bank, Chat, ChatReader, Entry, Fact, FactQuerySet
 from memorybank.reading import recall
 
 #: The newest turns that mention one value.
@@ -29,12 +29,13 @@ def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
     """Link older facts of the bank to the fact among ``facts`` (all new, of one chat) that replaces them; and those
     among ``facts`` that are already outdated to the known fact that replaced them.
 
-    What a person pinned or edited stands. An older fact is superseded as a whole: half a sentence misleads.
+    What a person pinned or edited stands. So does what somebody may read who may not read what would replace it. An
+    older fact is superseded as a whole: half a sentence misleads.
     """
     changing = [fact for fact in facts if fact.changing]
     _link_values(_facts_with_old_values(bank, changing), changing)
     if any(state_changes.states_end(fact.text) for fact in changing):
-        _link_states(_ongoing_facts(bank), changing)
+        _link_states(_ongoing_facts(bank, changing), changing)
     if later := _later_changes(bank, facts):
         _link_values(_replaceable_facts(facts), later)
         if ongoing := [fact for fact in _replaceable_facts(facts) if fact.ongoing]:
@@ -102,7 +103,7 @@ def _facts_with_old_values(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
         chat__in=_chats_with_values(bank, values) | {fact.entry.chat_id for fact in facts}
     )
     stated = reduce(or_, (Q(text__icontains=value) for value in values))
-    return list(_open_facts().filter(stated, entry__in=leaves))
+    return list(_open_facts().filter(stated, _within(_chat_of(facts)), entry__in=leaves))
 
 
 def _chats_with_values(bank: Bank, values: Collection[str]) -> set[int | None]:
@@ -116,11 +117,17 @@ def _chats_with_values(bank: Bank, values: Collection[str]) -> set[int | None]:
     }
 
 
-def _ongoing_facts(bank: Bank) -> list[Fact]:
-    """The newest leaf facts of ongoing states that may be superseded."""
-    return list(
-        _open_facts().filter(bank=bank, ongoing=True).exclude(entry__chat=None).order_by("-pk")[:MAX_COMPARED_FACTS]
-    )
+def _ongoing_facts(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
+    """The newest leaf facts of ongoing states that may be superseded by one of ``facts``."""
+    ongoing = _open_facts().filter(_within(_chat_of(facts)), bank=bank, ongoing=True)
+    return list(ongoing.exclude(entry__chat=None).order_by("-pk")[:MAX_COMPARED_FACTS])
+
+
+def _chat_of(facts: Sequence[Fact]) -> Chat:
+    """The chat of new facts, which are all of one."""
+    chat = facts[0].entry.chat
+    assert chat is not None
+    return chat
 
 
 def _open_facts() -> FactQuerySet:
@@ -133,5 +140,30 @@ def _later_changes(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
     if not facts:
         return []
     since = Fact.objects.filter(bank=bank, changing=True, hidden=False, said_on__gte=min(f.said_on for f in facts))
-    others = since.exclude(entry__chat=None).exclude(pk__in=[fact.pk for fact in facts])
+    others = (
+        since.filter(_around(_chat_of(facts))).exclude(entry__chat=None).exclude(pk__in=[fact.pk for fact in facts])
+    )
     return list(others.order_by("said_on", "pk")[:MAX_COMPARED_FACTS])
+
+
+def _people(chat: Chat) -> list[str]:
+    return [reader.person for reader in chat.readers.all()]
+
+
+def _within(chat: Chat) -> Q:
+    """On facts of leaves: those that only people who may read ``chat`` may read."""
+    if not chat.private:
+        return Q()
+    others = _readers_of_facts().exclude(person__in=_people(chat))
+    return Q(~Exists(others), entry__chat__private=True)
+
+
+def _around(chat: Chat) -> Q:
+    """On facts of leaves: those that everybody who may read ``chat`` may read."""
+    everybody = Q(entry__chat__private=False)
+    named = [Q(Exists(_readers_of_facts().filter(person=person))) for person in _people(chat)] if chat.private else []
+    return everybody | Q(*named) if named else everybody
+
+
+def _readers_of_facts() -> QuerySet[ChatReader]:
+    return ChatReader.objects.filter(chat=OuterRef("entry__chat"))

@@ -33,7 +33,8 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
             position += 1
             new.append(_fact(entry, position, draft, encoding))
     Fact.objects.create_cited(new)
-    hooks.notify(entry.bank_id, Change.LINE_HELD_BACK, [fact.pk for fact in new if fact.quarantine])
+    held_back = [fact.pk for fact in new if fact.quarantine and not fact.is_private]
+    hooks.notify(entry.bank_id, Change.LINE_HELD_BACK, held_back)
     entry.tokens = sum(fact.tokens for fact in [*kept, *new])
     entry.save(update_fields=["tokens"])
     return new

@@ -67,7 +67,7 @@ def _mark_due(job: Job, chats: Collection[int] | None) -> None:
     own = Chat.objects.filter(bank=job.bank) if chats is None else Chat.objects.filter(bank=job.bank, pk__in=chats)
     match job.kind:
         case Kind.SUMMARISE:
-            own.waiting().filter(private=False, parked_at=None).update(due_at=job.asked_at)
+            own.waiting().remembered().filter(parked_at=None).update(due_at=job.asked_at)
         case Kind.RETRY:
             own.parked().retry(job.asked_at)
         case Kind.REBUILD:  # no prompt shows an absorbed digest

@@ -10,14 +10,16 @@ from django.utils.translation import gettext as _
 from memorybank.clock import PRESENT, at_present
 from memorybank.erasure.tombstones import not_erased
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Chat, Output
+from memorybank.models import Bank, Chat, ChatReader, Output
 from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
+from memorybank.quoted_words import note_quoted
 
 #: Fields of a chat that a new output may change.
-CHAT_COUNT_FIELDS = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title"]
+CHAT_COUNT_FIELDS = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title", "quoted_words"]
 #: Fields of a pending output that its answer sets.
 ANSWER_FIELDS = (
-    "sequence author said_by answered_by question answer messages metadata status error replaces created_at asked_at"
+    "sequence author said_by answered_by question answer messages metadata status error quotes_private replaces "
+    "created_at asked_at"
 ).split()
 #: A chat's id and an output's key in it.
 ChatOutputKey = tuple[int, str]
@@ -34,8 +36,7 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
         locked = _locked_bank(bank)
         if not not_erased(locked, [new]):
             raise InvalidInput(_("created_at: what was said there up to then has been erased."))
-        title = storable(new.title[:200])
-        chat, _new = Chat.objects.get_or_create(bank=locked, key=new.chat_key, defaults={"title": title})
+        chat = locked.chats.filter(key=new.chat_key).first() or begin_chats(locked, [new])[0]
         chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may have locked its row, but not the bank's
         known = chat.outputs.with_keys([new.key]).first() if new.key else None
         if known and not _is_answer_to(new, known):
@@ -192,8 +193,18 @@ def _locked_chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
     keys = dict.fromkeys(new.chat_key for new in many)
     rows = Chat.objects.select_for_update().filter(bank=bank, key__in=keys).order_by("pk")
     chats = {chat.key: chat for chat in rows}
-    missing = [Chat(bank=bank, key=key) for key in keys if key not in chats]
-    return chats | {chat.key: chat for chat in Chat.objects.bulk_create(missing)}
+    first = {new.chat_key: new for new in reversed(list(many)) if new.chat_key not in chats}
+    return chats | {chat.key: chat for chat in begin_chats(bank, [first[key] for key in keys if key in first])}
+
+
+def begin_chats(bank: Bank, first: Sequence[NewOutput]) -> list[Chat]:
+    """New chats, each for whom its first output says, or else as the bank's default is. The caller holds its lock."""
+    private = [bank.new_chats_private if new.private is None else new.private for new in first]
+    pairs = zip(first, private, strict=True)
+    chats = Chat.objects.bulk_create(Chat(bank=bank, key=new.chat_key, private=own) for new, own in pairs)
+    readers = [(chat, person) for chat, new in zip(chats, first, strict=True) if chat.private for person in new.readers]
+    ChatReader.objects.bulk_create(ChatReader(chat=chat, person=person) for chat, person in readers)
+    return chats
 
 
 def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult, now: datetime) -> Output:
@@ -210,6 +221,7 @@ def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult
         answer=f"{outcome.answer}{appendix}",
         messages=outcome.messages or known.messages,
         metadata=known.metadata,
+        private_words=outcome.private_words,
         key=known.key,
         title=outcome.title,
     )
@@ -231,7 +243,7 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
 
 
 def _to_row(chat: Chat, new: NewOutput) -> Output:
-    """``new`` as an unsaved row without a sequence, in a form that any database can store."""
+    """``new`` as an unsaved row without a sequence, as any database can store it; its chat notes what it quotes."""
     pending = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
     return Output(
@@ -245,6 +257,7 @@ def _to_row(chat: Chat, new: NewOutput) -> Output:
         messages=json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else [],
         metadata=dict(new.metadata),
         status=new.status,
+        quotes_private=note_quoted(chat, new),
         replaces=list(new.replaces) if pending else [],
         created_at=asked,
         asked_at=asked if pending else None,

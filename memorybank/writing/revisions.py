@@ -1,6 +1,6 @@
 """Replace turns by a new answer: they are erased in the transaction that records the answer, not before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,9 @@ def record(
     title: str = "",
     replaces: Sequence[int] = (),
     metadata: Mapping[str, Any] | None = None,
+    private: bool | None = None,
+    readers: Sequence[str] = (),
+    private_words: Collection[str] = (),
     now: datetime = PRESENT,
 ) -> Output:
     """Record one inference: one short transaction without a model call, so an outage loses nothing.
@@ -33,15 +36,17 @@ def record(
     ``key`` is the caller's own id: the same key in the same chat is recorded once; an output without an answer
     (pending, error, …) is replaced by the same key with one. A caller who asks a model records the message as pending
     first and then :func:`complete`s it. ``replaces`` are ids of outputs of the chat: they are erased in the transaction
-    that records the answer, and stay if there is none. ``metadata`` are labels that no model reads. Raises
-    :class:`InvalidInput`, naming the field and the limit.
+    that records the answer, and stay if there is none. ``metadata`` are labels that no model reads. ``private`` and
+    ``readers`` say whom a chat is for that this begins (default: as the bank says). Raises :class:`InvalidInput`,
+    naming the field and the limit.
     """
     values = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
-    new = NewOutput(*values, replaces=tuple(replaces), metadata=metadata or {})
+    audience: dict[str, Any] = {"private": private, "readers": tuple(readers), "private_words": tuple(private_words)}
+    new = NewOutput(*values, replaces=tuple(replaces), metadata=metadata or {}, **audience)
     if status != Output.Status.OK or not replaces:
         return recording.record(bank, new, now=now)[0]
     pending, _ = recording.record(bank, replace(new, status=Output.Status.PENDING, answer="", title=""), now=now)
-    return complete(bank, pending, answer=answer, title=title, now=now)
+    return complete(bank, pending, answer=answer, title=title, private_words=private_words, now=now)
 
 
 @at_present
@@ -54,6 +59,7 @@ def complete(
     error: str = "",
     title: str = "",
     messages: Sequence[Any] = (),
+    private_words: Collection[str] = (),
     now: datetime = PRESENT,
 ) -> Output:
     """Record the outcome of an attempt that :func:`record` (as pending) or :func:`retry_output` began.
@@ -61,11 +67,14 @@ def complete(
     Returns the output as it is now: one that becomes ok comes after all the others of its chat and is pending for
     memory. The first answer wins, whichever attempt it is from; a failure of any attempt but the latest changes and
     replaces nothing. ``title`` names an untitled chat; ``messages`` were exchanged between question and answer, if they
-    were not known when it was recorded. Raises :class:`InvalidInput` if the output has been erased.
+    were not known when it was recorded. ``private_words`` are those that the
+    answer quotes from memory that not everybody may read. Raises :class:`InvalidInput` if the output has been erased.
     """
 
+    outcome = AttemptResult(status, answer, error, title, messages, private_words)
+
     def record_outcome() -> Output:
-        return recording.complete(bank, output, AttemptResult(status, answer, error, title, messages), now=now)
+        return recording.complete(bank, output, outcome, now=now)
 
     if status != Output.Status.OK or not output.replaces:
         return record_outcome()

@@ -28,5 +28,5 @@ def bring_back(bank: Bank, outputs: Collection[int]) -> int:
         covering = Entry.objects.leaves().filter(chat=output.chat_id, first_output__lte=output.sequence)
         if covering.filter(last_output__gte=output.sequence).update(stale=True):
             chat.update(stale=True, indexed_through=0)
-            chat.filter(private=False, bank__enabled=True).update(index_due=True, due_at=F("last_output_at"))
+            chat.remembered().filter(bank__enabled=True).update(index_due=True, due_at=F("last_output_at"))
     return turns.update(set_aside=False)

@@ -68,8 +68,8 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
 
 def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
     """The leaf, and whether its turns are indexed, too."""
-    if chat.private or not chat.bank.enabled:
-        raise NotRemembered("the chat is private or the bank is off")
+    if not (chat.is_remembered and chat.bank.enabled):
+        raise NotRemembered("nobody may read memory of the chat, or the bank is off")
     batch = next_batch(chat)
     if batch.through == chat.summarised_through and not batch.mends:
         return None, True
@@ -129,10 +129,9 @@ def _commit(
         bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
         if bank is None or bank.epoch != chat.bank.epoch or not bank.enabled:
             raise OutdatedWork("something was erased, or the bank was switched off")
-        leased = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token, private=False)
-        fresh = leased.first()
-        if fresh is None:
-            raise OutdatedWork("the lease was lost, or the chat was made private")
+        fresh = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token).first()
+        if fresh is None or not fresh.is_remembered:
+            raise OutdatedWork("the lease was lost, or nobody may read memory of the chat any more")
         notes, documents = _mask_new_secrets(bank, notes, documents, masker)
         remask.learn(bank, masker)
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
@@ -182,7 +181,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     Fact.objects.filter(pk__in=replaceable).delete()
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
-    hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [leaf.pk])
+    hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [] if chat.private else [leaf.pk])
     if batch.mends and leaf.parent_id:
         cascade.mark_digests_stale(leaf)
     return leaf

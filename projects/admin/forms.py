@@ -17,7 +17,8 @@ from projects.tenancy import api_keys, permissions
 
 #: The bank's settings that the project page offers.
 BANK_SETTINGS = (
-    *("max_tokens", "recall_tokens", "idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap"),
+    *("max_tokens", "recall_tokens", "personal_tokens", "new_chats_private"),
+    *("idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap"),
     *("keep_turns_days", "keep_memory_days"),
 )
 
@@ -50,6 +51,8 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
     )
     max_tokens = _bank_field("max_tokens")
     recall_tokens = _bank_field("recall_tokens")
+    personal_tokens = _bank_field("personal_tokens")
+    new_chats_private = _bank_field("new_chats_private")
     idle_minutes = _bank_field("idle_minutes")
     timezone = forms.ChoiceField(
         label=_("Time zone"), choices=_timezones, help_text=Bank._meta.get_field("timezone").help_text

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest
 
-from memorybank.services import Bank
-from projects.tenancy import authentication, permissions
+from memorybank.services import Asker, Bank
+from projects.tenancy import authentication, people, permissions
 
 from ..models import APIKey
 from .problems import Problem
@@ -37,6 +37,11 @@ def key_of(request: HttpRequest) -> APIKey:
     key = request.auth  # type: ignore[attr-defined]  # ninja's
     assert isinstance(key, APIKey)
     return key
+
+
+def asker_of(request: HttpRequest) -> Asker:
+    """The member whom the request names in a header, if its key may speak for people; otherwise nobody."""
+    return people.asker_in(key_of(request), request.headers)
 
 
 def bank_of(request: HttpRequest) -> Bank:

@@ -112,6 +112,8 @@ def _reply_json(request: HttpRequest, project: Project, reply: service.Reply) ->
             "prompt": reply.prompt.messages,
             "memory": memory.block.text,
             "memory_tokens": memory.block.tokens,
+            "personal": memory.personal.text,
+            "personal_tokens": memory.personal.tokens,
             "recalled": memory.recalled.text,
             "recalled_tokens": memory.recalled.tokens,
             "prompt_tokens": reply.prompt.tokens,

@@ -14,11 +14,12 @@ from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Chat, ErasureRequest, Output
 from projects.models import Conversation, Project, Role
-from projects.tenancy import permissions
+from projects.tenancy import people, permissions
 from projects.web.pagination import page_after
 from projects.web.requests import MemberRequest
 
 from . import compaction, generation, service
+from .audience import AudienceForm
 from .forms import MAX_MESSAGE_CHARACTERS, MessageForm
 from .prompt import Prompt
 
@@ -34,7 +35,8 @@ def show_chat(
     """The page, with why the last action on it was refused."""
     turns, older = _turns(chat, request.GET.get("before", ""))
     trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARACTERS]
-    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial)
+    asker = people.asker(project, request.user)
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial, asker=asker)
     return render(
         request,
         "projects/chat.html",
@@ -42,6 +44,7 @@ def show_chat(
             **turns_context(request.user, project, chat, turns),
             "older": older,
             "memory": memory,
+            "audience": AudienceForm(project, chat, request.user.get_username()),
             "trial": trial,
             "compaction": compaction.progress(project, chat),
             "form": form,

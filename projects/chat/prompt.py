@@ -47,14 +47,14 @@ def assemble(
 ) -> Prompt:
     """Assemble a prompt in the order that suits provider prompt caches: what changes least comes first.
 
-    The block is in the system prompt. Notes follow the new message and are not sent again with the next one, so each
-    prompt begins with all of the previous one up to its notes. A ``checkpoint`` replaces the turns that it was made
-    of. Of the turns after it the newest are kept, whole, as many as fit ``context_tokens`` beside an
-    :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not fit.
+    The block is in the system prompt, and after it what is for the asker alone. Notes follow the new message and are
+    not sent again with the next one, so each prompt begins with all of the previous one up to its notes. A
+    ``checkpoint`` replaces the turns that it was made of. Of the turns after it the newest are kept, whole, as many as
+    fit ``context_tokens`` beside an :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not.
     Raises :class:`InvalidInput` when the message does not fit even without turns and notes.
     """
     count = count or services.count_tokens
-    head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.block.text)
+    head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.system)
     before = count(head) + 2 * MESSAGE_TOKENS
     earlier, without_notes = list(_messages(EarlierTurn(checkpoint, ""))), replace(memory, recalled=Text())
     # The message matters more than the checkpoint, and that more than the notes.

@@ -16,6 +16,7 @@ from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, public_message
 from memorybank.services import Bank, Chat, Output
 from projects.models import AnswerContext, Conversation, Draft, Project
+from projects.tenancy import people
 
 from . import compaction, model_call
 from .model_call import OnChunk, Stopped, ignore_chunk
@@ -46,12 +47,15 @@ class AnswerRequest:
 
 
 def begin(project: Project, owner: User, *, private: bool = False) -> Conversation:
-    """A new chat of ``owner``, or one like it that they began and never wrote in."""
+    """A new chat of ``owner``, or one like it that they began and never wrote in; for them only if it is private."""
+    private = private or project.bank.new_chats_private
     unused = Conversation.objects.of(owner, project).filter(chat__last_output_at=None, chat__private=private)
     if conversation := unused.first():
         return conversation
     with transaction.atomic():
-        chat = services.create_chat(project.bank, key=uuid4().hex, private=private)
+        person = people.person_of(project, owner)
+        readers = [person] if person else []
+        chat = services.create_chat(project.bank, key=uuid4().hex, private=private, readers=readers)
         return Conversation.objects.create(chat=chat, owner=owner)
 
 
@@ -152,7 +156,8 @@ def prompt_for(
 
     ``keep`` if it is sent. It leaves out the turns ``without``, and any checkpoint that stands for one of them.
     """
-    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message)
+    asker = people.asker_of(project, chat)
+    memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, asker=asker)
     if keep:
         services.keep_prompt(project.bank, chat_key=chat.key, memory=memory)
     replaced = services.turns_of(chat).filter(pk__in=without).values_list("sequence", flat=True) if without else ()
@@ -219,7 +224,8 @@ def _complete(
     """The message with its answer and what that was given with; if another attempt was first, with its answer."""
     answer = completion.text if completion else ""
     with transaction.atomic():
-        output = services.complete(bank, pending, answer=answer, title=title_of(pending.question))
+        quoted = prompt.memory.quoted(answer, question=pending.question)
+        output = services.complete(bank, pending, answer=answer, title=title_of(pending.question), private_words=quoted)
         Draft.objects.filter(output=output).delete()  # another attempt that still writes finds none, and stops
         # A retry that was answered first has this row already.
         AnswerContext.objects.get_or_create(
@@ -229,6 +235,7 @@ def _complete(
                 "memory_tokens": prompt.memory.block.tokens,
                 "recalled_tokens": prompt.memory.recalled.tokens,
                 "lines": [line.facts for line in prompt.memory.block.lines],
+                "personal": [line.facts for line in prompt.memory.personal.lines],
                 "recalled": [[*line.citations, line.place] for line in prompt.memory.recalled.lines],
                 "prompt_tokens": completion.prompt_tokens if completion else prompt.tokens,
                 "answer_tokens": completion.completion_tokens if completion else 0,

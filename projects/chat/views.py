@@ -21,6 +21,7 @@ from projects.web.pagination import numbered_page
 from projects.web.requests import MemberRequest
 
 from . import compaction, negotiation, page_context, revisions, service
+from .audience import AudienceForm, disclosed
 from .forms import MessageForm, TitleForm
 
 CHATS_ON_A_PAGE = 50
@@ -147,9 +148,16 @@ def rename(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse
 
 @negotiation.chat_view("POST")
 def private(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
-    """Make a chat private, or shared again."""
-    on, actor = request.POST.get("private") == "on", request.user.get_username()
-    services.set_private(project.bank, chat_key=chat.key, private=on, actor=actor)
+    """Choose whom a chat is for. Posted without ``sure``, it shows first what others could read then."""
+    actor = request.user.get_username()
+    form = AudienceForm(project, chat, actor, request.POST)
+    if form.is_valid():
+        readers = form.chosen()
+        disclosure = disclosed(project, chat, readers)
+        if (disclosure.facts or disclosure.pending) and request.POST.get("sure") != "yes":
+            context = {"project": project, "chat": chat, "disclosure": disclosure, "chosen": form.cleaned_data}
+            return render(request, "projects/disclose.html", context)
+        services.set_audience(project.bank, chat_key=chat.key, readers=readers, actor=actor)
     return redirect("chat", project.tenant.slug, project.slug, chat.key)
 
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 from memorybank import services
 from memorybank.exceptions import log_message
 from memorybank.services import Bank, PromptCount, PromptMemory
+from projects.tenancy import people
 
 from ..models import APIKey
 from . import request_identity, side_calls
@@ -71,6 +72,7 @@ class MemoryInjection:
         memory = self.turn.memory
         values = {
             "x-memory-block-tokens": str(memory.block.tokens),
+            "x-memory-personal-tokens": str(memory.personal.tokens),
             "x-memory-recalled-tokens": str(memory.recalled.tokens),
             "x-memory-version": str(memory.version),
         }
@@ -109,16 +111,17 @@ def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) ->
     location = locate_turn(bank, turn.sender, turn.request)
     if is_beside_chat(bank, turn.request, location):
         return without_memory(turn, body, SkipReason.ASIDE)
-    memory = services.prompt_memory(bank, chat_key=location.chat_key, question=question.text)
+    asker = people.asker_for(turn.key, turn.sender.person)
+    memory = services.prompt_memory(bank, chat_key=location.chat_key, question=question.text, asker=asker)
     if memory.recalled.text and protocol.conversation(body):
         # The upstream stores this conversation, so the notes would stay in it.
         memory = replace(memory, recalled=services.Text())
     if memory.recalled.text:
         body = protocol.with_notes(body, question.position, memory.recalled.text)
     # Last: a new system message shifts the positions of the others.
-    if system := "\n\n".join(filter(None, [turn.key.project.system_prompt.strip(), memory.block.text])):
+    if system := "\n\n".join(filter(None, [turn.key.project.system_prompt.strip(), memory.system])):
         body = protocol.with_system(body, system)
-    skipped = "" if memory.block.text or memory.recalled.text else _skip_reason(memory)
+    skipped = "" if memory.system or memory.recalled.text else _skip_reason(memory)
     return MemoryInjection(body, replace(turn, location=location, memory=memory), skipped)
 
 

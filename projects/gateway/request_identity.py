@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from ..models import APIKey, NameSource
+from ..models.key import PERSON_HEADER
 from .protocols import Protocol
 
 #: Headers with a chat's id, in order of preference, and whether one id is one conversation. A session's id is shared by
@@ -21,7 +22,7 @@ CHAT_ID_HEADERS = {
     "X-Session-Affinity": False,
 }
 CONVERSATION_FIELD, CACHE_KEY_FIELD = "conversation", "prompt_cache_key"
-USER_HEADER, MEMORY_HEADER = "X-Memory-User", "X-Memory"
+USER_HEADER, MEMORY_HEADER = PERSON_HEADER, "X-Memory"
 #: Headers with which a front end for many people names the one who is speaking. A name may be that of two people.
 FRONT_END_HEADERS = ("X-OpenWebUI-User-Email", "X-OpenWebUI-User-Id", "X-OpenWebUI-User-Name")
 #: A header's value as RFC 8187 encodes it, and a byte as URLs encode it.

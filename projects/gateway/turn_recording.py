@@ -1,5 +1,6 @@
 """Record a turn of the gateway: its question while the upstream works, then its answer. Blocks on the database."""
 
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank, Output, PromptCount
 from projects.chat.titles import title_of
-from projects.tenancy import authentication
+from projects.tenancy import authentication, people
 
 from ..models import AnswerContext, ConversationNode
 from .conversations import TurnLocation, is_beside_chat, locate_turn, matching
@@ -105,6 +106,7 @@ def _question_output(turn: GatewayTurn, location: TurnLocation) -> Output:
             status=Output.Status.PENDING,
             created_at=turn.received_at,
             key=turn.key_in_chat,
+            readers=_readers(turn),
         )
     output = services.outputs_of(turn.bank).get(pk=location.output)
     if location.reopens:
@@ -112,6 +114,12 @@ def _question_output(turn: GatewayTurn, location: TurnLocation) -> Output:
     if output.status in (Output.Status.PENDING, Output.Status.OK):
         return output
     return services.retry_output(turn.bank, output.pk)
+
+
+def _readers(turn: GatewayTurn) -> list[str]:
+    """Whom a new chat is for, if new chats are private: the member whom the request names."""
+    person = people.asker_for(turn.key, turn.sender.person).person
+    return [person] if person else []
 
 
 def _author(turn: GatewayTurn) -> str:
@@ -125,7 +133,8 @@ def _complete_stopped(turn: GatewayTurn, pk: int) -> None:
     last = turn.request.before[-1]
     part = last.text if last.role == "assistant" else ""
     stopped = services.outputs_of(turn.bank).select_related("chat").get(pk=pk)
-    services.complete(turn.bank, stopped, answer=part, title=title_of(stopped.question))
+    quoted = turn.memory.quoted(part, question=stopped.question)
+    services.complete(turn.bank, stopped, answer=part, title=title_of(stopped.question), private_words=quoted)
 
 
 def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> None:
@@ -173,7 +182,9 @@ def _with_prefill(turn: GatewayTurn, answer: Answer) -> Answer:
 
 def _complete(turn: GatewayTurn, output: Output, answer: Answer, status: str) -> Output:
     question, seen = turn.request.question, turn.request.between
+    said = " ".join([answer.text, answer.arguments, json.dumps(seen, ensure_ascii=False, default=str)])
     values: dict[str, Any] = {
+        "private_words": turn.memory.quoted(said, question=question.text),
         "answer": answer.text or answer.arguments,
         "status": status,
         "error": answer.error,

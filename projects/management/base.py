@@ -10,6 +10,7 @@ from functools import partial
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
+from django.contrib.auth.models import User
 from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -19,7 +20,8 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
 
 from memorybank.exceptions import InvalidInput, MemoryBankError
-from memorybank.services import PublicId
+from memorybank.services import ANYBODY, Asker, PublicId
+from projects.tenancy import people
 from projects.web.terminal import is_utf8, printable
 
 from ..models import Project, Tenant
@@ -104,6 +106,21 @@ def add_number_argument(
     parser: CommandParser, name: str, low: int, high: int, *, unit: str, help: str, metavar: str | None = None
 ) -> None:
     parser.add_argument(name, metavar=metavar or unit.upper(), type=whole_number(low, high, unit), help=help)
+
+
+def add_viewer_argument(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--viewer", metavar="PERSON", default="", help="as this member of the project, with what is for them alone"
+    )
+
+
+def find_asker(project: Project, name: str) -> Asker:
+    """The member with this user name; nobody in particular without one."""
+    user = User.objects.filter(username=name).first() if name else None
+    found = people.asker(project, user) if user else ANYBODY
+    if name and not found.person:
+        raise CommandError(f"The project has no member “{printable(name)}”.", returncode=USAGE_EXIT_CODE)
+    return found
 
 
 def find_project(path: str) -> Project:

@@ -36,8 +36,9 @@ from pydantic import ValidationError
 from memorybank.exceptions import InvalidInput
 from memorybank.services import prompt_text
 from projects.models import APIKey
+from projects.tenancy import people
 
-from .tools import TOOLS, Arguments, Tool, project_memory
+from .tools import TOOLS, Arguments, Caller, Tool, project_memory
 
 BLOCK_URI = "memorybank://block"
 
@@ -93,7 +94,7 @@ def _server() -> Server[Any]:
 
 
 async def _list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-    key = _key(context)
+    key = _caller(context).key
     return ListToolsResult(tools=[_offered_tool(tool) for tool in TOOLS.values() if key.opens(tool.scope)])
 
 
@@ -112,14 +113,14 @@ def _offered_tool(tool: Tool) -> OfferedTool:
 
 async def _call_tool(context: Context, call: CallToolRequestParams) -> CallToolResult:
     """Call a tool. Errors become results with one line for the model."""
-    key, tool = _key(context), TOOLS.get(call.name)
+    caller, tool = _caller(context), TOOLS.get(call.name)
     if tool is None:
         why = prompt_text("mcp.unknown_tool").format(tool=call.name[:40], tools=", ".join(TOOLS))
         raise MCPError(INVALID_PARAMS, why)
-    if not key.opens(tool.scope):
+    if not caller.key.opens(tool.scope):
         return _error_result(prompt_text("mcp.scope").format(tool=tool.name, scope=tool.scope.value))
     try:
-        result = await sync_to_async(tool.run)(key, tool.arguments.model_validate(call.arguments or {}))
+        result = await sync_to_async(tool.run)(caller, tool.arguments.model_validate(call.arguments or {}))
     except ValidationError as error:
         return _error_result(_first_error(error))
     except InvalidInput as error:
@@ -143,14 +144,14 @@ async def _read_resource(context: Context, params: ReadResourceRequestParams) ->
     if str(params.uri) != BLOCK_URI:
         why = prompt_text("mcp.unknown_resource").format(resource=str(params.uri)[:80], known=BLOCK_URI)
         raise MCPError(INVALID_PARAMS, why)
-    memory = await sync_to_async(project_memory)(_key(context), Arguments())
+    memory = await sync_to_async(project_memory)(_caller(context), Arguments())
     return ReadResourceResult(contents=[TextResourceContents(uri=BLOCK_URI, mime_type="text/plain", text=str(memory))])
 
 
-def _key(context: Context) -> APIKey:
+def _caller(context: Context) -> Caller:
     assert context.request is not None
     key: APIKey = context.request.scope["key"]
-    return key
+    return Caller(key, people.asker_in(key, context.request.headers))
 
 
 def _error_result(why: str) -> CallToolResult:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Hit, Job, PublicId, prompt_text
+from memorybank.services import ANYBODY, Asker, Hit, Job, PublicId, prompt_text
 from projects.models import APIKey, Scope
 
 MAX_TOOL_HITS = 50
@@ -50,6 +50,7 @@ class Remembered(Arguments):
     model_config = _described("remembered")
 
     text: Annotated[Text, Field(max_length=MAX_REMEMBERED_CHARACTERS, description=prompt_text("mcp.remembered_text"))]
+    private: Annotated[bool, Field(description=prompt_text("mcp.remembered_private"))] = False
 
 
 class Found(BaseModel):
@@ -104,33 +105,55 @@ class Noted(BaseModel):
         return self.note
 
 
-def recall(key: APIKey, arguments: Question) -> Recalled:
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The API key of a call, and the member for whom it may speak."""
+
+    key: APIKey
+    asker: Asker = ANYBODY
+
+
+def recall(caller: Caller, arguments: Question) -> Recalled:
     """Search the project's memory; each hit has the turns that it cites."""
-    bank = key.project.bank
-    hits = services.recall(bank, arguments.question, top=arguments.top)
+    bank = caller.key.project.bank
+    hits = services.recall(bank, arguments.question, top=arguments.top, viewer=caller.asker.person)
     note = "" if hits else prompt_text("mcp.no_hits") if bank.enabled else MEMORY_OFF_TEXT
     return Recalled(hits=list(map(_hit, hits)), note=note)
 
 
-def project_memory(key: APIKey, _: Arguments) -> Memory:
-    """The project's block."""
-    memory = services.prompt_memory(key.project.bank)
-    note = prompt_text("mcp.nothing") if key.project.bank.enabled else MEMORY_OFF_TEXT
-    block = memory.block
-    return Memory(memory=block.text, tokens=block.tokens, version=memory.version, note="" if block.text else note)
+def project_memory(caller: Caller, _: Arguments) -> Memory:
+    """The project's block, and after it what is for the named member only."""
+    bank = caller.key.project.bank
+    memory = services.prompt_memory(bank, asker=caller.asker)
+    note = prompt_text("mcp.nothing") if bank.enabled else MEMORY_OFF_TEXT
+    tokens, text = services.count_tokens(memory.system), memory.system
+    return Memory(memory=text, tokens=tokens, version=memory.version, note="" if text else note)
 
 
-def remember(key: APIKey, arguments: Remembered) -> Noted:
-    """Record a turn by the key and have the workers summarise it at once.
+def remember(caller: Caller, arguments: Remembered) -> Noted:
+    """Record a turn by the key and have the workers summarise it at once, for everybody or for the named member only.
 
     It records a turn, not a line: text that a program was tricked into writing is masked, validated and quarantined
     like any other. Only people write lines directly. Raises :class:`InvalidInput`, also if memory is off.
     """
-    bank, now = key.project.bank, timezone.now()
+    key, now = caller.key, timezone.now()
+    bank, asker = key.project.bank, caller.asker
     if not bank.enabled:
         raise InvalidInput(prompt_text("mcp.off_remember"))
+    if arguments.private and not asker.person:
+        raise InvalidInput(prompt_text("mcp.nobody"))
+    # What a program was told for one person it may not tell everybody.
+    given = services.prompt_memory(bank, question=arguments.text, asker=asker)
+    private = arguments.private or bool(given.quoted(arguments.text, question="")) or None
     output = services.record(
-        bank, chat_key=uuid4().hex, author=key.actor, question=arguments.text, title=CHAT_TITLE, now=now
+        bank,
+        chat_key=uuid4().hex,
+        author=key.actor,
+        question=arguments.text,
+        title=CHAT_TITLE,
+        private=private,
+        readers=[asker.person] if asker.person else [],
+        now=now,
     )
     services.request_job(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)
     return Noted(chat=output.chat.key, turn=PublicId().to_url(output.pk), note=prompt_text("mcp.recorded"))
@@ -144,7 +167,7 @@ class Tool:
     scope: Scope
     arguments: type[Arguments]
     result: type[BaseModel]
-    run: Callable[[APIKey, Any], BaseModel]
+    run: Callable[[Caller, Any], BaseModel]
     read_only: bool = True
 
 

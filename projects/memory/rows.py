@@ -203,9 +203,8 @@ def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[in
 
 def replaced_by(fact: Fact) -> Fact | None:
     """The fact that replaced it, if that may be shown."""
-    newer = fact.superseded_by
-    restricted = newer and (newer.hidden or newer.quarantine or (newer.entry.chat and newer.entry.chat.private))
-    return None if restricted else newer
+    newer = fact.replaced_for_all
+    return None if newer and (newer.hidden or newer.quarantine) else newer
 
 
 def _edit_badges(fact: Fact) -> list[tuple[str, str]]:

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.services import Bank, Fact
+from memorybank.services import NOBODY, Bank, Fact
 from projects.models import AnswerContext, Conversation, Project, Role
-from projects.tenancy import permissions
+from projects.tenancy import people, permissions
 from projects.web.requests import MemberRequest
 
 from .rows import turn_address
@@ -35,29 +36,37 @@ def used_page(request: MemberRequest, tenant: str, project: str, key: str, turn:
     project_row, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     output = get_object_or_404(services.turns_of(conversation.chat).select_related("answer_context"), pk=turn)
     given = getattr(output, "answer_context", None) or AnswerContext(memory_version=0, memory_tokens=0, prompt_tokens=0)
-    block_lines, notes = _block_lines(project_row, given, request.user), _notes(project_row, given, request.user)
+    viewer = people.person_of(project_row, request.user)
+    block_lines = _fact_lines(project_row, given.lines, request.user)
+    notes = _notes(project_row, given, request.user, viewer)
+    personal = _fact_lines(project_row, given.personal, request.user, viewer)
+    shown = len(block_lines) + len(notes) + len(personal)
     context = {
         "project": project_row,
         "chat": conversation.chat,
         "turn": output,
         "given": given,
         "block_lines": block_lines,
+        "personal": personal,
         "notes": notes,
-        "missing": len(given.lines) + len(given.recalled) - len(block_lines) - len(notes),
+        "missing": len(given.lines) + len(given.recalled) + len(given.personal) - shown,
     }
     return render(request, "projects/memory_used.html", context)
 
 
-def _block_lines(project: Project, given: AnswerContext, reader: User) -> list[UsedLine]:
-    """The lines of the block of which a fact is left that may be shown."""
+def _fact_lines(
+    project: Project, given: Collection[Collection[int]], reader: User, viewer: str = NOBODY
+) -> list[UsedLine]:
+    """The lines, each given by its facts, of which a fact is left that this viewer may be shown."""
     bank, may_explain = project.bank, permissions.may(reader, project.tenant, Role.ADMIN)
-    ids = {fact for line in given.lines for fact in line}
-    visible = services.browse(bank).filter(pk__in=ids, hidden=False, quarantine="").select_related("entry")
-    facts = {fact.pk: fact for fact in visible}
-    origins = services.origins(bank, list(facts.values()))
+    ids = {fact for line in given for fact in line}
+    visible = services.browse(bank, viewer=viewer).filter(pk__in=ids, hidden=False)
+    own = Q(pk__in=services.preferences_of(bank, reader.get_username(), viewer=viewer).values("pk")) if viewer else Q()
+    facts = {fact.pk: fact for fact in visible.filter(own | Q(quarantine="")).select_related("entry")}
+    origins = services.origins(bank, list(facts.values()), viewer=viewer)
     pages = _own_pages(bank, {origin.output for turns in origins.values() for origin in turns}, reader)
     lines = []
-    for line in given.lines:
+    for line in given:
         remaining = [facts[pk] for pk in line if pk in facts]
         if remaining:
             address = [project.tenant.slug, project.slug, remaining[0].pk]
@@ -67,10 +76,10 @@ def _block_lines(project: Project, given: AnswerContext, reader: User) -> list[U
     return lines
 
 
-def _notes(project: Project, given: AnswerContext, reader: User) -> list[UsedLine]:
+def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) -> list[UsedLine]:
     """The notes whose sentences memory would still show."""
     places = [(output, place) for output, place in given.recalled]
-    sentences = services.sentences(project.bank, places)
+    sentences = services.sentences(project.bank, places, viewer=viewer)
     pages = _own_pages(project.bank, {output for output, _ in sentences}, reader)
     return [
         UsedLine(sentences[place], own_turns=[pages[place[0]]] if place[0] in pages else [])

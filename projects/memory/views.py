@@ -79,9 +79,8 @@ def why_page(page: MemoryPage, fact: int) -> HttpResponse:
     if not page.facts.filter(pk=fact).exists():
         raise Http404
     explanation = services.explain(page.bank, fact_id=fact, actor=page.actor)
-    shared = [output for output in explanation.outputs if not output.chat.private]
     row = memory_rows.fact_row(explanation.fact)
-    return page.render("why", {"explanation": explanation, "outputs": shared, "row": row})
+    return page.render("why", {"explanation": explanation, "outputs": explanation.outputs, "row": row})
 
 
 @memory_page("memory-review")

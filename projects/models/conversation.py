@@ -62,6 +62,7 @@ class AnswerContext(models.Model):
     recalled_tokens = models.PositiveIntegerField(default=0, help_text="Tokens of the notes beside the message.")
     lines = models.JSONField(default=list, help_text="Of each line of the block the ids of the facts it stood for.")
     recalled = models.JSONField(default=list, help_text="Of each note its turn, by id, and the place in it.")
+    personal = models.JSONField(default=list, help_text="Of each line for the asker alone the id of its fact.")
     prompt_tokens = models.PositiveIntegerField()
     answer_tokens = models.PositiveIntegerField(default=0)
     stopped = models.BooleanField(default=False, help_text="Somebody stopped it; it is what had come by then.")

@@ -56,7 +56,7 @@ register(
         ConversationNode: "keyed hashes",
         AnswerContext: "ids of facts and turns",
         LoginFailures: "a hash",
-        Membership: "a role",
+        Membership: "a role, and a random key",
         Tenant: "the name of a tenant",
         TenantAuditLog: "a hash",
         Upstream: "addresses, names of models, an encrypted key",

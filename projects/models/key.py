@@ -36,6 +36,8 @@ class NameSource(models.TextChoices):
     MESSAGE = "message", _("message: the name of a message")
 
 
+#: Names the member for whom a program asks, or whose words it records.
+PERSON_HEADER = "X-Memory-User"
 #: What a key trusts unless somebody says otherwise.
 DEFAULT_NAME_SOURCES = (NameSource.MEMORY, NameSource.FRONT_END, NameSource.BODY)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from secrets import token_hex
 from typing import Any
 
 from django.conf import settings
@@ -60,11 +61,16 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A user in a tenant."""
+    """A user in a tenant.
+
+    ``person`` is how the banks of the tenant know them. It ends with the membership: somebody who has left reads
+    nothing that was for them, also if they are invited again or somebody else has their name.
+    """
 
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+    person = models.CharField(max_length=64, unique=True, default=token_hex, editable=False)
 
     class Meta:
         constraints = [

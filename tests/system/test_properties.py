@@ -207,7 +207,7 @@ def test_what_is_kept_back_is_never_shown(history: list[Turn], budget: int, ques
         Fact.objects.filter(pk__in=kept_back[1::2]).update(quarantine="held back by a test")
         Bank.objects.touch(bank.pk)
         if private := bank.chats.filter(key="b").exists():
-            services.set_private(bank, chat_key="b", private=True, actor="alice", now=MONDAY)
+            services.set_audience(bank, chat_key="b", readers=(), actor="alice", now=MONDAY)
 
         block = services.render(bank, budget=budget, question=question, exclude_chat="a", now=MONDAY)
 

@@ -273,7 +273,7 @@ class MemoryMachine(RuleBasedStateMachine):
             with pytest.raises(InvalidInput):
                 services.configure(bank, max_tokens=199, **actor)
         elif self.chat(number, key):
-            services.set_private(bank, chat_key=key, private=what == "private", **actor)
+            services.set_audience(bank, chat_key=key, readers=() if what == "private" else None, **actor)
 
     @rule(number=banks, key=chats, what=st.sampled_from(["chat", "person", "turn"]))
     def somebody_erases(self, number: int, key: str, what: str) -> None:
@@ -403,7 +403,7 @@ class MemoryMachine(RuleBasedStateMachine):
             "erase a turn": lambda: self.erase(number, key, "turn"),
             "erase a person": lambda: self.erase(number, key, "person"),
             "switch off": lambda: services.disable(bank, **actor),
-            "private": lambda: services.set_private(bank, chat_key=key, private=True, **actor),
+            "private": lambda: services.set_audience(bank, chat_key=key, readers=(), **actor),
             "settings": lambda: services.configure(bank, max_tokens=200, timezone="Asia/Tokyo", **actor),
             "roll up": lambda: self.roll_up(bank, self.now + timedelta(days=40)),
         }[what]

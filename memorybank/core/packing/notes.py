@@ -42,6 +42,8 @@ class Passage(NamedTuple):
     named: bool = False
     rank: int = 0
     behind: tuple[tuple[int, int], ...] = ()
+    #: Whether its chat is private.
+    private: bool = False
 
     @property
     def day(self) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, Chat, Entry, Fact, FactState, SearchDocument
+from memorybank.models import NOBODY, Bank, Chat, Entry, Fact, FactState, SearchDocument
 from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.searching import SearchResult, parse_question, search
 from memorybank.reading.recall.visibility import as_paragraphs, visible_lines
@@ -40,6 +40,7 @@ def recall(
     within: TurnFilter | None = None,
     kinds: Collection[str] = (),
     threshold: float = 0.0,
+    viewer: str = NOBODY,
     now: datetime = PRESENT,
 ) -> list[Hit]:
     """The ``top`` best hits for a question, best first; [] if the bank is off or nothing matches.
@@ -47,17 +48,18 @@ def recall(
     With ``within`` only turns that match, and facts that cite one; with ``kinds`` only these: "output", or kinds of
     facts. Hits with a score below ``threshold`` are left out.
 
-    Excludes private chats, the excluded chat, and hidden, quarantined and superseded facts. "Yesterday" in the question
-    is relative to ``now``.
+    Excludes private chats that ``viewer`` may not read, the excluded chat, and hidden, quarantined and superseded
+    facts. "Yesterday" in the question is relative to ``now``.
     """
     if not bank.enabled or top < 1:
         return []
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
-    result = search(bank, parse_question(bank, question, now), without=without, most=top, within=within)
+    parsed = parse_question(bank, question, now)
+    result = search(bank, parsed, without=without, most=top, within=within, viewer=viewer)
     scores = dict(result.ranked)
-    rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores), chat__private=False)
+    rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
-    facts = _facts_of_turns([row[4:] for row in turns])
+    facts = _facts_of_turns([row[4:] for row in turns], viewer)
     visible = visible_lines({row[0]: row[2] for row in turns}, facts)
     lines = {turn: [line for line in own if not line.ends] for turn, own in visible.items()}
     hits = {
@@ -77,21 +79,21 @@ def _of_kinds(hits: list[Hit], kinds: Collection[str]) -> list[Hit]:
     return [hit for hit in hits if (hit.pk in wanted if hit.kind == "fact" else "output" in kinds)]
 
 
-def facts_about(bank: Bank, question: str, *, most: int, now: datetime) -> list[int]:
-    """Ids of the leaf facts about the subject of a question, best first, whatever their state."""
-    result = search(bank, parse_question(bank, question, now), without=None, most=most)
+def facts_about(bank: Bank, question: str, *, most: int, now: datetime, viewer: str = NOBODY) -> list[int]:
+    """Ids of the leaf facts for this person about the subject of a question, best first, whatever their state."""
+    result = search(bank, parse_question(bank, question, now), without=None, most=most, viewer=viewer)
     scores = dict(result.ranked)
-    turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).values_list("chat_id", "sequence")
+    turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
     values: dict[int, float] = {}
-    for fact in _facts_of_turns(list(turns)):
+    for fact in _facts_of_turns(list(turns.values_list("chat_id", "sequence")), viewer):
         share = _question_share(f"{fact.text} {fact.original_text} {fact.speaker}", result)
         if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
             values[fact.pk] = max(cited) * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * share)
     return sorted(values, key=lambda pk: (-values[pk], -pk))[:most]
 
 
-def _facts_of_turns(turns: Collection[tuple[int, int]]) -> list[FactState]:
-    """The leaf facts that may cite these turns."""
+def _facts_of_turns(turns: Collection[tuple[int, int]], viewer: str) -> list[FactState]:
+    """The leaf facts that may cite these turns, as this person may see them."""
     places = defaultdict(list)
     for chat, sequence in turns:
         places[chat].append(sequence)
@@ -101,7 +103,7 @@ def _facts_of_turns(turns: Collection[tuple[int, int]]) -> list[FactState]:
         for pk, chat, first, last in ranges
         if any((first or 0) <= place <= (last or 0) for place in places[chat or 0])
     ]
-    return Fact.objects.filter(entry__in=covering).states() if covering else []
+    return Fact.objects.filter(entry__in=covering).states(viewer=viewer) if covering else []
 
 
 def _fact_hit(fact: FactState, turns: Mapping[int, Hit], result: SearchResult) -> Hit | None:

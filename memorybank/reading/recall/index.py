@@ -6,17 +6,26 @@ from types import ModuleType
 from django.db import connection
 
 from memorybank.reading.recall import postgres, sqlite
-from memorybank.reading.recall.index_terms import chat_word
+from memorybank.reading.recall.index_terms import chat_word, private_word, reader_word
 
 VENDORS: dict[str, ModuleType] = {"sqlite": sqlite, "postgresql": postgres}
 
 
-def postings(bank_id: int, words: Sequence[str], *, without_chat: int | None = None) -> list[list[int]]:
-    """For each index word, the outputs that contain it, except those of the chat ``without_chat``. One query."""
+def postings(
+    bank_id: int, words: Sequence[str], *, viewer: str, without_chat: int | None = None
+) -> tuple[list[list[int]], int]:
+    """For each index word, the outputs that contain it and that the viewer may read; and how many they may not.
+
+    Except those of the chat ``without_chat``. One query.
+    """
     vendor = VENDORS[connection.vendor]
-    unwanted = chat_word(bank_id, without_chat) if without_chat else ""
+    readers = [vendor.match(reader_word(bank_id, viewer))] if viewer else []
+    hidden = vendor.match(private_word(bank_id), *readers)
+    unwanted = [hidden, *([vendor.match(chat_word(bank_id, without_chat))] if without_chat else [])]
     # Words of chat text are hashed, so the query needs no quoting: see index_terms.
-    return _lists([vendor.IDS_QUERY] * len(words), [vendor.match(word, unwanted) for word in words])
+    queries = [*[vendor.IDS_QUERY] * len(words), vendor.COUNT_QUERY]
+    *found, [count] = _lists(queries, [*(vendor.match(word, *unwanted) for word in words), hidden])
+    return found, count
 
 
 def newest(phrases: Sequence[Sequence[Sequence[str]]], most: int) -> list[list[int]]:
@@ -33,7 +42,7 @@ def _lists(queries: Sequence[str], values: Sequence[str | int]) -> list[list[int
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(f'({query})' for query in queries)}", values)
         row = cursor.fetchone()  # one row for all ids: thousands of rows take a driver longer than the index
-    return [[int(output_id) for output_id in (ids or "").split()] for ids in row]
+    return [[int(value) for value in str(values).split()] if values is not None else [] for values in row]
 
 
 def purge_deleted() -> None:

@@ -170,12 +170,26 @@ def chat_word(bank_id: int, chat_id: int) -> str:
     return f"b{bank_id}c{chat_id}"
 
 
-def index_text(bank_id: int, chat_id: int, content: Sequence[str], others: Iterable[str]) -> str:
+def private_word(bank_id: int) -> str:
+    """The index word of every turn of a private chat, so that the index can exclude them."""
+    return f"b{bank_id}p"
+
+
+def reader_word(bank_id: int, person: str) -> str:
+    """The index word of every turn of a private chat that this person may read. No word of a turn has a NUL."""
+    return hash_word(bank_id, f"\0{person}")
+
+
+def audience_words(bank_id: int, readers: Iterable[str] | None) -> list[str]:
+    """The index words that say who may find a turn: none for everybody (``None``)."""
+    return [] if readers is None else [private_word(bank_id), *(reader_word(bank_id, person) for person in readers)]
+
+
+def index_text(bank_id: int, chat_id: int, content: Sequence[str], others: Iterable[str], audience: list[str]) -> str:
     """The index words of a turn, in one string. Content words are repeated as often as they occur.
 
-    ``others`` are its dates and :func:`speaker_words`.
+    ``others`` are its dates and :func:`speaker_words`, ``audience`` its :func:`audience_words`.
     """
     known = {word: hash_word(bank_id, word) for word in set(content)}
-    return " ".join(
-        [chat_word(bank_id, chat_id), *(hash_word(bank_id, word) for word in others), *map(known.__getitem__, content)]
-    )
+    marks = [chat_word(bank_id, chat_id), *audience]
+    return " ".join([*marks, *(hash_word(bank_id, word) for word in others), *map(known.__getitem__, content)])

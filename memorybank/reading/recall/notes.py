@@ -8,7 +8,7 @@ from datetime import datetime
 from memorybank import conf
 from memorybank.core.packing.notes import Passage
 from memorybank.language import dates, tokens
-from memorybank.models import Bank, Chat, Entry, Fact, SearchDocument
+from memorybank.models import NOBODY, Bank, Chat, Entry, Fact, SearchDocument
 from memorybank.models.fact import Replacement
 from memorybank.reading.recall.index_terms import FILLER_WORDS, content_words, words_naming
 from memorybank.reading.recall.searching import ParsedQuestion, SearchResult, parse_question, score_passages, search
@@ -85,22 +85,24 @@ def find_passages(
     max_tokens: int,
     known: Sequence[str] = (),
     exclude_chat: str = "",
+    viewer: str = NOBODY,
     now: datetime | None = None,
 ) -> RecalledPassages:
     """Sentences that answer ``question`` in at most ``max_tokens`` tokens (and a few spare ones), best first.
 
     The less of the question the bank knows, the fewer tokens; none if it shares no more than chance would give.
-    Leaves out what the ``known`` lines say already. Reads the index and the turns it names; writes nothing.
+    From turns that ``viewer`` may read. Leaves out what the ``known`` lines say already. Reads the index and
+    the turns it names; writes nothing.
     """
     without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
     parsed = parse_question(bank, question, now)
-    result = search(bank, parsed, without=without, most=MAX_TURNS_READ)
+    result = search(bank, parsed, without=without, most=MAX_TURNS_READ, viewer=viewer)
     max_tokens = int(max_tokens * result.relevance)
     if not result.ranked or not max_tokens:
         return RecalledPassages()
     profile = choose_profile(parsed, result)
     valued = _turn_values(result, score_passages(bank, result), profile)
-    read = list(_documents_with_lines(bank, valued))
+    read = list(_documents_with_lines(bank, valued, viewer))
     rows, lines = {pk: row for pk, row, _ in read}, {pk: own for pk, _, own in read}
     matcher, repeats = QuestionMatcher(profile, result, parsed.text), RepeatFilter(known)
     sentences: list[CandidateSentence] = []
@@ -112,7 +114,7 @@ def find_passages(
     ranks = {turn: rank for rank, turn in enumerate(sorted(valued, key=lambda turn: -valued[turn]), start=1)}
     chosen = choose_sentences(sentences, max_tokens)
     others = {output for sentence in chosen for end in sentence.ends for output in end.citations} - rows.keys()
-    for pk, row, own in _documents_with_lines(bank, others):
+    for pk, row, own in _documents_with_lines(bank, others, viewer):
         if row.chat_id != (without and without.pk):
             rows[pk], lines[pk] = row, own
     passages = (
@@ -122,21 +124,21 @@ def find_passages(
     return RecalledPassages(tuple(passages), max_tokens)
 
 
-def visible_sentences(bank: Bank, turns: Iterable[int]) -> dict[int, list[VisibleSentence]]:
+def visible_sentences(bank: Bank, turns: Iterable[int], viewer: str = NOBODY) -> dict[int, list[VisibleSentence]]:
     """The lines of these turns that may be shown now, with their places; none of a turn that recall excludes."""
-    return {pk: lines for pk, _, lines in _documents_with_lines(bank, turns)}
+    return {pk: lines for pk, _, lines in _documents_with_lines(bank, turns, viewer)}
 
 
 def _documents_with_lines(
-    bank: Bank, turns: Iterable[int]
+    bank: Bank, turns: Iterable[int], viewer: str
 ) -> Iterator[tuple[int, SearchDocument, list[VisibleSentence]]]:
-    """These turns with their documents and visible lines."""
-    documents = SearchDocument.objects.of(bank).filter(chat__private=False).select_related("chat").defer("words")
+    """These turns, as far as this person may read them, with their documents and visible lines."""
+    documents = SearchDocument.objects.of(bank).visible_to(viewer).select_related("chat").defer("words")
     rows = documents.in_bulk(list(turns))
     facts = Fact.objects.filter(
         entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
     )
-    lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.states(changed=True))
+    lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.states(changed=True, viewer=viewer))
     yield from ((pk, row, lines[pk]) for pk, row in rows.items())
 
 
@@ -266,4 +268,5 @@ def _to_passage(sentence: CandidateSentence, row: SearchDocument, rank: int) -> 
         named=sentence.named,
         rank=rank,
         behind=sentence.behind,
+        private=row.chat.private,
     )

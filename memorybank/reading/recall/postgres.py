@@ -14,9 +14,13 @@ NEWEST_IDS_QUERY = (
 )
 
 
-def match(word: str, unwanted: str) -> str:
-    """The query for one index word."""
-    return f"'{word}' & !'{unwanted}'" if unwanted else f"'{word}'"
+#: How many there are.
+COUNT_QUERY = "SELECT count(*) FROM memorybank_searchdocument WHERE search @@ %s::tsquery"
+
+
+def match(word: str, *unwanted: str) -> str:
+    """The query for one index word, without what the queries ``unwanted`` match."""
+    return " & !".join([f"'{word}'", *(f"({query})" for query in unwanted)])
 
 
 def match_all(choices: Sequence[Sequence[str]]) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import chain, islice
 
 from memorybank.language import dates
-from memorybank.models import Bank, Chat, SearchDocument
+from memorybank.models import NOBODY, Bank, Chat, SearchDocument
 from memorybank.reading.recall import index, ranking, vectors
 from memorybank.reading.recall.index_terms import (
     FILLER_WORDS,
@@ -90,19 +90,26 @@ def _exactness(partial: PartialDate) -> float:
 
 
 def search(
-    bank: Bank, question: ParsedQuestion, *, without: Chat | None, most: int, within: TurnFilter | None = None
+    bank: Bank,
+    question: ParsedQuestion,
+    *,
+    without: Chat | None,
+    most: int,
+    within: TurnFilter | None = None,
+    viewer: str = NOBODY,
 ) -> SearchResult:
-    """The ``most`` best turns. One query for the words, two for the turns, one for vectors if there are any.
+    """The ``most`` best turns that this person may read; other turns do not change the figures either.
 
-    With a filter, one more; then only its turns count, as if the bank had no others.
+    One query for the words, two for the turns, one for vectors if there are any. With a filter, one more; then only its
+    turns count, as if the bank had no others.
     """
     terms = (*question.words, *question.dates, *(name + NAME_SUFFIX for name in question.names))
     hashes = [hash_word(bank.pk, word) for word in terms]
-    postings = index.postings(bank.pk, hashes, without_chat=without.pk if without else None)
-    cosines = vectors.cosines(bank, question.text, without=without)
+    postings, hidden = index.postings(bank.pk, hashes, viewer=viewer, without_chat=without.pk if without else None)
+    cosines = vectors.cosines(bank, question.text, without=without, viewer=viewer)
     documents = SearchDocument.objects.filter(bank=bank)
     if within:
-        documents = documents.filter(output__in=within.outputs(bank).order_by().values("pk"))
+        documents = documents.filter(output__in=within.outputs(bank).order_by().values("pk")).visible_to(viewer)
         allowed = set(documents.values_list("pk", flat=True))
         postings = [[pk for pk in turns if pk in allowed] for turns in postings]
         cosines = {pk: cosine for pk, cosine in cosines.items() if pk in allowed}
@@ -111,7 +118,7 @@ def search(
     remaining = iter(postings)
     by_word, by_date = (list(islice(remaining, len(part))) for part in (question.words, question.dates))
     by_name = {name: turns for name, turns in zip(question.names, remaining, strict=True) if turns}
-    total = len(allowed) if within else documents.count()
+    total = len(allowed) if within else documents.count() - hidden
     idfs = _idfs(dict(zip(question.words, by_word, strict=True)), by_name, total)
     dated = _date_scores(by_date, question.exact)
     others = [*by_date, *by_name.values()]

@@ -13,9 +13,13 @@ NEWEST_IDS_QUERY = (
 )
 
 
-def match(word: str, unwanted: str) -> str:
-    """The query for one index word."""
-    return f'"{word}" NOT "{unwanted}"' if unwanted else f'"{word}"'
+#: How many there are.
+COUNT_QUERY = "SELECT count(*) FROM memorybank_search WHERE memorybank_search MATCH %s"
+
+
+def match(word: str, *unwanted: str) -> str:
+    """The query for one index word, without what the queries ``unwanted`` match."""
+    return " NOT ".join([f'"{word}"', *(f"({query})" for query in unwanted)])
 
 
 def match_all(choices: Sequence[Sequence[str]]) -> str:

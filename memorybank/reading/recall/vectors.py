@@ -13,7 +13,7 @@ from django.utils import timezone
 from memorybank import conf, llm
 from memorybank.exceptions import LLMError, LLMRejected
 from memorybank.llm.embeddings import Embeddings, OpenAICompatibleEmbedder
-from memorybank.models import Bank, Chat, Embedding, LLMCall, LLMEndpoint, MaskedValue, ledgered
+from memorybank.models import NOBODY, Bank, Chat, Embedding, LLMCall, LLMEndpoint, MaskedValue, ledgered
 
 #: Of a text: models read some 8,000 tokens, and the beginning determines the meaning.
 MAX_EMBEDDED_CHARACTERS = 8_000
@@ -28,15 +28,15 @@ def model_name(model: OpenAICompatibleEmbedder) -> str:
     return model.model[:200]
 
 
-def cosines(bank: Bank, question: str, *, without: Chat | None) -> dict[int, float]:
-    """Cosine, −1…1, of every turn that has a vector of the current model and of the question's size; else {}."""
+def cosines(bank: Bank, question: str, *, without: Chat | None, viewer: str = NOBODY) -> dict[int, float]:
+    """Cosine, −1…1, of every turn for this person with a vector of the current model and of the question's size."""
     model = embedder()
     vector = question_vector(bank, question) if model else None
     if model is None or vector is None:
         return {}
     import numpy as np
 
-    rows = Embedding.objects.filter(bank=bank, model=model_name(model), dims=vector.dims)
+    rows = Embedding.objects.filter(bank=bank, model=model_name(model), dims=vector.dims).visible_to(viewer)
     rows = rows.exclude(document__chat=without) if without else rows
     stored = list(rows.values_list("pk", "vector"))
     if not stored:

@@ -11,6 +11,8 @@ from memorybank import services
 from projects.api.auth import bank_of
 from projects.api.schemas import Cursor, Limit, Page, page_of
 
+from .chats import program_chats
+
 router = Router(tags=["chats"])
 
 
@@ -26,9 +28,9 @@ class AuthorOut(BaseModel):
 
 @router.get("/authors", response=Page[AuthorOut], url_name="api-authors", summary="List authors")
 def authors(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[AuthorOut]:
-    """Whoever wrote in a chat that a program recorded, or in a member's chat that is shared."""
+    """Whoever wrote in a shared chat, or in a private one that a program recorded for the named member or nobody."""
     bank = bank_of(request)
-    chats = services.chats_of(bank).filter(Q(private=False) | Q(conversation=None))
+    chats = services.chats_of(bank).filter(Q(private=False) | Q(pk__in=program_chats(request).values("pk")))
     rows, after = page_of(services.authors_of(bank, chats), cursor, limit, order="first")
     out = services.opted_out(bank, [row.author for row in rows])
     names = ("author", "turns", "first_at", "last_at")

@@ -1,5 +1,6 @@
 """Endpoints for chats that programs recorded: list, rename, make private, compact."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -9,8 +10,9 @@ from ninja import Router
 from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
-from memorybank.services import Bank, Chat, Checkpoint
-from projects.api.auth import bank_of, key_of
+from memorybank.services import Chat, Checkpoint
+from projects.api.auth import asker_of, bank_of, key_of
+from projects.api.problems import Problem
 from projects.api.schemas import (
     CHAT_KEY_CONVERTER,
     NUMBER,
@@ -31,10 +33,14 @@ from projects.api.schemas import (
     page_of,
 )
 from projects.chat import compaction
+from projects.models import APIKey, Project, Scope
+from projects.tenancy import people
 
 from .receipts import ReceiptOut, erase
 
 router = Router(tags=["chats"])
+
+MemberName = Annotated[StorableText, Field(min_length=1, max_length=200)]
 
 
 class ChatOut(BaseModel):
@@ -44,6 +50,7 @@ class ChatOut(BaseModel):
     url: str = Field(description="Its address in this API.")
     title: str
     private: bool
+    readers: list[str] = Field(description="User names of the members whom a private chat is for.")
     last_output_at: datetime | None
     pending_outputs: int
     parked: bool = Field(
@@ -51,10 +58,16 @@ class ChatOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, row: Chat) -> "ChatOut":
+    def of(cls, row: Chat, project: Project) -> "ChatOut":
+        readers = people.names_of(project, services.readers_of(row) or ())
         names = ("key", "title", "private", "last_output_at", "pending_outputs")
         values: dict[str, Any] = {name: getattr(row, name) for name in names}
-        return cls(url=api_url("chats", CHAT_KEY_CONVERTER.to_url(row.key)), parked=row.parked_at is not None, **values)
+        return cls(
+            url=api_url("chats", CHAT_KEY_CONVERTER.to_url(row.key)),
+            parked=row.parked_at is not None,
+            readers=readers,
+            **values,
+        )
 
 
 class ChatChange(Body):
@@ -62,7 +75,12 @@ class ChatChange(Body):
 
     title: Annotated[StorableText, Field(min_length=1, max_length=200)] | None = None
     private: StrictBool | None = Field(
-        None, description="true: not summarised and not used as memory; memory made from it is erased at once."
+        None,
+        description="true: what is remembered of it is for its readers only, without readers for nobody. "
+        "What others may no longer read leaves every prompt at once.",
+    )
+    readers: list[MemberName] = Field(
+        [], max_length=200, description="With `private`: members by user name; needs the scope `people`."
     )
 
 
@@ -112,33 +130,35 @@ def list_chats(
 ) -> Page[ChatOut]:
     """Chats that programs recorded, by the day of their last output, and by what one of their outputs has.
 
-    Members' chats on this site are not listed; memory has their facts.
+    Members' chats on this site are not listed; memory has their facts. Private chats of other people are not, either.
     """
     bank = bank_of(request)
-    rows = program_chats(bank).filter(services.days_between("last_output_at", since, until, bank.tz))
+    rows = program_chats(request).filter(services.days_between("last_output_at", since, until, bank.tz))
     if turns := services.TurnFilter(author=author, metadata=labels(metadata)):
         rows = rows.filter(pk__in=turns.outputs(bank).order_by().values("chat"))
     rows = rows if parked is None else rows.filter(parked_at__isnull=not parked)
     chats, after = page_of(rows if private is None else rows.filter(private=private), cursor, limit)
-    return Page(items=[ChatOut.of(row) for row in chats], next=after)
+    return Page(items=[ChatOut.of(row, key_of(request).project) for row in chats], next=after)
 
 
 @router.get("/chats/{chat}", response=ChatOut, url_name="api-chat", summary="Get a chat")
 def get_chat(request: HttpRequest, chat: ChatIn) -> ChatOut:
-    return ChatOut.of(program_chat(bank_of(request), chat_key(chat)))
+    return ChatOut.of(program_chat(request, chat_key(chat)), key_of(request).project)
 
 
 @router.patch(
     "/chats/{chat}", response=ChatOut, url_name="api-chat", summary="Rename a chat, make it private or public"
 )
 def update_chat(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut:
-    bank, actor = bank_of(request), key_of(request).actor
-    chat_row = program_chat(bank, chat_key(chat))
+    bank, key = bank_of(request), key_of(request)
+    chat_row = program_chat(request, chat_key(chat))
     if body.title is not None:
         services.rename_chat(bank, chat_key=chat_row.key, title=body.title)
     if body.private is not None:
-        services.set_private(bank, chat_key=chat_row.key, private=body.private, actor=actor)
-    return ChatOut.of(program_chat(bank, chat_row.key))
+        readers = readers_named(key, body.readers) if body.private else None
+        services.set_audience(bank, chat_key=chat_row.key, readers=readers, actor=key.actor)
+    chat_row = services.chats_of(bank).get(pk=chat_row.pk)
+    return ChatOut.of(chat_row, key.project)
 
 
 @router.delete(
@@ -146,7 +166,7 @@ def update_chat(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut
 )
 def delete_chat(request: HttpRequest, chat: ChatIn) -> ReceiptOut:
     """Like `forget` with this chat."""
-    return erase(request, chat=program_chat(bank_of(request), chat_key(chat)).key)
+    return erase(request, chat=program_chat(request, chat_key(chat)).key)
 
 
 @router.post(
@@ -154,7 +174,7 @@ def delete_chat(request: HttpRequest, chat: ChatIn) -> ReceiptOut:
 )
 def compact(request: HttpRequest, chat: ChatIn, body: CompactionRequest) -> CheckpointOut:
     """Waits until it is done. If it fails, 409 says why and the chat is unchanged."""
-    chat_row = program_chat(bank_of(request), chat_key(chat))
+    chat_row = program_chat(request, chat_key(chat))
     return CheckpointOut.of(compaction.compact(key_of(request).project, chat_row, body.focus, harder=body.harder))
 
 
@@ -165,20 +185,31 @@ def compact(request: HttpRequest, chat: ChatIn, body: CompactionRequest) -> Chec
     summary="Get the progress of a compaction",
 )
 def get_compaction(request: HttpRequest, chat: ChatIn) -> CompactionProgress:
-    chat_row = program_chat(bank_of(request), chat_key(chat))
+    chat_row = program_chat(request, chat_key(chat))
     progress = compaction.progress(key_of(request).project, chat_row)
     checkpoint = services.newest_checkpoint(chat_row)
     return CompactionProgress(**progress, checkpoint=CheckpointOut.of(checkpoint) if checkpoint else None)
 
 
-def program_chat(bank: Bank, key: str) -> Chat:
-    """A chat of ``bank`` that programs recorded, by its key; 404 for a member's chat on this site."""
-    chat_row = program_chats(bank).filter(key=key).first()
+def readers_named(key: APIKey, names: Collection[str]) -> list[str]:
+    """The people with these user names, for a key that may speak for people; 422 for one who is no member."""
+    if names and not key.opens(Scope.PEOPLE):
+        raise Problem(403, f"readers: the key lacks the required scope “{Scope.PEOPLE.value}”.", "/readers")
+    persons = people.persons_named(key.project, names)
+    if unknown := sorted(set(names) - persons.keys()):
+        raise Problem(422, f"readers: “{unknown[0]}” is no member of the project.", "/readers")
+    return list(persons.values())
+
+
+def program_chat(request: HttpRequest, key: str) -> Chat:
+    """A chat that programs recorded, by its key; 404 for a member's chat on this site, and for one of other people."""
+    chat_row = program_chats(request).filter(key=key).first()
     if chat_row is None:
         raise Http404
     return chat_row
 
 
-def program_chats(bank: Bank) -> QuerySet[Chat]:
-    """The chats of ``bank`` that programs recorded."""
-    return services.chats_of(bank).filter(conversation=None)
+def program_chats(request: HttpRequest) -> QuerySet[Chat]:
+    """The chats that programs recorded, without private ones of other people than the request names."""
+    chats = services.chats_of(bank_of(request)).filter(conversation=None)
+    return chats.not_of_others(asker_of(request).person)

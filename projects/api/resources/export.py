@@ -8,7 +8,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
 from memorybank import services
-from projects.api.auth import bank_of, key_of
+from projects.api.auth import asker_of, bank_of, key_of
 
 from .chats import program_chats
 
@@ -35,7 +35,8 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
     The turns of members' chats are not in it. The audit log records the export.
     """
     bank = bank_of(request)
-    rows = services.export(bank, actor=key_of(request).actor, chats=program_chats(bank))
+    viewer = asker_of(request).person
+    rows = services.export(bank, actor=key_of(request).actor, chats=program_chats(request), viewer=viewer)
     return StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson")
 
 

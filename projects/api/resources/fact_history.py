@@ -39,8 +39,8 @@ def fact_history(request: HttpRequest, fact: NumberIn) -> FactHistory:
     if row is None:
         raise Http404
     events = [_written(row), *_by_people(row, services.events_of_fact(bank_of(request), row.pk))]
-    if row.superseded_by_id:
-        events.append(FactEvent(action="replaced", by="", fact=NUMBER.to_url(row.superseded_by_id)))
+    if newer := row.replaced_for_all:
+        events.append(FactEvent(action="replaced", by="", fact=NUMBER.to_url(newer.pk)))
     return FactHistory(events=events)
 
 

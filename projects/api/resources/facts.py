@@ -11,8 +11,8 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field, StrictBool
 
 from memorybank import services
-from memorybank.services import Bank, Entry, Fact, Granularity
-from projects.api.auth import bank_of, key_of
+from memorybank.services import Entry, Fact, Granularity
+from projects.api.auth import asker_of, bank_of, key_of
 from projects.api.schemas import (
     NUMBER,
     Author,
@@ -115,7 +115,7 @@ class FactOut(BaseModel):
             kind=Fact.Kind(row.kind),
             entry=NUMBER.to_url(row.entry_id),
             held_back=row.quarantine,
-            replaced=row.superseded_by_id is not None,
+            replaced=row.replaced_for_all is not None,
             citations=cited,
             **{name: getattr(row, name) for name in names},
         )
@@ -151,8 +151,8 @@ def entries(
     granularity: Granularity | None = None,
     live: bool | None = None,
 ) -> Page[EntryOut]:
-    """`live`: entries that no digest has absorbed. Private chats have none."""
-    rows = _within(_entries(bank_of(request)), "period_start", since, until)
+    """`live`: entries that no digest has absorbed. Those of private chats are for their readers only."""
+    rows = _within(_entries(request), "period_start", since, until)
     rows = rows if granularity is None else rows.filter(granularity=granularity)
     rows = rows if live is None else rows.filter(parent__isnull=live)
     rows = rows.filter(chat__key=chat) if chat else rows
@@ -162,7 +162,7 @@ def entries(
 
 @router.get("/entries/{entry}", response=EntryOut, url_name="api-entry", summary="Get an entry")
 def entry(request: HttpRequest, entry: NumberIn) -> EntryOut:
-    row = _entries(bank_of(request)).filter(pk=row_number(entry)).first()
+    row = _entries(request).filter(pk=row_number(entry)).first()
     if row is None:
         raise Http404
     return EntryOut.of(row)
@@ -182,7 +182,7 @@ def facts(
     kind: Fact.Kind | None = None,
     entry: NumberIn | None = None,
 ) -> Page[FactOut]:
-    """Facts with the turns that they cite. Private chats have none."""
+    """Facts with the turns that they cite. Those of private chats are for their readers only."""
     bank = bank_of(request)
     rows = _within(readable_facts(request), "said_on", since, until)
     rows = rows if kind is None else rows.filter(kind=kind)
@@ -190,11 +190,14 @@ def facts(
     if turns := services.TurnFilter(author=author, chat=chat, metadata=labels(metadata)):
         rows = turns.facts(bank, rows)
     if about.strip():
-        rank = {pk: position for position, pk in enumerate(services.find(bank, about))}
+        rank = {
+            pk: position
+            for position, pk in enumerate(services.find(bank_of(request), about, viewer=asker_of(request).person))
+        }
         ranked = sorted(rows.filter(pk__in=list(rank)), key=lambda fact: rank[fact.pk])
-        return Page(items=_facts_out(bank, ranked), next=None)
+        return Page(items=_facts_out(request, ranked), next=None)
     page, after = page_of(rows, cursor, limit)
-    return Page(items=_facts_out(bank, page), next=after)
+    return Page(items=_facts_out(request, page), next=after)
 
 
 @router.post("/facts", response={201: FactOut}, url_name="api-facts", summary="Write a fact by hand")
@@ -202,7 +205,7 @@ def create_fact(request: HttpRequest, body: NewFact) -> Status[FactOut]:
     """A text that reads like an instruction to a model waits for a person's review, as in a chat."""
     bank = bank_of(request)
     row = services.add(bank, **body.model_dump(), screened=True, actor=key_of(request).actor)
-    return Status(201, _facts_out(bank, [row])[0])
+    return Status(201, _facts_out(request, [row])[0])
 
 
 @router.get("/facts/{fact}", response=FactOut, url_name="api-fact", summary="Get a fact")
@@ -239,13 +242,15 @@ def delete_fact(request: HttpRequest, fact: NumberIn) -> ReceiptOut:
     return erase(request, facts=[number])
 
 
-def _entries(bank: Bank) -> QuerySet[Entry]:
-    return services.entries_of(bank).select_related("chat")
+def _entries(request: HttpRequest) -> QuerySet[Entry]:
+    viewer = asker_of(request).person
+    return services.entries_of(bank_of(request), viewer=viewer).select_related("chat")
 
 
 def readable_facts(request: HttpRequest) -> Any:
     """The facts that this key may read; hidden and quarantined ones need the scope ``admin``."""
-    rows = services.browse(bank_of(request)).select_related("entry")
+    rows = services.browse(bank_of(request), viewer=asker_of(request).person)
+    rows = rows.select_related("entry", "superseded_by__entry__chat")
     return rows if key_of(request).opens(Scope.ADMIN) else rows.filter(hidden=False, quarantine="")
 
 
@@ -253,11 +258,11 @@ def _get_fact(request: HttpRequest, number: int) -> FactOut:
     row = readable_facts(request).filter(pk=number).first()
     if row is None:
         raise Http404
-    return _facts_out(bank_of(request), [row])[0]
+    return _facts_out(request, [row])[0]
 
 
-def _facts_out(bank: Bank, rows: Collection[Fact]) -> list[FactOut]:
-    origins = services.origins(bank, rows)
+def _facts_out(request: HttpRequest, rows: Collection[Fact]) -> list[FactOut]:
+    origins = services.origins(bank_of(request), rows, viewer=asker_of(request).person)
     return [FactOut.of(row, origins.get(row.pk, ())) for row in rows]
 
 

@@ -67,7 +67,7 @@ class JobOut(BaseModel):
 def summarise(request: HttpRequest, response: HttpResponse, body: SummariseRequest) -> Status[JobOut]:
     """Workers start with the next sweep, even if the chat is active. `Location` is the job. 409 while memory is off."""
     bank = bank_of(request)
-    chats = None if body.chat is None else [program_chat(bank, body.chat).pk]
+    chats = None if body.chat is None else [program_chat(request, body.chat).pk]
     try:
         job = services.request_job(bank, Job.Kind.SUMMARISE, chats=chats, actor=key_of(request).actor)
     except InvalidInput as error:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from memorybank import services
 from memorybank.services import Hit, MemoryLine, PromptMemory, Text
-from projects.api.auth import bank_of
+from projects.api.auth import asker_of, bank_of
 from projects.api.schemas import NUMBER, Body, MetadataIn, NumberOut, StorableText
 
 router = Router(tags=["memory"])
@@ -70,9 +70,12 @@ class TextOut(BaseModel):
 
 
 class BlockOut(BaseModel):
-    """The block for a system prompt, whatever the question."""
+    """The block for a system prompt, whatever the question and whoever asks; after it what is for the asker only."""
 
     block: TextOut
+    personal: TextOut = Field(
+        description="For the member in `X-Memory-User` only, if the key has the scope `people`; otherwise empty."
+    )
     version: int = Field(description="Increases with every change of memory; 0: there is no block.")
     made_at: datetime | None
     is_current: bool = Field(description="false: memory has changed since; the next sweep updates the block.")
@@ -155,14 +158,15 @@ def block(
     ],
 ) -> BlockOut:
     """Two indexed reads, whatever the size of the bank."""
-    return BlockOut(**_block(services.prompt_memory(bank_of(request), chat_key=chat)))
+    return BlockOut(**_block(services.prompt_memory(bank_of(request), chat_key=chat, asker=asker_of(request))))
 
 
 @router.post("/memory", response=MemoryOut, url_name="api-memory", summary="Block and notes for a chat's next message")
 def memory(request: HttpRequest, body: MemoryRequest) -> MemoryOut:
     """Exactly what a chat on this site would get. POST, because addresses are logged and bodies are not."""
     bank = bank_of(request)
-    prompt_memory = services.prompt_memory(bank, chat_key=body.chat, question=body.question)
+    asker = asker_of(request)
+    prompt_memory = services.prompt_memory(bank, chat_key=body.chat, question=body.question, asker=asker)
     if body.keep:
         services.keep_prompt(bank, chat_key=body.chat, memory=prompt_memory)
     return MemoryOut(**_block(prompt_memory), recalled=TextOut.of(prompt_memory.recalled))
@@ -180,6 +184,7 @@ def recall(request: HttpRequest, body: RecallRequest) -> Hits:
         within=services.TurnFilter(wanted.author, wanted.chat, wanted.since, wanted.until, wanted.metadata),
         kinds=[kind.value for kind in wanted.kinds],
         threshold=body.threshold,
+        viewer=asker_of(request).person,
     )
     return Hits(hits=[HitOut.of(hit) for hit in hits])
 
@@ -187,6 +192,7 @@ def recall(request: HttpRequest, body: RecallRequest) -> Hits:
 def _block(memory: PromptMemory) -> dict[str, Any]:
     return {
         "block": TextOut.of(memory.block),
+        "personal": TextOut.of(memory.personal),
         "version": memory.version,
         "made_at": memory.made_at,
         "is_current": memory.is_current,

@@ -1,5 +1,6 @@
 """Endpoints for outputs: record one or many, read a chat."""
 
+import json
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -7,12 +8,12 @@ from typing import Annotated, Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Header, Router, Status
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field, StrictBool
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Bank, Output
-from projects.api.auth import bank_of, key_of
+from memorybank.services import Output
+from projects.api.auth import asker_of, bank_of, key_of
 from projects.api.idempotency import IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY_CHARACTERS, IdempotentResult, run_once
 from projects.api.problems import Problem, problem_from
 from projects.api.schemas import (
@@ -37,15 +38,16 @@ from projects.api.schemas import (
     page_of,
     row_number,
 )
-from projects.models import APIKey
-from projects.tenancy import authentication
+from projects.tenancy import authentication, people
 
-from .chats import program_chat
+from .chats import program_chat, program_chats
 from .receipts import ReceiptOut, erase
 
 router = Router(tags=["outputs"])
 
 MAX_OUTPUTS_PER_REQUEST = 500
+#: Of a question, to know what memory its author was given.
+MAX_ASKED_CHARACTERS = 20_000
 TurnText = Annotated[StorableText, Field(max_length=services.MAX_TEXT_CHARACTERS)]
 ShortText = Annotated[StorableText, Field(max_length=200)]
 IdempotencyKey = Annotated[
@@ -77,6 +79,11 @@ class NewOutput(Body):
     id: ShortText = Field("", description="Your id. The same id in the same chat is recorded once.", examples=["m-1"])
     title: ShortText = Field("", description="The chat's title, if it has none.")
     metadata: MetadataIn = Field({}, description="Labels to find it by; no model reads them. Erased with it.")
+    private: StrictBool | None = Field(
+        None,
+        description="For a new chat: true: it is for its author only, if the key may speak for them, otherwise for "
+        "nobody; false: for the whole project. Default: as the project is set.",
+    )
 
     def to_service(self, now: datetime) -> services.NewOutput:
         return services.NewOutput(
@@ -90,6 +97,7 @@ class NewOutput(Body):
             key=self.id,
             title=self.title,
             metadata=self.metadata,
+            private=self.private,
         )
 
 
@@ -129,6 +137,7 @@ class OutputOut(BaseModel):
     @classmethod
     def of(cls, row: Output) -> "OutputOut":
         names = ("key", "author", "question", "answer", "messages", "status", "created_at", "metadata")
+        row = row.for_others()
         return cls(id=NUMBER.to_url(row.pk), chat=row.chat.key, **{name: getattr(row, name) for name in names})
 
 
@@ -138,7 +147,7 @@ def record(
 ) -> Status[Recorded]:
     """No model is called, so an outage loses nothing. An `id` that exists returns the recorded output."""
     bank, now = bank_of(request), timezone.now()
-    new = _validated(key_of(request), [body], now, [""])[0]
+    new = _validated(request, [body], now, [""])[0]
     values = {name: getattr(new, name) for name in new.__slots__ if name not in ("said_by", "answered_by")}
     result = run_once(request, 1, lambda: [services.record(bank, now=now, **values)])
     return Status(201, _recorded(result, response)[0])
@@ -150,7 +159,7 @@ def record_many(
 ) -> Status[RecordedAll]:
     """Records all of them, or none if one is refused. Outputs already recorded or erased stay unchanged."""
     bank, now = bank_of(request), timezone.now()
-    new = _validated(key_of(request), body.outputs, now, [f"/outputs/{index}" for index in range(len(body.outputs))])
+    new = _validated(request, body.outputs, now, [f"/outputs/{index}" for index in range(len(body.outputs))])
     result = run_once(request, len(new), lambda: services.record_many(bank, new, now=now))
     return Status(201, RecordedAll(outputs=_recorded(result, response)))
 
@@ -160,7 +169,7 @@ def record_many(
 )
 def chat_outputs(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
     """The turns of a chat that programs recorded. The last cursor, used again later, returns newer turns."""
-    turns = services.turns_of(program_chat(bank_of(request), chat_key(chat)))
+    turns = services.turns_of(program_chat(request, chat_key(chat)))
     rows, after = page_of(turns.select_related("chat"), cursor, limit, order="sequence")
     return Page(items=[OutputOut.of(row) for row in rows], next=after)
 
@@ -177,16 +186,16 @@ def list_outputs(
     metadata: Metadata,
     status: Output.Status | None = None,
 ) -> Page[OutputOut]:
-    """The turns of all chats that programs recorded."""
+    """The turns of all chats that programs recorded, without private ones of other people."""
     turns = services.TurnFilter(author, chat, since, until, labels(metadata))
-    rows = turns.outputs(bank_of(request)).filter(chat__conversation=None).select_related("chat")
+    rows = turns.outputs(bank_of(request)).filter(chat__in=program_chats(request)).select_related("chat")
     page, after = page_of(rows if status is None else rows.filter(status=status), cursor, limit, order="-sequence")
     return Page(items=[OutputOut.of(row) for row in page], next=after)
 
 
 @router.get("/outputs/{output}", response=OutputOut, url_name="api-output", summary="Get an output")
 def get_output(request: HttpRequest, output: NumberIn) -> OutputOut:
-    return OutputOut.of(program_output(bank_of(request), row_number(output)))
+    return OutputOut.of(program_output(request, row_number(output)))
 
 
 @router.delete(
@@ -197,20 +206,23 @@ def get_output(request: HttpRequest, output: NumberIn) -> OutputOut:
 )
 def delete_output(request: HttpRequest, output: NumberIn) -> ReceiptOut:
     """Like `forget` with this output."""
-    return erase(request, output=program_output(bank_of(request), row_number(output)).pk)
+    return erase(request, output=program_output(request, row_number(output)).pk)
 
 
-def program_output(bank: Bank, number: int) -> Output:
-    """A turn of a chat that programs recorded; 404 for a member's on this site."""
-    rows = services.outputs_of(bank).filter(pk=number, chat__conversation=None)
+def program_output(request: HttpRequest, number: int) -> Output:
+    """A turn of a chat that programs recorded; 404 for a member's on this site, and for one of other people's."""
+    rows = services.outputs_of(bank_of(request)).filter(pk=number, chat__in=program_chats(request))
     row = rows.select_related("chat").first()
     if row is None:
         raise Http404
     return row
 
 
-def _validated(key: APIKey, bodies: list[NewOutput], now: datetime, pointers: list[str]) -> list[services.NewOutput]:
+def _validated(
+    request: HttpRequest, bodies: list[NewOutput], now: datetime, pointers: list[str]
+) -> list[services.NewOutput]:
     """Validate outputs; :class:`Problem` names the field. A member's chat on this site accepts none."""
+    key = key_of(request)
     keys = {output.chat for output in bodies}
     chats = services.chats_of(key.project.bank).filter(key__in=keys, conversation__isnull=False)
     members_keys = set(chats.values_list("key", flat=True))
@@ -223,7 +235,26 @@ def _validated(key: APIKey, bodies: list[NewOutput], now: datetime, pointers: li
             output.require_valid(now)
         except InvalidInput as error:
             raise problem_from(error, pointer) from None
-    return new
+    return _for_people(request, new)
+
+
+def _for_people(request: HttpRequest, new: list[services.NewOutput]) -> list[services.NewOutput]:
+    """With whom a new chat is for, and what each answer quotes from memory that its author alone was given."""
+    named, key = asker_of(request), key_of(request)
+    askers = {name: people.asker_for(key, name) for name in {output.author for output in new}}
+
+    def for_people(output: services.NewOutput) -> services.NewOutput:
+        asker = askers[output.author] if askers[output.author].person else named
+        if not asker.person:
+            return output
+        memory = services.prompt_memory(
+            key.project.bank, chat_key=output.chat_key, question=output.question[:MAX_ASKED_CHARACTERS], asker=asker
+        )
+        said = f"{output.answer} {json.dumps(output.messages, ensure_ascii=False) if output.messages else ''}"
+        words = memory.quoted(said, question=output.question)
+        return replace(output, readers=(asker.person,), private_words=tuple(words))
+
+    return [for_people(output) for output in new]
 
 
 def _recorded(result: IdempotentResult, response: HttpResponse) -> list[Recorded]:

@@ -11,7 +11,15 @@ from ninja import Router
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from memorybank import services
-from memorybank.services import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS, Bank
+from memorybank.services import (
+    MAX_DAYS,
+    MAX_IDLE_MINUTES,
+    MAX_PERSONAL_TOKENS,
+    MAX_RECALL_TOKENS,
+    MAX_TOKENS,
+    MIN_TOKENS,
+    Bank,
+)
 from projects.api.auth import bank_of, key_of
 from projects.api.schemas import Body, StorableText
 from projects.models import Scope
@@ -38,6 +46,8 @@ class SettingsOut(BaseModel):
     enabled: bool
     max_tokens: int = Field(description="Tokens of the block.")
     recall_tokens: int = Field(description="Tokens of recalled notes.")
+    personal_tokens: int = Field(description="Tokens of what is for the asking person only.")
+    new_chats_private: bool = Field(description="New chats are for their authors only.")
     idle_minutes: int
     timezone: str
     focus: str
@@ -56,6 +66,8 @@ class SettingsChange(Body):
 
     max_tokens: StrictInt = Field(2000, ge=MIN_TOKENS, le=MAX_TOKENS)
     recall_tokens: StrictInt = Field(600, ge=0, le=MAX_RECALL_TOKENS)
+    personal_tokens: StrictInt = Field(200, ge=0, le=MAX_PERSONAL_TOKENS)
+    new_chats_private: StrictBool = False
     idle_minutes: StrictInt = Field(10, ge=1, le=MAX_IDLE_MINUTES)
     timezone: StorableText = Field("UTC", max_length=64, examples=["Europe/Berlin"])
     focus: StorableText = Field("", max_length=1000)

@@ -9,7 +9,14 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from memorybank import services
-from memorybank.services import MAX_DAYS, MAX_IDLE_MINUTES, MAX_RECALL_TOKENS, MAX_TOKENS, MIN_TOKENS
+from memorybank.services import (
+    MAX_DAYS,
+    MAX_IDLE_MINUTES,
+    MAX_PERSONAL_TOKENS,
+    MAX_RECALL_TOKENS,
+    MAX_TOKENS,
+    MIN_TOKENS,
+)
 
 from ..base import (
     COMMAND_ACTOR,
@@ -23,6 +30,8 @@ from ..base import (
 BANK_FIELDS = {
     "budget": "max_tokens",
     "recall": "recall_tokens",
+    "personal": "personal_tokens",
+    "new_chats": "new_chats_private",
     "idle_minutes": "idle_minutes",
     "timezone": "timezone",
     "focus": "focus",
@@ -32,6 +41,7 @@ BANK_FIELDS = {
 }
 
 
+NEW_CHATS = {"private": True, "shared": False}
 AMOUNT_PATTERN = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
 NO_CAP = Decimal(-1)
 
@@ -46,6 +56,13 @@ class Command(MemoryCommand):
         add_number_argument(parser, "--budget", MIN_TOKENS, MAX_TOKENS, unit="tokens", help=budget_help)
         recall_help = f"tokens of the notes for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none"
         add_number_argument(parser, "--recall", 0, MAX_RECALL_TOKENS, unit="tokens", help=recall_help)
+        personal_help = f"tokens of what is for the asking person only, at most {MAX_PERSONAL_TOKENS:,}; 0: none"
+        add_number_argument(parser, "--personal", 0, MAX_PERSONAL_TOKENS, unit="tokens", help=personal_help)
+        parser.add_argument(
+            "--new-chats",
+            choices=list(NEW_CHATS),
+            help="whether a new chat is for its author only, until they share it",
+        )
         idle_help = f"minutes of silence before a chat is summarised, 1 to {MAX_IDLE_MINUTES:,}"
         add_number_argument(parser, "--idle-minutes", 1, MAX_IDLE_MINUTES, unit="minutes", help=idle_help, metavar="N")
         parser.add_argument("--timezone", metavar="TZ", help="where days begin and end, such as Europe/Berlin")
@@ -69,6 +86,8 @@ class Command(MemoryCommand):
             self.print_values(asdict(services.history(bank)), json=json)
             return
         changes = {field: options[name] for name, field in BANK_FIELDS.items() if options[name] is not None}
+        if changes.get("new_chats_private"):
+            changes["new_chats_private"] = NEW_CHATS[changes["new_chats_private"]]
         if changes.get("monthly_cap") is NO_CAP:
             changes["monthly_cap"] = None
         changes |= {field: None for field in ("keep_turns_days", "keep_memory_days") if changes.get(field) == 0}

@@ -8,18 +8,22 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from memorybank import services
 
-from ..base import COMMAND_ACTOR, MemoryCommand, add_project_argument, find_project
+from ..base import COMMAND_ACTOR, MemoryCommand, add_project_argument, add_viewer_argument, find_asker, find_project
 
 
 class Command(MemoryCommand):
     help = (
         "Print everything a project's bank holds as JSON Lines, each with its type: the bank's settings, chats, "
-        "outputs, entries, facts. The export is logged in the audit log."
+        "outputs, entries, facts. Private chats are left out, except those that the viewer may read. The export is "
+        "logged in the audit log."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
+        add_viewer_argument(parser)
 
     def handle(self, *, project: str, **options: Any) -> None:
-        for row in services.export(find_project(project).bank, actor=COMMAND_ACTOR):
+        found = find_project(project)
+        viewer = find_asker(found, options["viewer"]).person
+        for row in services.export(found.bank, actor=COMMAND_ACTOR, viewer=viewer):
             self.stdout.write(json.dumps(row, ensure_ascii=False, cls=DjangoJSONEncoder))

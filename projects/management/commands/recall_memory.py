@@ -7,7 +7,15 @@ from django.core.management.base import CommandError, CommandParser
 from memorybank import services
 from memorybank.services import Hit
 
-from ..base import USAGE_EXIT_CODE, MemoryCommand, add_project_argument, find_project, whole_number
+from ..base import (
+    USAGE_EXIT_CODE,
+    MemoryCommand,
+    add_project_argument,
+    add_viewer_argument,
+    find_asker,
+    find_project,
+    whole_number,
+)
 
 MAX_COMMAND_HITS = 200
 
@@ -17,6 +25,7 @@ class Command(MemoryCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_project_argument(parser)
+        add_viewer_argument(parser)
         parser.add_argument("question", metavar="QUESTION", help="in any wording; dates in it are taken into account")
         parser.add_argument(
             "--top",
@@ -31,11 +40,13 @@ class Command(MemoryCommand):
         parser.add_argument("--json", action="store_true", help="print the hits as JSON")
 
     def handle(self, *, project: str, question: str, top: int, json: bool, **options: Any) -> None:
-        bank = find_project(project).bank
+        found = find_project(project)
+        bank = found.bank
         if not question.strip():
             raise CommandError("QUESTION: must not be empty.", returncode=USAGE_EXIT_CODE)
         services.reindex(bank)
-        hits = services.recall(bank, question, top=top, exclude_chat=options["exclude_chat"])
+        viewer = find_asker(found, options["viewer"]).person
+        hits = services.recall(bank, question, top=top, exclude_chat=options["exclude_chat"], viewer=viewer)
         if json:
             self.print_json({"hits": [_hit_json(hit) for hit in hits]})
             return

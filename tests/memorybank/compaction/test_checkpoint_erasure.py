@@ -112,7 +112,7 @@ def test_no_memory_and_no_other_chat_is_told_of_a_private_chats_checkpoint(chat_
     bank = make_bank()
     say(bank, "shared", "The crane is green.", at=MONDAY)
     talk(bank, CHAT, range(12))
-    services.set_private(bank, chat_key=CHAT, private=True, actor="alice", now=MONDAY)
+    services.set_audience(bank, chat_key=CHAT, readers=(), actor="alice", now=MONDAY)
     chat_model.answer = f"- goal: paint the crane\n- context: {CANARY}"
     made = compact(bank)
     run(MONDAY + DAY)

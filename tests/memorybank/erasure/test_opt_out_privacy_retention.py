@@ -48,7 +48,7 @@ def test_making_a_chat_private_erases_what_came_from_it() -> None:
     bank = make_bank(max_tokens=200)
     to_a_month(bank)
     assert derived()
-    services.set_private(bank, chat_key="zelda", private=True, actor="zelda", now=MONDAY + 91 * DAY)
+    services.set_audience(bank, chat_key="zelda", readers=(), actor="zelda", now=MONDAY + 91 * DAY)
     assert not derived() and WORD not in told_without_turns(bank)
     assert places(WORD)  # her own chat still has it
     run(MONDAY + 92 * DAY)
@@ -67,7 +67,7 @@ def test_made_public_again_a_chat_is_read_as_if_it_were_new() -> None:
     planted(bank)
     run(MONDAY + HOUR)
     for private in (True, False):
-        services.set_private(bank, chat_key="zelda", private=private, actor="zelda", now=MONDAY + DAY)
+        services.set_audience(bank, chat_key="zelda", readers=() if private else None, actor="zelda", now=MONDAY + DAY)
     assert (chat_of(bank, "zelda").pending_outputs, derived()) == (1, set())
     run(MONDAY + DAY)
     assert WORD in told_without_turns(bank) and sound(bank)
@@ -78,7 +78,7 @@ def test_a_digest_written_beside_a_chat_that_became_private_loses_what_it_may_ha
     to_a_month(bank)
     other = Fact.objects.filter(entry__chat__key="other1").earliest("pk")
     add_fact(digests("month")[0], f"They, too, speak of the {WORD}.", position=90, citations=[other.pk])
-    services.set_private(bank, chat_key="zelda", private=True, actor="zelda", now=MONDAY + 91 * DAY)
+    services.set_audience(bank, chat_key="zelda", readers=(), actor="zelda", now=MONDAY + 91 * DAY)
     assert not derived() and sound(bank)
 
 

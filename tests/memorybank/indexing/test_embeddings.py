@@ -159,7 +159,7 @@ def test_a_private_chat_has_no_vector(use: Any) -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
     run(LATER)
-    services.set_private(bank, chat_key="a", private=True, actor="alice")
+    services.set_audience(bank, chat_key="a", readers=(), actor="alice")
     assert not Embedding.objects.exists() and vectors.cosines(bank, "crane", without=None) == {}
 
 

@@ -147,7 +147,7 @@ def test_at_the_cap_nothing_is_rolled_up_until_the_model_may_do_it(model: Script
 def test_a_private_or_switched_off_bank_or_chat_wakes_nobody(model: ScriptedLLM) -> None:
     bank = make_bank(monthly_cap=0)
     remember(bank, "c1", range(3), MONDAY)
-    services.set_private(bank, chat_key="c1", private=True, actor="bob", now=MONDAY + HOUR)
+    services.set_audience(bank, chat_key="c1", readers=(), actor="bob", now=MONDAY + HOUR)
     run(APRIL)
     assert model.history == []
 

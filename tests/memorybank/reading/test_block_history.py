@@ -66,7 +66,7 @@ def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
     if way == "author":
         services.forget(bank, author="Zelda", actor="alice", now=now)
     elif way == "private":
-        services.set_private(bank, chat_key="c0", private=True, actor="Zelda", now=now)
+        services.set_audience(bank, chat_key="c0", readers=(), actor="Zelda", now=now)
     elif way == "left out":
         services.opt_out(bank, author="Zelda", actor="alice", now=now)
     elif way == "deleted":

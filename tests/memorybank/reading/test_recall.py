@@ -37,7 +37,7 @@ def recalled_turns(bank: Bank, question: str, **options: Any) -> list[str]:
 
 def rows_in_index(bank_id: int, word: str) -> int:
     """How many rows the database's own full-text index holds for a word of a bank, however stale."""
-    return len(index.postings(bank_id, [hash_word(bank_id, stem(word))])[0])
+    return len(index.newest([[[hash_word(bank_id, stem(word))]]], 100)[0])
 
 
 def raw_index(bank_id: int, word: str) -> list[Any]:
@@ -236,7 +236,7 @@ def test_the_excluded_chat_is_left_out_by_the_index_itself() -> None:
     bank = make_bank()
     mine, other = say(bank, "mine", "The crane is orange."), say(bank, "other", "The crane is loud.")
     cover(bank)
-    hits = index.postings(bank.pk, [hash_word(bank.pk, stem("crane"))], without_chat=mine.chat_id)
+    hits, _ = index.postings(bank.pk, [hash_word(bank.pk, stem("crane"))], viewer="", without_chat=mine.chat_id)
     assert hits == [[other.pk]]
     assert {hit.chat for hit in services.recall(bank, "crane", exclude_chat="mine")} == {"other"}
 
@@ -245,11 +245,11 @@ def test_a_private_chat_leaves_the_index_at_once_and_returns_when_it_is_public_a
     bank = make_bank()
     say(bank, "a", f"The {CANARY} is orange.")
     assert recalled_turns(bank, CANARY)
-    services.set_private(bank, chat_key="a", private=True, actor="alice")
+    services.set_audience(bank, chat_key="a", readers=(), actor="alice")
     assert not raw_index(bank.pk, CANARY) and recalled_turns(bank, CANARY) == []
     say(bank, "a", "And in private, the crane.")
     assert recalled_turns(bank, "crane") == []
-    services.set_private(bank, chat_key="a", private=False, actor="alice")
+    services.set_audience(bank, chat_key="a", readers=None, actor="alice")
     assert recalled_turns(bank, CANARY) and recalled_turns(bank, "crane")
 
 
@@ -356,10 +356,10 @@ def test_a_chat_that_is_public_again_comes_back_when_it_is_summarised_anew() -> 
     bank = make_bank()
     say(bank, "a", "The crane is orange.")
     cover(bank)
-    services.set_private(bank, chat_key="a", private=True, actor="alice", now=MONDAY)
+    services.set_audience(bank, chat_key="a", readers=(), actor="alice", now=MONDAY)
     say(bank, "a", f"Its driver likes the {CANARY}.", at=MONDAY + MINUTE)
     assert "crane" not in doors(bank)
-    services.set_private(bank, chat_key="a", private=False, actor="alice", now=MONDAY)
+    services.set_audience(bank, chat_key="a", readers=None, actor="alice", now=MONDAY)
     assert CANARY not in doors(bank) and "crane" not in doors(bank)
     cover(bank)
     assert "The crane is orange." in doors(bank)

@@ -163,7 +163,7 @@ def test_a_digest_s_line_that_rests_on_a_private_chat_may_not_be_shown(model: Sc
     run(MONDAY + 2 * DAY)
     may_be_shown = shown_texts(bank)
     assert {"The crane and the ferry were discussed.", "The roster is settled for all."} < may_be_shown
-    services.set_private(bank, chat_key="c0", private=True, actor="priya", now=MONDAY + 2 * DAY)
+    services.set_audience(bank, chat_key="c0", readers=(), actor="priya", now=MONDAY + 2 * DAY)
     left = shown_texts(bank)
     # The other line says more than the facts that it cites: the model may have that from the private chat.
     lines = {"The crane and the ferry were discussed.", "The roster is settled for all."}
@@ -357,7 +357,7 @@ def test_what_is_taken_back_leaves_the_block_at_once_also_that_of_a_warm_chat(ho
     fact = Fact.objects.get(text=sentence(0))
     assert tag(0) in block_of(bank, chat_key="warm", now=soon)[0]
     if how == "private":
-        services.set_private(bank, chat_key="c0", private=True, actor="priya", now=soon)
+        services.set_audience(bank, chat_key="c0", readers=(), actor="priya", now=soon)
     elif how == "hidden":
         services.hide(bank, fact_ids=[fact.pk], actor="priya", now=soon)
     else:
@@ -395,7 +395,7 @@ def test_a_block_withdrawn_from_after_the_encoding_changed_is_counted_in_the_new
     history(bank, days=12)
     run(MONDAY + 12 * DAY)
     tuned(ENCODING="cl100k_base")
-    services.set_private(bank, chat_key="c0", private=True, actor="priya", now=MONDAY + 12 * DAY)
+    services.set_audience(bank, chat_key="c0", readers=(), actor="priya", now=MONDAY + 12 * DAY)
     stored = bank.blocks.get()
     assert stored.encoding == "cl100k_base" and 0 < stored.tokens == tokens.count(stored.text, "cl100k_base") <= 400
 

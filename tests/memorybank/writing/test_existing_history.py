@@ -112,7 +112,7 @@ def test_the_preview_counts_what_would_be_taken_in_and_what_it_costs(model: Scri
     for number in range(60):
         say(bank, f"c{number % 3}", sentence(number), author=("Priya", "Tom")[number % 2])
     say(bank, "hers", sentence(99))
-    services.set_private(bank, chat_key="hers", private=True, actor="Priya", now=MONDAY)
+    services.set_audience(bank, chat_key="hers", readers=(), actor="Priya", now=MONDAY)
     services.opt_out(bank, author="Zoe", actor="Zoe", now=MONDAY)
     say(bank, "c0", sentence(98), author="Zoe")
     free = services.history(bank)

@@ -115,7 +115,7 @@ def test_a_chat_that_is_read_anew_brings_back_nothing_that_was_over() -> None:
     cover(bank)
     before = services.render(bank).text
     for private in (True, False):
-        services.set_private(bank, chat_key="a", private=private, actor="alice", now=MONDAY + 2 * DAY)
+        services.set_audience(bank, chat_key="a", readers=() if private else None, actor="alice", now=MONDAY + 2 * DAY)
     cover(bank)
     assert list(bank.facts.visible().values_list("text", flat=True)) == [NEW]
     assert services.render(bank).text == before

@@ -55,7 +55,7 @@ def test_summarise_now_takes_all_that_wait_and_counts_them() -> None:
     bank = make_bank()
     for number in range(4):
         say(bank, f"c{number}", sentence(number))
-    services.set_private(bank, chat_key="c3", private=True, actor="bob", now=MONDAY)
+    services.set_audience(bank, chat_key="c3", readers=(), actor="bob", now=MONDAY)
     job = ask(bank, Kind.SUMMARISE)
     assert (job.total, job.percent, job.finished_at) == (3, 0, None)
     seen = work(bank, MONDAY + MINUTE)

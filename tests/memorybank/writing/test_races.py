@@ -44,8 +44,8 @@ def erase(bank: Bank) -> None:
 
 INTERFERENCES: dict[str, Callable[[Bank], object]] = {
     "something was erased": erase,
-    "the chat was made private": lambda bank: services.set_private(
-        bank, chat_key="c", private=True, actor="priya", now=MONDAY
+    "the chat was made private": lambda bank: services.set_audience(
+        bank, chat_key="c", readers=(), actor="priya", now=MONDAY
     ),
     "the bank was switched off": lambda bank: services.disable(bank, actor="alice", now=MONDAY),
     "the chat was deleted": lambda bank: Chat.objects.filter(bank=bank).delete(),

@@ -242,7 +242,7 @@ def test_a_known_turn_is_looked_up_in_the_index_of_keys_however_long_its_chat() 
 def test_a_private_chat_is_recorded_and_never_summarised(model: ScriptedLLM) -> None:
     bank = make_bank()
     talk(bank, "c", [1])
-    services.set_private(bank, chat_key="c", private=True, actor="priya", now=MONDAY)
+    services.set_audience(bank, chat_key="c", readers=(), actor="priya", now=MONDAY)
     talk(bank, "c", range(2, 30))
     run(MONDAY + DAY)
     assert (model.history, chat_of(bank, "c").pending_outputs) == ([], 29)
@@ -255,7 +255,7 @@ def test_a_chat_made_private_leaves_every_block_at_once_and_the_others_stay(mode
     talk(bank, "open", [2])
     run(MONDAY + HOUR)
     before = block_of(bank)[0]
-    services.set_private(bank, chat_key="secret", private=True, actor="priya", now=MONDAY + HOUR)
+    services.set_audience(bank, chat_key="secret", readers=(), actor="priya", now=MONDAY + HOUR)
     after, size = block_of(bank)
     assert tag(1) in before
     assert tag(1) not in after
@@ -267,9 +267,9 @@ def test_a_chat_let_in_again_is_summarised_with_what_was_said_meanwhile(model: S
     """Even if the caller's bank object is older than the bank."""
     bank = make_bank(enabled=False)
     talk(bank, "c", [1])
-    services.set_private(bank, chat_key="c", private=True, actor="priya", now=MONDAY)
+    services.set_audience(bank, chat_key="c", readers=(), actor="priya", now=MONDAY)
     services.enable(Bank.objects.get(), actor="alice", disclosure_accepted=True, history=True, now=MONDAY)
-    services.set_private(bank, chat_key="c", private=False, actor="priya", now=MONDAY)
+    services.set_audience(bank, chat_key="c", readers=None, actor="priya", now=MONDAY)
     run(MONDAY + HOUR)
     assert tag(1) in block_of(bank)[0]
     assert sound(bank)

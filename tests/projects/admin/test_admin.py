@@ -40,6 +40,7 @@ class AdminCase(Cast):
             "system_prompt": "",
             "max_tokens": bank.max_tokens,
             "recall_tokens": bank.recall_tokens,
+            "personal_tokens": bank.personal_tokens,
             "idle_minutes": bank.idle_minutes,
             "timezone": bank.timezone,
             "focus": "",
@@ -84,7 +85,7 @@ class MemorySwitchTest(AdminCase):
     def test_the_disclosure_counts_what_would_be_summarised(self) -> None:
         for key, question in (("one", "a"), ("one", "b"), ("two", "c"), ("three", "d")):
             services.record(self.apollo.bank, chat_key=key, author="bob", question=question, created_at=NOON, now=NOON)
-        services.set_private(self.apollo.bank, chat_key="three", private=True, actor="bob", now=NOON)
+        services.set_audience(self.apollo.bank, chat_key="three", readers=(), actor="bob", now=NOON)
         page = self.client.get(self.change_url(self.apollo))
 
         self.assertContains(page, "Recorded so far: 2 chats, 3 turns.")
@@ -373,7 +374,7 @@ class MemoryTest(AdminCase):
             self.assertEqual(self.client.post(self.change_url(obj), {"text": "forged"}).status_code, 403)
 
     def test_what_comes_from_a_private_chat_is_not_shown(self) -> None:
-        services.set_private(self.apollo.bank, chat_key="told", private=True, actor="bob", now=NOON)
+        services.set_audience(self.apollo.bank, chat_key="told", readers=(), actor="bob", now=NOON)
 
         for model in (Fact, Entry, Bank):
             self.assertNotContains(self.client.get(self.list_url(model)), "Lisbon")

@@ -61,7 +61,7 @@ class ForceTest(Cast):
         self.assertIn("parked after 5 attempts", run("run_memory", "acme/apollo", "--chat", "c1").out)
         self.assertEqual(run("run_memory", "--force", "acme/apollo", "--chat", "c1").code, 0)
         say(self.apollo.bank, "c2", "More.", at=NOON)
-        services.set_private(self.apollo.bank, chat_key="c2", private=True, actor="bob", now=NOON)
+        services.set_audience(self.apollo.bank, chat_key="c2", readers=(), actor="bob", now=NOON)
         self.assertIn("it is private", run("run_memory", "--force", "acme/apollo", "--chat", "c2").out)
         services.disable(self.apollo.bank, actor="alice", now=NOON)
         self.assertIn("memory is off", run("run_memory", "acme/apollo", "--chat", "c1").out)

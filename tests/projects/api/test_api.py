@@ -221,7 +221,7 @@ class MemoryTest(ProgramCase):
                 self.assertEqual(len(self.ask("GET", f"facts?{query}")["items"]), found)
 
     def test_nothing_of_a_private_chat_is_listed(self) -> None:
-        services.set_private(self.apollo.bank, chat_key="told", private=True, actor="bob", now=NOON)
+        services.set_audience(self.apollo.bank, chat_key="told", readers=(), actor="bob", now=NOON)
         for path in ("facts", "entries", "facts?about=Postgres"):
             self.assertEqual(self.ask("GET", path)["items"], [])
         self.assertEqual(self.ask("GET", "block")["block"]["text"], "")

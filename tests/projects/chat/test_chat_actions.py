@@ -1,14 +1,17 @@
 """A member and her own chats: private from the start, named by hand, deleted with all that memory had of them."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils import timezone
 
 from memorybank import services
 from memorybank.models import Chat, Erasure, Event, Fact, Output
 from projects.chat.views import CHATS_ON_A_PAGE
 from projects.models import Conversation, Project
+from projects.tenancy import people
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.word_search import places
 
@@ -73,16 +76,21 @@ class OwnChatsTest(Cast):
         self.assertEqual(Chat.objects.get(key="told").title, "")
         self.assertContains(self.client.get(self.chat_url(self.chat)), '<h1 id="title">Untitled chat</h1>')
 
-    def test_a_chat_begun_as_private_never_reaches_memory(self) -> None:
+    def test_what_is_said_in_a_chat_begun_as_private_is_remembered_for_its_author_alone(self) -> None:
         self.client.force_login(self.bob)
         page = self.client.post(reverse("new-chat", args=["acme", "apollo"]), {"private": "on"}, follow=True)
         chat = page.context["chat"]
         self.assertContains(page, "this chat is private")
         self.say(self.bob, chat, "The quokka contract was signed on 3 March 2026.")
-        services.run(bank=self.apollo.bank)
-        services.reindex(self.apollo.bank)
-        self.assertEqual({place.split(".")[1] for place in places("quokka")}, {"Output", "Chat"})
-        self.assertNotIn("quokka", services.prompt_memory(self.apollo.bank, question="quokka contract").recalled.text)
+        services.run(bank=self.apollo.bank, now=timezone.now() + timedelta(hours=1))
+        for user, knows in ((self.bob, True), (self.alice, False)):
+            asker = people.asker(self.apollo, user)
+            memory = services.prompt_memory(self.apollo.bank, question="quokka contract", asker=asker)
+            self.assertNotIn("quokka", memory.block.text)
+            self.assertIs("quokka" in memory.personal.text, knows)
+        self.assertFalse(
+            {"StoredBlock", "BlockLineVersion"} & {place.split(".")[1] for place in places("quokka") if "." in place}
+        )
         self.assertEqual(Event.objects.filter(action=Event.Action.PUBLIC).count(), 0)
 
     def test_a_private_chat_and_a_shared_one_that_are_unused_are_not_taken_for_each_other(self) -> None:

@@ -160,7 +160,7 @@ class TestMeanwhile(LongChat):
 
     def test_a_private_chat_is_shortened_and_nobody_else_is_told(self) -> None:
         self.switch_on(self.apollo)
-        services.set_private(self.apollo.bank, chat_key=self.chat.key, private=True, actor="alice")
+        services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=(), actor="alice")
         scripted().enqueue("- context: the script is /srv/billing/tools/move_invoices.py")
         self.assertIn("move_invoices", compaction.compact(self.apollo, self.chat).text)
         services.run(bank=self.apollo.bank)

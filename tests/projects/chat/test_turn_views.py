@@ -133,7 +133,7 @@ class WithoutModelTest(TurnCase):
         services.run(bank=self.apollo.bank)
         self.assertIn("zanzibar", services.prompt_memory(self.apollo.bank).block.text)
         self.assertNotContains(self.client.get(self.chat_url(self.chat)), "Remember now")
-        services.set_private(self.apollo.bank, chat_key=self.chat.key, private=True, actor="bob")
+        services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=(), actor="bob")
         self.assertContains(self.post("remember-now", turn), "This chat is private")
 
     def test_a_turn_is_forgotten_after_a_look(self) -> None:
@@ -182,7 +182,7 @@ class MemoryUsedTest(TurnCase):
         services.forget(self.apollo.bank, chat="told", actor="alice")
         self.assertNotContains(self.used(), "orange")
         self.assertGreater(self.used().context["missing"], 0)
-        services.set_private(self.apollo.bank, chat_key="ferry", private=True, actor="bob")
+        services.set_audience(self.apollo.bank, chat_key="ferry", readers=(), actor="bob")
         page = self.used()
         self.assertEqual([page.context["block_lines"], page.context["notes"]], [[], []])
         self.assertNotIn("zanzibar", str(list(AnswerContext.objects.values())))

@@ -5,6 +5,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 from django.test import Client, override_settings
@@ -17,7 +18,7 @@ from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
 from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
-from projects.models import AnswerContext
+from projects.models import AnswerContext, Membership
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.factories import block_of
 
@@ -93,18 +94,33 @@ class PagesTest(Cast):
         self.switch_on(self.apollo)
         page = self.client.get(self.chat_url(chat))
         self.assertContains(page, "Chats in this project share memory.")
-        for words in ("idle for 10 minutes", "may quote it", "switch it to private", "each access is logged"):
+        for words in ("idle for 10 minutes", "may quote it", "withdrawn at once", "each access is logged"):
             self.assertContains(page, words)
 
-    def test_a_chat_user_can_make_a_chat_private_and_share_it_again(self) -> None:
+    def test_a_chat_user_chooses_whom_a_chat_is_for_and_is_asked_before_others_learn_more(self) -> None:
         self.switch_on(self.apollo)
         chat = self.begin_chat(self.bob, self.apollo)
         self.say(self.bob, chat, "Our launch is on 17 May 2026 in Lisbon.")
-        for choice, private in (("on", True), ("off", False)):
-            response = self.client.post(self.chat_url(chat, "private"), {"private": choice})
-            self.assertRedirects(response, self.chat_url(chat))
-            chat.refresh_from_db()
-            self.assertIs(chat.private, private)
+        url = self.chat_url(chat, "private")
+        self.assertRedirects(self.client.post(url, {"audience": "me"}), self.chat_url(chat))
+        services.run(bank=self.apollo.bank, now=timezone.now() + timedelta(hours=1))
+        self.assertEqual(self.readers(chat), [self.bob])
+        self.assertContains(self.client.get(self.chat_url(chat)), "Remembered for: Only me")
+        for form in ({"audience": "people", "readers": ["vera"]}, {"audience": "project"}):
+            asked = self.client.post(url, form)
+            self.assertContains(asked, "Our launch is on 17 May 2026 in Lisbon.")
+            self.assertEqual(self.readers(chat), [self.bob])
+        self.client.post(url, {"audience": "people", "readers": ["vera"], "sure": "yes"})
+        self.assertEqual(self.readers(chat), [self.bob, self.vera])
+        self.client.post(url, {"audience": "people", "readers": ["charlie"], "sure": "yes"})  # of another tenant
+        self.assertEqual(self.readers(chat), [self.bob, self.vera])
+        self.client.post(url, {"audience": "project", "sure": "yes"})
+        self.assertIsNone(services.readers_of(Chat.objects.get(pk=chat.pk)))
+
+    def readers(self, chat: Chat) -> list[User]:
+        readers = services.readers_of(Chat.objects.get(pk=chat.pk)) or ()
+        members = Membership.objects.filter(person__in=readers).order_by("user__username")
+        return [member.user for member in members]
 
     def test_a_long_chat_is_shown_in_pages(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
@@ -648,12 +664,12 @@ class SharedMemoryTest(Cast):
         self.switch_on(self.apollo)
         self.remember(self.apollo, "bob", "The retro is every second Thursday at 15:00.", chat_key="other")
         self.remember(self.apollo, "alice", self.SECRET, chat_key="told")
-        services.set_private(self.apollo.bank, chat_key="told", private=True, actor="alice", now=NOON)
+        services.set_audience(self.apollo.bank, chat_key="told", readers=(), actor="alice", now=NOON)
         prompt = self.prompt_of(self.bob)
         self.assertNotIn("Lisbon", prompt)
         self.assertIn("Thursday", prompt)
 
-        services.set_private(self.apollo.bank, chat_key="told", private=False, actor="alice", now=NOON)
+        services.set_audience(self.apollo.bank, chat_key="told", readers=None, actor="alice", now=NOON)
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=1))
         self.assertIn("Lisbon", self.prompt_of(self.bob))
 

@@ -213,7 +213,7 @@ class IsolationTest(MCPCase):
 
     def test_private_chats_and_hidden_lines_are_not_told(self) -> None:
         chat = Output.objects.get().chat
-        services.set_private(self.apollo.bank, chat_key=chat.key, private=True, actor="bob")
+        services.set_audience(self.apollo.bank, chat_key=chat.key, readers=(), actor="bob")
         answers = [self.call(self.key(), "recall", question="launch"), self.call(self.key(), "project_memory")]
         self.assertNotIn("Grimsvale", json.dumps(answers))
 

@@ -76,7 +76,7 @@ class ForgettingTest(MemoryPageCase):
         self.assertEqual(places("zanzibar"), [])
 
     def test_a_chat_that_is_private_is_not_to_be_found(self) -> None:
-        services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")
+        services.set_audience(self.apollo.bank, chat_key="c0", readers=(), actor="bob")
         chat = Output.objects.get(question=CRANE).chat_id
         self.assertEqual(self.ask(self.alice, what="chat", chat=number(chat)).status_code, 404)
 

@@ -179,7 +179,7 @@ class DecidingTest(MemoryPageCase):
     def test_facts_of_another_project_and_of_private_chats_are_not_there(self) -> None:
         self.switch_on(self.zeus)
         self.remember(self.zeus, "charlie", "Zeus ships on 1 May 2026.")
-        services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")
+        services.set_audience(self.apollo.bank, chat_key="c0", readers=(), actor="bob")
         for fact in (self.crane, Fact.objects.get(text__startswith="Zeus")):
             self.assertContains(self.decide(self.alice, "hide", fact), "Nothing selected")
             self.assertEqual(self.see(self.alice, "memory-why", fact.pk).status_code, 404)
@@ -367,7 +367,7 @@ class TimelineTest(MemoryPageCase):
             self.remember(self.apollo, "bob", f"The budget of team {number} is {number}00 euros.", f"more{number}")
         self.assertLessEqual(self.queries("memory-timeline"), before)
         self.assertLessEqual(before, LIMIT)
-        services.set_private(self.apollo.bank, chat_key="c0", private=True, actor="bob")
+        services.set_audience(self.apollo.bank, chat_key="c0", readers=(), actor="bob")
         self.assertNotIn(self.crane.entry_id, self.spans(self.alice))
         number = PublicId().to_url(self.crane.entry_id)
         self.assertNotContains(self.see(self.alice, "memory-timeline", open=number), "zanzibar")

@@ -14,7 +14,7 @@ class DeletedAccountTest(Cast):
     def setUp(self) -> None:
         super().setUp()
         self.chat = self.begin_chat(self.bob, self.apollo)
-        services.set_private(self.apollo.bank, chat_key=self.chat.key, private=True, actor="bob")
+        services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=(), actor="bob")
         scopes = ["read", "write", "admin"]
         _, self.key = api_keys.issue(self.apollo, "desk", scopes, actor="alice", now=timezone.now())
 

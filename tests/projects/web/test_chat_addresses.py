@@ -49,7 +49,7 @@ class OddKeys(Cast):
                 self.assertEqual(self.client.get(posted["Location"]).status_code, 200)
                 retried = self.client.post(reverse("retry", args=["acme", "apollo", chat.key, 0]))
                 self.assertRedirects(retried, self.chat_url(chat))
-                switched = self.client.post(self.chat_url(chat, "private"), {"private": "on"})
+                switched = self.client.post(self.chat_url(chat, "private"), {"audience": "me"})
                 self.assertRedirects(switched, self.chat_url(chat))
                 chat.refresh_from_db()
                 self.assertTrue(chat.private)
@@ -64,7 +64,7 @@ class OddKeys(Cast):
                 for name in ("chat", "private"):
                     with self.subTest(user=user, key=chat.key[:20], name=name):
                         url = self.chat_url(chat, name)
-                        answers = [self.client.get(url), self.client.post(url, {"message": "x", "private": "on"})]
+                        answers = [self.client.get(url), self.client.post(url, {"message": "x", "audience": "me"})]
                         self.assertFalse(any(answer.status_code == 200 for answer in answers))
                         self.assertFalse(any(b"Hello" in answer.content for answer in answers))
         self.assertFalse(Chat.objects.filter(private=True).exists())

@@ -1,0 +1,52 @@
+"""Check on live data that nothing of a private chat is for others than its readers (I9). Reads only."""
+
+from collections.abc import Iterator
+
+from memorybank.models import Bank, Chat, Fact, FactSource, KeptFact, public_id
+from memorybank.reading.recall.index_terms import audience_words, chat_word, private_word
+
+#: Chats read at once.
+CHATS_AT_ONCE = 2_000
+#: Where something is wrong, and what.
+Flaw = tuple[str, str]
+
+
+def flaws(bank: Bank) -> Iterator[Flaw]:
+    """Everything that rests on a private chat and is for others; never chat text."""
+    keys = set(bank.chats.filter(private=True).values_list("key", flat=True))
+    yield from _digests(bank)
+    yield from _blocks(bank, keys)
+    for chat in bank.chats.prefetch_related("readers").iterator(CHATS_AT_ONCE):
+        yield from _documents(chat)
+
+
+def _digests(bank: Bank) -> Iterator[Flaw]:
+    """Digests are for everybody, so they absorb, restate and keep nothing of a private chat."""
+    for entry in bank.entries.filter(chat__private=True).exclude(parent=None).values_list("pk", flat=True):
+        yield f"entry {public_id(entry)}", "is of a private chat, and a digest has absorbed it"
+    private = Fact.objects.filter(bank=bank, entry__chat__private=True).values("pk")
+    restated = FactSource.objects.filter(source__in=private).values_list("fact_id", flat=True)
+    kept = KeptFact.objects.filter(fact__in=private).values_list("fact_id", flat=True)
+    for fact in sorted({*restated, *kept}):
+        yield f"fact {public_id(fact)}", "stands in a digest, and rests on a private chat"
+
+
+def _blocks(bank: Bank, private: set[str]) -> Iterator[Flaw]:
+    """So are the stored blocks and their earlier lines."""
+    for stored in bank.blocks.all():
+        lines = (*stored.packed.lines, *stored.packed.reserve)
+        if not private.isdisjoint(key for line in lines for key in line.chats):
+            yield f"block {stored.version}", "a line rests on a private chat"
+    for line, chats in bank.line_versions.values_list("pk", "chats"):
+        if not private.isdisjoint(chats):
+            yield f"line {public_id(line)} of a block", "rests on a private chat"
+
+
+def _documents(chat: Chat) -> Iterator[Flaw]:
+    """The index has each turn for the readers of its chat."""
+    readers = [reader.person for reader in chat.readers.all()] if chat.private else None
+    marks = {chat_word(chat.bank_id, chat.pk), *audience_words(chat.bank_id, readers)}
+    for output, text in chat.documents.values_list("pk", "words"):
+        words = text.split(" ")
+        if set(words[: len(marks)]) != marks or (readers is None and private_word(chat.bank_id) in words):
+            yield f"output {public_id(output)}", "the index has it for somebody else"

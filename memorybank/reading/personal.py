@@ -1,0 +1,124 @@
+"""Render what a prompt has for the asking person alone: their preferences, and what private chats keep for them.
+
+The shared block stays the same bytes for everybody; this stands after it. A bounded number of facts is read.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, Q
+
+from memorybank import conf, prompts
+from memorybank.core.memory_line import MemoryLine, Source, Text
+from memorybank.core.packing.notes import Passage, pack_notes
+from memorybank.language.dates import format_date
+from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactQuerySet
+
+#: Stands above it.
+HEADER = prompts.text("memory.personal")
+#: The newest private chats that are read, and the best facts of these; and the newest preferences.
+MAX_CHATS_READ, MAX_FACTS_READ, MAX_PREFERENCES_READ = 50, 200, 50
+#: Facts of one's own words are few; so are those of a person among all preferences of a bank.
+PREFERENCE = Fact.Kind.PREFERENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The person who asks: the key by which banks know them, and the author of what they say.
+
+    ``elsewhere`` are ids of other banks whose preferences of theirs come along. Without a key nobody in particular.
+    """
+
+    person: str = NOBODY
+    author: str = ""
+    elsewhere: tuple[int, ...] = ()
+
+
+ANYBODY = Asker()
+
+
+def render_personal(bank: Bank, asker: Asker, budget: int, *, shown: Text, exclude_chat: str = "") -> Text:
+    """What is for the asker only, in at most ``budget`` tokens and not in ``shown`` already; empty if there is nothing.
+
+    Never from the asking chat, whose turns the model has.
+    """
+    if not asker.person or budget <= 0:
+        return Text()
+    known = {fact for line in shown.lines for fact in line.facts}
+    facts = {fact.pk: fact for fact in _facts(bank, asker, exclude_chat) if fact.pk not in known}
+    passages = [_passage(fact) for fact in facts.values()]
+    encoding = conf.current().encoding
+    packed = pack_notes(passages, budget, header=HEADER, speakers=[], encoding=encoding)
+    return Text(packed.text, packed.tokens, tuple(_line(bank, facts[said.output], said) for said in packed.passages))
+
+
+def _facts(bank: Bank, asker: Asker, exclude_chat: str) -> Iterable[Fact]:
+    """Best first: what a person pinned, preferences, then the rest by worth."""
+    preferences = preferences_of([bank.pk, *asker.elsewhere], asker).exclude(bank=bank, entry__chat__key=exclude_chat)
+    chats = bank.chats.restricted_to(asker.person).exclude(key=exclude_chat).order_by("-last_output_at", "-pk")
+    ids = list(chats.values_list("pk", flat=True)[:MAX_CHATS_READ])
+    private = Fact.objects.visible(viewer=asker.person).filter(entry__chat__in=ids) if ids else Fact.objects.none()
+    best = list(_ready(private.order_by("-pinned", "-worth", "-pk"))[:MAX_FACTS_READ])
+    pinned = [fact for fact in best if fact.pinned]
+    return [*pinned, *_ready(preferences.order_by("-said_on", "-pk"))[:MAX_PREFERENCES_READ], *best]
+
+
+def _ready(facts: FactQuerySet) -> FactQuerySet:
+    return facts.select_related("entry__chat").prefetch_related("output_links")
+
+
+def personal_facts(bank: Bank, asker: Asker) -> FactQuerySet:
+    """All that is for the asker alone, whether or not it fits a prompt; nothing for nobody."""
+    if not asker.person:
+        return Fact.objects.none()
+    private = bank.facts.restricted_to(asker.person).filter(hidden=False)
+    preferences = preferences_of([bank.pk, *asker.elsewhere], asker)
+    return Fact.objects.filter(Q(pk__in=private.values("pk")) | Q(pk__in=preferences.values("pk")))
+
+
+def in_own_words(facts: Iterable[Fact], asker: Asker) -> FactQuerySet:
+    """Those of these facts that rest on the asker's own words alone."""
+    cited = FactOutput.objects.filter(fact=OuterRef("pk"))
+    others = cited.exclude(output__author=asker.author, output__said_by="")
+    return Fact.objects.filter(Exists(cited), ~Exists(others), pk__in=[fact.pk for fact in facts])
+
+
+def preferences_of(banks: Iterable[int], asker: Asker) -> FactQuerySet:
+    """A person's preferences in these banks: rules that bind only them, and preferences in their own words."""
+    from memorybank.safety.naming import display_name  # loads the rules of masking, which no shared block needs
+
+    in_banks = Fact.objects.filter(bank__in=list(banks))
+    cited = FactOutput.objects.filter(fact=OuterRef("pk"))
+    others = cited.exclude(output__author=asker.author, output__said_by="")
+    stated = Fact.objects.visible(viewer=asker.person).visible_to(asker.person).filter(bank__in=list(banks))
+    stated = stated.filter(kind=PREFERENCE, speaker=display_name(asker.author)).filter(Exists(cited), ~Exists(others))
+    rules = in_banks.preferences_of(asker.author, viewer=asker.person)
+    return Fact.objects.filter(Q(pk__in=stated.values("pk")) | Q(pk__in=rules.values("pk")))
+
+
+def _passage(fact: Fact) -> Passage:
+    chat = fact.entry.chat
+    return Passage(
+        output=fact.pk,
+        place=0,
+        text=fact.text,
+        at=fact.entry.last_at,
+        chat=chat.pk if chat else 0,
+        label=format_date(fact.said_on),
+        speaker=fact.speaker,
+    )
+
+
+def _line(bank: Bank, fact: Fact, said: Passage) -> MemoryLine:
+    source = Source((fact.entry.chat.key,) if fact.entry.chat else (), tuple(fact.citations))
+    return MemoryLine(
+        facts=(fact.pk,),
+        text=said.text,
+        said_at=said.at,
+        speaker=said.speaker,
+        period_start=fact.said_on,
+        label=said.label,
+        pinned=fact.pinned,
+        sources=(source,),
+        private=fact.is_private or fact.bank_id != bank.pk,
+    )
