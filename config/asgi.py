@@ -15,11 +15,12 @@ django.setup(set_prefix=False)
 
 from django.core.handlers.asgi import ASGIHandler  # noqa: E402  (Django must be set up)
 
+from config.middleware.cors import Cors  # noqa: E402
 from config.middleware.request_limits import RequestLimits  # noqa: E402
 from projects.chat import generation  # noqa: E402
 from projects.gateway import recording  # noqa: E402
 
-pages = RequestLimits(ASGIHandler())
+pages = Cors(RequestLimits(ASGIHandler()))
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -136,6 +136,8 @@ EMAIL_TIMEOUT = 10  # the inviting person waits for it
 API_REQUESTS_PER_MINUTE = _number("API_REQUESTS_PER_MINUTE", 600)
 API_REQUESTS_AT_ONCE = _number("API_REQUESTS_AT_ONCE", 256)
 API_MEGABYTES_PER_MINUTE = _number("API_MEGABYTES_PER_MINUTE", 200)
+# Sites whose pages may call the addresses for programs, such as https://app.example.com.
+API_CORS_ORIGINS = env.list("API_CORS_ORIGINS", default=[])
 
 # Pages use the language that the reader chose, otherwise the browser's, otherwise English.
 LANGUAGE_CODE = "en-gb"

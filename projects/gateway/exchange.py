@@ -89,13 +89,14 @@ class Exchange:
                 complete_bytes, events = await self._clean(*splitter.feed(b"\n\n"))
                 await self._read_events(events)
                 yield complete_bytes
-            if not self._reader.complete:
+            if not self._reader.complete and not self._reader.error:
                 raise httpx2.RemoteProtocolError(STREAM_BROKEN_MESSAGE)
             await self._finish_stream()
         except httpx2.HTTPError as error:
             logger.warning("gateway: a stream broke off: %s", type(error).__name__)
-            await self.fail(STREAM_BROKEN_MESSAGE)
-            yield self._request.route.protocol.broken(STREAM_BROKEN_MESSAGE)
+            await self.fail(self._reader.error or STREAM_BROKEN_MESSAGE)
+            if not self._reader.error:  # otherwise the upstream has said so itself
+                yield self._request.route.protocol.broken(STREAM_BROKEN_MESSAGE)
         except (asyncio.CancelledError, GeneratorExit):
             await self.cancel()
             raise

@@ -14,7 +14,7 @@ from memorybank.exceptions import log_message
 from .database.threads import readers
 from .exchange import Exchange
 from .refusals import Refusal
-from .requests import MAX_BODY_BYTES, GatewayRequest, Route, accept_request
+from .requests import MAX_BODY_BYTES, TOO_LONG_MESSAGE, GatewayRequest, Route, accept_request
 from .upstream import client
 from .upstream.errors import clean_body
 
@@ -31,7 +31,7 @@ async def handle(request: HttpRequest, route: Route) -> HttpResponseBase:
         if request.method != route.method:
             raise Refusal(405, f"Allowed method: {route.method}.")
         if len(raw := request.read(MAX_BODY_BYTES + 1)) > MAX_BODY_BYTES:
-            raise Refusal(413, f"The request body exceeds {MAX_BODY_BYTES // 2**20} MiB.")
+            raise Refusal(413, TOO_LONG_MESSAGE)
         accepted = await accept_request(route, request.headers, raw)
         return await _forward(request, accepted)
     except Exception as error:

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,6 +35,7 @@ Result = TypeVar("Result")
 MODEL_ID = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9_@~][A-Za-z0-9_.:@~+-]*(/[A-Za-z0-9_@~][A-Za-z0-9_.:@~+-]*)*")
 #: Bodies may contain pictures.
 MAX_BODY_BYTES = 32 * 1024 * 1024
+TOO_LONG_MESSAGE = f"The request body exceeds {MAX_BODY_BYTES // 2**20} MiB."
 #: In one request, with their parts.
 MAX_MESSAGES = 10_000
 #: A longer body is parsed in a thread, so that it holds nobody up.
@@ -81,6 +83,7 @@ async def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -
     """Raises :class:`Refusal`. Waits for the database no longer than ``GATEWAY_MEMORY_MILLISECONDS``."""
     now, until = timezone.now(), time.monotonic() + settings.GATEWAY_MEMORY_MILLISECONDS / 1000
     account = await _authenticate(route, headers, until, now)
+    raw = await _decoded(raw, headers.get("Content-Encoding", ""))
     body = await _off_the_loop(len(raw), _parse_body, raw) if route.method == "POST" else {}
     try:
         route.protocol.check(body)
@@ -168,6 +171,29 @@ async def _authenticate(route: Route, headers: Mapping[str, str], until: float, 
     except authentication.Refused as error:
         raise Refusal(error.status, str(error), getattr(error, "retry_after", 0)) from None
     return account
+
+
+async def _decoded(raw: bytes, encoding: str) -> bytes:
+    """The body without its compression, after the key was found: somebody answers for what it costs."""
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return raw
+    if encoding not in ("gzip", "x-gzip"):
+        raise Refusal(415, "Content-Encoding: only gzip is supported.")
+    return await readers.run(_unzip, raw)
+
+
+def _unzip(raw: bytes) -> bytes:
+    unzipping = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        content = unzipping.decompress(raw, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise Refusal(400, "The body is not valid gzip.") from None
+    if len(content) > MAX_BODY_BYTES:
+        raise Refusal(413, TOO_LONG_MESSAGE)
+    if not unzipping.eof:
+        raise Refusal(400, "The body is not valid gzip.")
+    return content
 
 
 def _parse_body(raw: bytes) -> dict[str, Any]:

@@ -1,0 +1,96 @@
+"""Compressed requests, requests of other sites' pages, and streams whose upstream reports an error itself."""
+
+import gzip
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.gateway_fixtures import served, site_of_module
+from tests.support.gateway_site import Gateway, gateway
+from tests.support.upstream import Said
+
+__all__ = ["served", "site_of_module"]
+pytestmark = [pytest.mark.own_servers]
+CHAT, SITE = "/v1/chat/completions", "https://app.example.com"
+
+
+def body(question: str, **more: Any) -> dict[str, Any]:
+    return {"model": "small", "messages": [{"role": "user", "content": question}], "max_tokens": 9, **more}
+
+
+def test_a_compressed_request_is_read_and_sent_on_plain(served: Gateway) -> None:
+    packed = gzip.compress(json.dumps(body("Packed.")).encode())
+    assert served.post(CHAT, packed, **{"Content-Encoding": "gzip"})[0] == 200
+    seen = served.upstream.seen[-1]
+    assert (seen.body["messages"][-1]["content"], "content-encoding" in seen.headers) == ("Packed.", False)
+    assert [turn["question"] for turn in served.turns()][-1] == "Packed."
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoding", "status"),
+    [
+        (gzip.compress(b" " * (33 * 2**20)), "gzip", 413),
+        (gzip.compress(b"{}")[:-9], "gzip", 400),
+        (b"{}", "gzip", 400),
+        (b"{}", "br", 415),
+    ],
+    ids=["a bomb", "cut off", "plain", "unknown"],
+)
+def test_what_is_not_a_bounded_gzip_is_refused_in_the_protocol(
+    served: Gateway, raw: bytes, encoding: str, status: int
+) -> None:
+    asked = len(served.upstream.seen)
+    answer = served.post("/v1/messages", raw, **{"Content-Encoding": encoding})
+    assert (answer[0], json.loads(answer[2])["type"], len(served.upstream.seen)) == (status, "error", asked)
+    stranger = served.post(CHAT, raw, **{"Content-Encoding": encoding, "Authorization": "Bearer mb_none"})
+    assert stranger[0] == 401, "nothing is unpacked for nobody"
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses"])
+@pytest.mark.parametrize("breaks", [False, True])
+def test_an_upstream_that_reports_its_error_is_not_corrected(served: Gateway, path: str, breaks: bool) -> None:
+    served.upstream.answer = lambda _: Said("Well, then.", error="overloaded")
+    _, _, raw = served.post(path, body("A stream.", input="A stream.", stream=True))
+    served.upstream.break_after = raw.count(b"\n\n") if breaks else 0
+    _, _, raw = served.post(path, body("A stream.", input="A stream.", stream=True))
+    assert (raw.count(b"overloaded"), raw.count(b"broke off")) == (1, 0)
+    assert served.turns()[-1]["error"] == "overloaded"
+
+
+@pytest.fixture(scope="module")
+def open_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """Pages of one other site may call it."""
+    with gateway(tmp_path_factory.mktemp("open"), API_CORS_ORIGINS=SITE) as found:
+        yield found
+
+
+def preflight(served: Gateway, origin: str, path: str = CHAT) -> tuple[int, dict[str, str]]:
+    fields = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    request = urllib.request.Request(f"{served.address}{path}", method="OPTIONS", headers=fields)
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, {name.lower(): value for name, value in answer.headers.items()}
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, {name.lower(): value for name, value in error.headers.items()}
+
+
+def test_pages_of_listed_sites_may_call_it_and_no_others(open_site: Gateway, served: Gateway) -> None:
+    status, headers = preflight(open_site, SITE)
+    assert (status, headers["access-control-allow-origin"]) == (204, SITE)
+    assert "authorization" in headers["access-control-allow-headers"]
+    told = open_site.post(CHAT, body("From a page."), Origin=SITE)[1]
+    assert (told["access-control-allow-origin"], told["access-control-expose-headers"]) == (SITE, "*")
+    refused = open_site.post(CHAT, body("From a page."), Origin=SITE, Authorization="Bearer none")
+    assert (refused[0], refused[1]["access-control-allow-origin"]) == (401, SITE)
+    for site, origin, path in (
+        (open_site, "https://evil.example", CHAT),
+        (open_site, SITE, "/login/"),
+        (served, SITE, CHAT),
+    ):
+        assert "access-control-allow-origin" not in preflight(site, origin, path)[1]
+        assert "access-control-allow-origin" not in site.post(CHAT, body("Hm."), Origin="https://evil.example")[1]
