@@ -23,6 +23,8 @@ class Migration(migrations.Migration):
                 ('enabled', models.BooleanField(default=False)),
                 ('max_tokens', models.PositiveIntegerField(default=2000, help_text='Tokens of the block that goes into every prompt, 200 to 32,000.', validators=[django.core.validators.MinValueValidator(200), django.core.validators.MaxValueValidator(32000)], verbose_name='token budget')),
                 ('recall_tokens', models.PositiveIntegerField(default=600, help_text='Tokens of notes that are recalled for the newest message, at most 8,000; 0: none.', validators=[django.core.validators.MaxValueValidator(8000)], verbose_name='recall budget')),
+                ('personal_tokens', models.PositiveIntegerField(default=200, help_text='Tokens of what is for the asking person only, at most 8,000; 0: none.', validators=[django.core.validators.MaxValueValidator(8000)], verbose_name='personal budget')),
+                ('new_chats_private', models.BooleanField(default=False, help_text='What is said in a new chat is remembered for its author only, until they share it.', verbose_name='new chats are private')),
                 ('idle_minutes', models.PositiveIntegerField(default=10, help_text='A chat is summarised when nobody has written in it for this many minutes.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(10080)])),
                 ('timezone', models.CharField(default='UTC', help_text='Days, weeks and months begin and end in this zone, such as Europe/Berlin.', max_length=64, verbose_name='time zone')),
                 ('focus', models.TextField(blank=True, help_text='What matters most in this project; the summariser receives it as an instruction.', max_length=1000)),
@@ -82,7 +84,7 @@ class Migration(migrations.Migration):
                 ('lease_token', models.CharField(blank=True, editable=False, max_length=32)),
                 ('key', models.CharField(max_length=200)),
                 ('title', models.CharField(blank=True, max_length=200)),
-                ('private', models.BooleanField(default=False, help_text='Neither summarised nor shown as memory.')),
+                ('private', models.BooleanField(default=False, help_text='Its memory is for its readers only; without readers nothing is made of it.')),
                 ('last_output_at', models.DateTimeField(blank=True, null=True)),
                 ('pending_outputs', models.PositiveIntegerField(default=0, help_text='Turns waiting to be summarised.')),
                 ('stale', models.BooleanField(default=False, editable=False, help_text='A summary has to be rebuilt.')),
@@ -94,6 +96,14 @@ class Migration(migrations.Migration):
                 ('failed_since', models.DateTimeField(blank=True, help_text='First failure since the last success.', null=True)),
                 ('parked_at', models.DateTimeField(blank=True, null=True)),
                 ('last_error', models.CharField(blank=True, max_length=500)),
+                ('quoted_words', models.JSONField(default=list, editable=False, help_text='Keyed hashes of the words that its answers quoted from memory that not everybody may read.')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='ChatReader',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('person', models.CharField(max_length=200)),
             ],
         ),
         migrations.CreateModel(
@@ -130,7 +140,7 @@ class Migration(migrations.Migration):
             name='Entry',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('granularity', models.CharField(choices=[('conversation', 'Conversation'), ('day', 'Day'), ('week', 'Week'), ('month', 'Month')], max_length=12)),
+                ('granularity', models.CharField(choices=[('conversation', 'Conversation'), ('day', 'Day'), ('week', 'Week'), ('month', 'Month'), ('background', 'Background')], max_length=12)),
                 ('period_start', models.DateField(help_text="First day of its period, in the bank's time zone.")),
                 ('first_output', models.PositiveBigIntegerField(blank=True, help_text='The sequence of its first turn.', null=True)),
                 ('last_output', models.PositiveBigIntegerField(blank=True, help_text='The sequence of its last turn.', null=True)),
@@ -142,6 +152,8 @@ class Migration(migrations.Migration):
                 ('provisional', models.BooleanField(default=False)),
                 ('updates', models.PositiveIntegerField(default=0, help_text='Extensions since it was last rebuilt.')),
                 ('stale', models.BooleanField(default=False, help_text='It has to be rebuilt from the remaining turns.')),
+                ('dropped_lines', models.PositiveIntegerField(default=0, help_text='Lines of the model that were dropped because what they cite does not say them.')),
+                ('left_out', models.PositiveIntegerField(default=0, help_text='Notes that a digest does not tell, as its model said.')),
             ],
             options={
                 'verbose_name_plural': 'entries',
@@ -184,7 +196,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveBigIntegerField(editable=False, help_text='Its position in the audit log, from 1.')),
-                ('seal', models.CharField(editable=False, help_text='SHA-256 of the event and of the seal before.', max_length=64)),
+                ('seal', models.CharField(editable=False, help_text='HMAC of the event and of the seal before.', max_length=64)),
                 ('actor', models.CharField(max_length=200)),
                 ('detail', models.JSONField(blank=True, default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
                 ('at', models.DateTimeField()),
@@ -200,14 +212,14 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('position', models.PositiveIntegerField()),
-                ('kind', models.CharField(choices=[('fact', 'Fact'), ('decision', 'Decision'), ('preference', 'Preference'), ('question', 'Question')], default='fact', max_length=10)),
+                ('kind', models.CharField(choices=[('fact', 'Fact'), ('decision', 'Decision'), ('plan', 'Plan'), ('preference', 'Preference'), ('question', 'Question')], default='fact', max_length=10)),
                 ('text', models.TextField()),
                 ('speaker', models.CharField(blank=True, max_length=200)),
                 ('said_on', models.DateField()),
                 ('tokens', models.PositiveIntegerField()),
                 ('weight', models.FloatField(default=0.5, help_text='How likely it is to be asked for later, 0 to 1.')),
                 ('worth', models.GeneratedField(db_persist=True, expression=django.db.models.expressions.CombinedExpression(models.F('weight'), '/', django.db.models.expressions.CombinedExpression(models.F('tokens'), '+', models.Value(3))), output_field=models.FloatField())),
-                ('tier', models.PositiveSmallIntegerField(editable=False, help_text="The tier of the live entry above it; empty for absorbed lines that no person decided on.", null=True)),
+                ('tier', models.PositiveSmallIntegerField(editable=False, help_text='The tier of the live entry above it; empty for absorbed lines that no person decided on, and for facts of private chats.', null=True)),
                 ('detail', models.BooleanField(default=False, help_text="A sentence that was extracted beside a model's facts.")),
                 ('ongoing', models.BooleanField(default=False, editable=False, help_text='It states something temporary, which a newer fact may end.')),
                 ('changing', models.BooleanField(default=False, editable=False, help_text='It states that something is over, and may replace older facts.')),
@@ -218,6 +230,7 @@ class Migration(migrations.Migration):
                 ('original', models.TextField(blank=True, help_text='Its text before it was edited; empty: it was not.')),
                 ('original_speaker', models.CharField(blank=True, max_length=200)),
                 ('quarantine', models.CharField(blank=True, help_text='Why it is quarantined; empty: it is not.', max_length=200)),
+                ('normative', models.BooleanField(default=False, editable=False, help_text='It says how to behave or answer; until somebody releases it, it binds only its author.')),
                 ('released_by', models.CharField(blank=True, help_text='Who released it from quarantine.', max_length=200)),
                 ('kept_back_by', models.CharField(blank=True, help_text='Who decided that it stays quarantined.', max_length=200)),
             ],
@@ -323,14 +336,17 @@ class Migration(migrations.Migration):
                 ('key', models.CharField(blank=True, help_text="The outer app's id, for idempotence.", max_length=200)),
                 ('author', models.CharField(max_length=200)),
                 ('said_by', models.CharField(blank=True, help_text='The speaker that the author quotes, in a transcript.', max_length=200)),
-                ('answered_by', models.CharField(blank=True, help_text="The speaker who answered instead of the model, in a transcript.", max_length=200)),
+                ('answered_by', models.CharField(blank=True, help_text='The speaker who answered instead of the model, in a transcript.', max_length=200)),
                 ('question', models.TextField(blank=True)),
                 ('answer', models.TextField(blank=True)),
                 ('messages', models.JSONField(blank=True, default=list)),
+                ('metadata', models.JSONField(blank=True, default=dict, help_text='Labels of the outer application; no model reads them.')),
                 ('status', models.CharField(choices=[('ok', 'OK'), ('error', 'Error'), ('blocked', 'Blocked'), ('cancelled', 'Cancelled'), ('stopped', 'Stopped'), ('pending', 'Pending')], default='ok', max_length=10)),
                 ('error', models.CharField(blank=True, help_text="Why there is no answer: the provider's error message.", max_length=500)),
                 ('withheld', models.BooleanField(default=False, help_text='Its author asked to forget it; memory does not use it.')),
                 ('left_out', models.BooleanField(default=False, help_text='It is from before memory was switched on, and was not included.')),
+                ('set_aside', models.BooleanField(default=False, help_text='Its chat was continued from an earlier turn; the next summary passes over it.')),
+                ('quotes_private', models.BooleanField(default=False, editable=False, help_text='Its answer has words of memory that not everybody may read; a private chat of one reader uses it.')),
                 ('replaces', models.JSONField(blank=True, default=list, help_text='Ids of outputs of its chat that it replaces when it is answered.')),
                 ('created_at', models.DateTimeField(help_text='When it was first asked.')),
                 ('asked_at', models.DateTimeField(blank=True, help_text='When it was last asked; empty once it is ok. Identifies an attempt.', null=True)),
@@ -344,7 +360,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('day', models.DateField()),
-                ('memory', models.CharField(choices=[('given', 'Given'), ('off', 'memory is off'), ('nothing', 'nothing is remembered yet'), ('aside', 'it was no message of a chat'), ('failed', 'memory failed, and the answer came without it')], max_length=10)),
+                ('memory', models.CharField(choices=[('given', 'Given'), ('off', 'memory is off'), ('nothing', 'nothing is remembered yet'), ('aside', 'it was no message of a chat'), ('failed', 'memory failed, and the answer came without it'), ('slow', 'the database did not answer in time, and the answer came without memory')], max_length=10)),
                 ('prompts', models.PositiveIntegerField(default=0)),
             ],
         ),
@@ -379,6 +395,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('length', models.PositiveBigIntegerField(default=0)),
                 ('seal', models.CharField(blank=True, max_length=64)),
+                ('end_seal', models.CharField(blank=True, help_text='HMAC of length and seal: without the key no log can be cut short.', max_length=64)),
                 ('bank', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='audit_log', serialize=False, to='memorybank.bank')),
             ],
             options={
@@ -413,6 +430,10 @@ class Migration(migrations.Migration):
             model_name='bank',
             constraint=models.CheckConstraint(condition=models.Q(('recall_tokens__lte', 8000)), name='bank_recall_within_limits'),
         ),
+        migrations.AddConstraint(
+            model_name='bank',
+            constraint=models.CheckConstraint(condition=models.Q(('personal_tokens__lte', 8000)), name='bank_personal_within_limits'),
+        ),
         migrations.AddField(
             model_name='bankday',
             name='bank',
@@ -427,6 +448,11 @@ class Migration(migrations.Migration):
             model_name='chat',
             name='bank',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chats', to='memorybank.bank'),
+        ),
+        migrations.AddField(
+            model_name='chatreader',
+            name='chat',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='readers', to='memorybank.chat'),
         ),
         migrations.AddField(
             model_name='checkpoint',
@@ -608,6 +634,18 @@ class Migration(migrations.Migration):
             index=models.Index(fields=['bank', 'since'], name='line_version_since'),
         ),
         migrations.AddIndex(
+            model_name='chatreader',
+            index=models.Index(fields=['person', 'chat'], name='chat_reader_person'),
+        ),
+        migrations.AddConstraint(
+            model_name='chatreader',
+            constraint=models.UniqueConstraint(fields=('chat', 'person'), name='chat_reader_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='chatreader',
+            constraint=models.CheckConstraint(condition=models.Q(('person', ''), _negated=True), name='chat_reader_not_empty'),
+        ),
+        migrations.AddIndex(
             model_name='checkpoint',
             index=models.Index(fields=['chat', 'through'], name='checkpoint_by_chat'),
         ),
@@ -684,10 +722,6 @@ class Migration(migrations.Migration):
             index=models.Index(fields=['at'], name='llm_call_by_time'),
         ),
         migrations.AddConstraint(
-            model_name='llmcall',
-            constraint=models.CheckConstraint(condition=models.Q(('outcome', 'ok'), models.Q(('error', ''), _negated=True), _connector='OR'), name='llm_call_error_explained'),
-        ),
-        migrations.AddConstraint(
             model_name='maskedvalue',
             constraint=models.UniqueConstraint(fields=('bank', 'digest'), name='masked_value_once'),
         ),
@@ -740,7 +774,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='fact',
+            index=models.Index(condition=models.Q(('kind', 'preference')), fields=['bank', 'speaker'], name='fact_preference'),
+        ),
+        migrations.AddIndex(
+            model_name='fact',
             index=models.Index(condition=models.Q(('pinned', True)), fields=['bank'], name='fact_pinned'),
+        ),
+        migrations.AddIndex(
+            model_name='fact',
+            index=models.Index(condition=models.Q(('normative', True)), fields=['bank'], name='fact_normative'),
         ),
         migrations.AddIndex(
             model_name='fact',

@@ -1,6 +1,7 @@
 import django.core.serializers.json
 import django.core.validators
 import django.db.models.deletion
+import secrets
 from django.conf import settings
 from django.db import migrations, models
 
@@ -46,14 +47,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Conversation',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='conversation', to='memorybank.chat')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversations', to=settings.AUTH_USER_MODEL)),
-            ],
-        ),
-        migrations.CreateModel(
             name='AnswerContext',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -62,6 +55,7 @@ class Migration(migrations.Migration):
                 ('recalled_tokens', models.PositiveIntegerField(default=0, help_text='Tokens of the notes beside the message.')),
                 ('lines', models.JSONField(default=list, help_text='Of each line of the block the ids of the facts it stood for.')),
                 ('recalled', models.JSONField(default=list, help_text='Of each note its turn, by id, and the place in it.')),
+                ('personal', models.JSONField(default=list, help_text='Of each line for the asker alone the id of its fact.')),
                 ('prompt_tokens', models.PositiveIntegerField()),
                 ('answer_tokens', models.PositiveIntegerField(default=0)),
                 ('stopped', models.BooleanField(default=False, help_text='Somebody stopped it; it is what had come by then.')),
@@ -69,10 +63,19 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='Conversation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='conversation', to='memorybank.chat')),
+                ('owner', models.ForeignKey(help_text='Empty: the account has been deleted.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='conversations', to=settings.AUTH_USER_MODEL)),
+            ],
+        ),
+        migrations.CreateModel(
             name='Membership',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('role', models.CharField(choices=[('owner', 'Owner'), ('admin', 'Admin'), ('member', 'Member'), ('viewer', 'Viewer')], default='member', max_length=10)),
+                ('person', models.CharField(default=secrets.token_hex, editable=False, max_length=64, unique=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='projects.tenant')),
             ],
@@ -101,6 +104,7 @@ class Migration(migrations.Migration):
                 ('prefix', models.CharField(editable=False, max_length=12)),
                 ('digest', models.CharField(editable=False, max_length=64, unique=True)),
                 ('scopes', models.JSONField(default=list)),
+                ('name_sources', models.CharField(blank=True, default='memory,front_end,body', help_text='Separated by commas.', max_length=100)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('revoked_at', models.DateTimeField(blank=True, null=True)),
@@ -117,6 +121,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('length', models.PositiveBigIntegerField(default=0)),
                 ('seal', models.CharField(blank=True, max_length=64)),
+                ('end_seal', models.CharField(blank=True, help_text='HMAC of length and seal: without the key no log can be cut short.', max_length=64)),
                 ('tenant', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='audit_log', serialize=False, to='projects.tenant')),
             ],
             options={
@@ -139,11 +144,11 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveBigIntegerField(editable=False, help_text='Its position in the audit log, from 1.')),
-                ('seal', models.CharField(editable=False, help_text='SHA-256 of the event and of the seal before.', max_length=64)),
+                ('seal', models.CharField(editable=False, help_text='HMAC of the event and of the seal before.', max_length=64)),
                 ('actor', models.CharField(max_length=200)),
                 ('detail', models.JSONField(blank=True, default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
                 ('at', models.DateTimeField()),
-                ('action', models.CharField(choices=[('create', 'Create'), ('change', 'Change'), ('invite', 'Invite'), ('withdraw', 'Withdraw'), ('join', 'Join'), ('add', 'Add'), ('role', 'Role'), ('remove', 'Remove'), ('open', 'Open a project'), ('delete', 'Delete a project'), ('issue', 'Issue a key'), ('revoke', 'Revoke a key')], max_length=20)),
+                ('action', models.CharField(choices=[('create', 'Create'), ('change', 'Change'), ('invite', 'Invite'), ('withdraw', 'Withdraw'), ('join', 'Join'), ('add', 'Add'), ('role', 'Role'), ('remove', 'Remove'), ('open', 'Open a project'), ('delete', 'Delete a project'), ('issue', 'Issue a key'), ('revoke', 'Revoke a key'), ('hook', 'Add or change a webhook'), ('unhook', 'Delete a webhook')], max_length=20)),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='projects.tenant')),
             ],
             options={
@@ -159,8 +164,58 @@ class Migration(migrations.Migration):
                 ('base_url', models.CharField(help_text='As a client of that protocol takes it, such as https://api.openai.com/v1.', max_length=500, validators=[django.core.validators.RegexValidator('^https?://[^/\\s?#]+[^\\s?#]*$', 'An address such as https://api.openai.com/v1.')])),
                 ('sealed_key', models.TextField(blank=True, editable=False)),
                 ('allowed', models.TextField(blank=True, help_text='Models that may be asked, one a line; empty: all.')),
+                ('passed_headers', models.TextField(blank=True, db_default='', help_text='Headers of a program that are sent on besides those of the protocol, one a line.')),
+                ('passed_paths', models.TextField(blank=True, db_default='', help_text='Addresses that are passed on without memory, one a line: completions, moderations, …')),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='upstreams', to='projects.project')),
             ],
+        ),
+        migrations.CreateModel(
+            name='Webhook',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('url', models.CharField(max_length=500)),
+                ('encrypted_secret', models.TextField(editable=False)),
+                ('events', models.JSONField(default=list, help_text='What it is told; empty: everything.')),
+                ('created_by', models.CharField(max_length=200)),
+                ('created_at', models.DateTimeField()),
+                ('disabled_at', models.DateTimeField(blank=True, null=True)),
+                ('dropped', models.PositiveIntegerField(default=0, help_text='Events not sent, because too many were waiting.')),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to='projects.project')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Delivery',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('event', models.CharField(help_text='A change of memory, as hooks name it.', max_length=20)),
+                ('subject', models.PositiveBigIntegerField(help_text='The id of the entry, fact, receipt or chat.')),
+                ('created_at', models.DateTimeField()),
+                ('due_at', models.DateTimeField(help_text='When to send it; empty: it was sent, or given up.', null=True)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('delivered_at', models.DateTimeField(null=True)),
+                ('status', models.PositiveSmallIntegerField(help_text='The HTTP status of the last attempt.', null=True)),
+                ('error', models.CharField(blank=True, help_text='Why the last attempt got no answer.', max_length=100)),
+                ('webhook', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='projects.webhook')),
+            ],
+            options={
+                'verbose_name_plural': 'deliveries',
+            },
+        ),
+        migrations.CreateModel(
+            name='ConversationNode',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('before', models.CharField(max_length=64)),
+                ('after', models.CharField(max_length=64)),
+                ('tail', models.CharField(blank=True, max_length=64)),
+                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversation_nodes', to='memorybank.chat')),
+                ('key', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='projects.apikey')),
+                ('output', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversation_nodes', to='memorybank.output')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['after'], name='conversation_node_after'), models.Index(fields=['tail'], name='conversation_node_tail')],
+                'constraints': [models.UniqueConstraint(fields=('output', 'after'), name='conversation_node_unique_in_output')],
+            },
         ),
         migrations.CreateModel(
             name='IdempotencyRecord',
@@ -170,26 +225,11 @@ class Migration(migrations.Migration):
                 ('position', models.PositiveIntegerField()),
                 ('body', models.CharField(max_length=64)),
                 ('at', models.DateTimeField(db_index=True)),
-                ('output', models.ForeignKey(help_text='Empty: it was known before, or is not taken in.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='memorybank.output')),
                 ('api_key', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='projects.apikey')),
+                ('output', models.ForeignKey(help_text='Empty: it was known before, or is not taken in.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='memorybank.output')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('api_key', 'name', 'position'), name='idempotency_record_once')],
-            },
-        ),
-        migrations.CreateModel(
-            name='ConversationNode',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('before', models.CharField(max_length=64)),
-                ('after', models.CharField(max_length=64)),
-                ('tail', models.CharField(max_length=64)),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversation_nodes', to='memorybank.chat')),
-                ('output', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversation_nodes', to='memorybank.output')),
-            ],
-            options={
-                'indexes': [models.Index(fields=['after'], name='conversation_node_after'), models.Index(fields=['tail'], name='conversation_node_tail')],
-                'constraints': [models.UniqueConstraint(fields=('output', 'after'), name='conversation_node_unique_in_output')],
             },
         ),
         migrations.AddConstraint(
@@ -215,5 +255,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='upstream',
             constraint=models.UniqueConstraint(fields=('project', 'protocol'), name='upstream_unique_in_project'),
+        ),
+        migrations.AddIndex(
+            model_name='delivery',
+            index=models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='delivery_due'),
         ),
     ]

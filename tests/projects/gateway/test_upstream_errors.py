@@ -87,5 +87,5 @@ class LedgerErrorTest(TestCase):
         self.assertEqual((call.error, call.outcome, call.prompt_tokens), ("", "rejected", 7))
 
     def test_old_errors_are_emptied_when_the_site_is_updated(self) -> None:
-        import_module("memorybank.migrations.0003_set_aside_and_written").empty_errors(apps, None)
+        import_module("memorybank.migrations.0003_empty_old_errors").empty_errors(apps, None)
         self.assertEqual(self.bank.llm_calls.get().error, "")
