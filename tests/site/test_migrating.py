@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from tests.support.own_site import Site, site
-from tests.support.release_dump import DUMPS, PROJECT, SAID
+from tests.support.release_dump import DUMPS, PROJECT, SAID, SECRET_KEY
 from tests.support.requirements import needs_postgres
 
 pytestmark = [pytest.mark.long, pytest.mark.own_servers]
@@ -46,7 +46,7 @@ def load(made: Site, dump: str) -> None:
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_a_database_of_the_last_release_migrates_and_goes_on(tmp_path: Path, database: str) -> None:
     postgres = needs_postgres() if database == "postgresql" else ""
-    with site(tmp_path, postgres=postgres, migrated=False) as made:
+    with site(tmp_path, postgres=postgres, migrated=False, SECRET_KEY=SECRET_KEY) as made:
         load(made, newest(database))
         migrated = made.manage("migrate", "--verbosity", "0")
         assert (migrated.code, migrated.err) == (0, "")

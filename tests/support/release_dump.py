@@ -17,6 +17,8 @@ from tests.support.own_site import Site, site
 from tests.support.requirements import needs_postgres
 
 DUMPS = Path(__file__).parent.parent / "site/releases"
+#: Audit logs are sealed with it, so the site that loads a dump needs the same.
+SECRET_KEY = "the key of the release dumps"
 PROJECT, LATER = "acme/apollo", "2026-03-04T09:00:00Z"
 #: What the site remembers of one chat, and what is recalled from it.
 SAID = "We chose Postgres 16 for billing, and Priya owns it."
@@ -78,11 +80,11 @@ def write(release: str) -> None:
     """Both dumps of a release."""
     DUMPS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as data:
-        with site(Path(data) / "sqlite") as made:
+        with site(Path(data) / "sqlite", SECRET_KEY=SECRET_KEY) as made:
             fill(made)
             _write(f"{release}.sqlite.sql", sqlite_dump(made.data / "memorybank.sqlite3"))
         (Path(data) / "postgresql").mkdir()
-        with site(Path(data) / "postgresql", postgres=needs_postgres()) as made:
+        with site(Path(data) / "postgresql", postgres=needs_postgres(), SECRET_KEY=SECRET_KEY) as made:
             fill(made)
             _write(f"{release}.postgresql.sql", postgresql_dump(made.database_url))
 
