@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import django
@@ -18,7 +19,8 @@ from django.core.handlers.asgi import ASGIHandler  # noqa: E402  (Django must be
 from config.middleware.cors import Cors  # noqa: E402
 from config.middleware.request_limits import RequestLimits  # noqa: E402
 from projects.chat import generation  # noqa: E402
-from projects.gateway import recording  # noqa: E402
+from projects.gateway import memory_injection, recording  # noqa: E402
+from projects.gateway.database.threads import readers  # noqa: E402
 
 pages = Cors(RequestLimits(ASGIHandler()))
 
@@ -27,6 +29,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 #: How long generations without a listener may continue at shutdown; the server has waited for the others.
 GENERATION_GRACE_SECONDS = 10.0
+#: How long the start waits for what the first message needs: it serves all the same if the database does not answer.
+WARM_UP_SECONDS = 5.0
 
 
 async def application(scope: Message, receive: Receive, send: Send) -> None:
@@ -42,6 +46,8 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         event_type = (await receive())["type"]
         if event_type == "lifespan.startup":
             recording.resume()
+            with suppress(TimeoutError):
+                await readers.run_within(WARM_UP_SECONDS, memory_injection.warm_up)
         else:
             await asyncio.gather(
                 asyncio.to_thread(generation.shut_down, GENERATION_GRACE_SECONDS), recording.shut_down()

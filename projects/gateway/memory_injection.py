@@ -106,6 +106,17 @@ def inject_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -
         return without_memory(turn, body, SkipReason.FAILED)
 
 
+def warm_up() -> None:
+    """Do what the first message would wait for. Records nothing but the call of an embedding model, if there is one."""
+    import httpx2  # noqa: F401  (what sends to upstreams)
+
+    try:
+        if bank := services.all_banks().filter(enabled=True).first():
+            services.prompt_memory(bank, question="Which database did we choose last week?")
+    except Exception as error:
+        logger.warning("gateway: the first message may go without memory: %s", log_message(error))
+
+
 def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -> MemoryInjection:
     bank, question = turn.bank, turn.request.question
     location = locate_turn(bank, turn.sender, turn.request)
