@@ -29,6 +29,7 @@ from .measuring import Measurement, show
 
 SAMPLE = ROOT / "projects/importing/sample/chats.jsonl"
 PROJECT = "northwind-clinics/billing-migration"
+LITELLM_KEY = "sk-" + "0" * 32
 QUESTIONS = [
     "Who is our contact at Paywright?",
     "When is the go-live, and what has to be done before it?",
@@ -58,19 +59,26 @@ class Connection:
 
     async def ask(self, body: dict[str, Any]) -> bytes:
         """Send a request, and note how long the whole answer took."""
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(self._address.hostname, self._address.port, limit=2**22)
-        reader, writer = self._streams
         raw = json.dumps(body).encode()
         head = f"POST {self._address.path} HTTP/1.1\r\nHost: {self._address.netloc}\r\nAuthorization: Bearer "
         fields = f"{self._way.key}\r\nContent-Type: application/json\r\nContent-Length: {len(raw)}\r\n\r\n"
         started = time.perf_counter()
-        writer.write(f"{head}{fields}".encode() + raw)
-        answer = (await reader.readuntil(b"\r\n\r\n")).lower()
-        content = await _content(reader, answer)
+        try:
+            answer, content = await self._send(f"{head}{fields}".encode() + raw)
+        except asyncio.IncompleteReadError:  # a server that closes what was idle
+            self._streams, started = None, time.perf_counter()
+            answer, content = await self._send(f"{head}{fields}".encode() + raw)
         self._way.times.append((time.perf_counter() - started) * 1000)
         self._way.errors += b" 200 " not in answer.splitlines()[0]
         return answer + content
+
+    async def _send(self, request: bytes) -> tuple[bytes, bytes]:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(self._address.hostname, self._address.port, limit=2**22)
+        reader, writer = self._streams
+        writer.write(request)
+        answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+        return answer, await _content(reader, answer)
 
     def close(self) -> None:
         """Close it."""
@@ -125,6 +133,28 @@ async def at_once(way: Way, clients: int, seconds: float, *, start: int) -> floa
     return done / (time.monotonic() - started)
 
 
+async def long_messages(way: Way) -> list[Measurement]:
+    """A pasted log of a megabyte beside a kilobyte, and small requests while four clients paste logs."""
+
+    async def times(requests: int, start: int, characters: int) -> list[float]:
+        alone = Way(way.name, way.url, way.key)
+        await in_turns([alone], requests, start=start, characters=characters)
+        return alone.times
+
+    short, long = await times(15, 10_000, 1_000), await times(15, 20_000, 990_000)
+    before = await times(40, 30_000, 0)
+    pasting = [asyncio.ensure_future(times(10**6, 40_000 + 10_000 * client, 990_000)) for client in range(4)]
+    beside = await times(40, 90_000, 0)
+    for task in pasting:
+        task.cancel()
+    await asyncio.gather(*pasting, return_exceptions=True)
+    p95 = percentile(beside, 95) / percentile(before, 95)
+    return [
+        Measurement("a message of 1 MB / 1 KB, p50", f"{percentile(long, 50) / percentile(short, 50):.1f} ×", "≤ 2 ×"),
+        Measurement("small requests beside four of 1 MB / alone, p95", f"{p95:.1f} ×", "≤ 1.5 ×"),
+    ]
+
+
 def prepare(served: Gateway) -> str:
     """Import the sample, make its memory, and return a key to a project of it."""
     for arguments in (
@@ -146,6 +176,7 @@ def litellm(program: Path, address: str, folder: Path) -> Iterator[str]:
     port = free_port()
     command = [program, "--config", config, "--port", port, "--num_workers", 1, "--telemetry", "False"]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("DATABASE", "TEST"))}
+    clean["LITELLM_MASTER_KEY"] = LITELLM_KEY
     with (folder / "litellm.log").open("wb") as log:
         process = subprocess.Popen([*map(str, command)], stdout=log, stderr=log, env=clean)
         try:
@@ -173,13 +204,14 @@ def measure(requests: int, seconds: float, program: Path | None) -> list[Measure
         ]
         if program:
             proxy = stack.enter_context(litellm(program, address, folder))
-            ways.append(Way("LiteLLM", f"{proxy}/chat/completions", "x"))
+            ways.append(Way("LiteLLM", f"{proxy}/chat/completions", LITELLM_KEY))
         asyncio.run(in_turns(ways, 30))
         for way in ways:
             way.times.clear()
         asyncio.run(in_turns(ways, requests, start=1_000))
         rows = [Measurement("load of the machine, 1 minute", f"{os.getloadavg()[0]:.1f}")]
         rows += _latencies(ways)
+        rows += asyncio.run(long_messages(ways[0]))
         for way in ways:
             way.times.clear()
             used = processor(served.server.pid)

@@ -35,16 +35,17 @@ class Message:
     reference: str = ""
     quoted: tuple[Quotation, ...] = ()
 
-    @property
-    def fingerprint(self) -> str:
-        """The hash it is compared by. Clients change white space, and turn a text into a list of parts.
+    #: The hash it is compared by, made once: a long message is read as often as it is hashed.
+    fingerprint: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Clients change white space, and turn a text into a list of parts.
 
         Of an answer only letters and digits count: clients also reformat its Markdown and leave out its thinking.
         """
         text = self.text if self.role != "assistant" else _letters(self.text)
-        return sha256(
-            "\0".join([self.role, " ".join(text.split()), self.non_text]).encode(errors="replace")
-        ).hexdigest()
+        compared = "\0".join([self.role, " ".join(text.split()), self.non_text])
+        object.__setattr__(self, "fingerprint", sha256(compared.encode(errors="replace")).hexdigest())
 
     @property
     def has_tool_calls(self) -> bool:
