@@ -56,6 +56,7 @@ class CompactionInput:
     kept: list[Output]
     size: int
     kept_size: int
+    for_others: bool
 
     @property
     def known(self) -> list[Note]:
@@ -71,6 +72,7 @@ def compact_chat(
     window: int,
     focus: str = "",
     harder: bool = False,
+    for_others: bool = False,
     progress: Callable[[Progress], None] | None = None,
     now: datetime = PRESENT,
 ) -> Checkpoint:
@@ -78,13 +80,14 @@ def compact_chat(
 
     ``window`` is the context of the chat's model, in tokens; ``focus`` says what matters most (at most 1,000
     characters); ``harder`` keeps half as much. The chat's own model takes the notes, in parallel parts where one call
-    cannot read everything; without a model they are extracted sentences. ``progress`` is called at each step, with a
-    percentage that never falls. Turns stay stored, and new ones follow the checkpoint.
+    cannot read everything; without a model they are extracted sentences. ``for_others`` if others than the person who
+    was told read the notes: they leave out answers that quote what is private. ``progress`` is called at each step,
+    with a percentage that never falls. Turns stay stored, and new ones follow the checkpoint.
 
     Raises :class:`NotCompacted`, with the reason and the chat's tokens, for any failure: the chat is then as it was.
     """
     held = begin_compaction(bank, chat_key=chat_key, focus=focus, awaited=False, now=now)
-    return finish_compaction(held, window=window, harder=harder, progress=progress, now=now)
+    return finish_compaction(held, window=window, harder=harder, for_others=for_others, progress=progress, now=now)
 
 
 @at_present
@@ -93,6 +96,7 @@ def finish_compaction(
     *,
     window: int,
     harder: bool = False,
+    for_others: bool = False,
     progress: Callable[[Progress], None] | None = None,
     now: datetime = PRESENT,
 ) -> Checkpoint:
@@ -100,14 +104,15 @@ def finish_compaction(
     with hold_lease(held, progress, now) as report:
         budget = CompactionBudget.of(window, conf.current().input_tokens, harder=harder)
         chat = Chat.objects.select_related("bank").get(pk=held.chat_id)
-        return _compact(chat, budget, held.focus, report, now)
+        return _compact(_load(chat, budget, for_others), budget, held.focus, report, now)
 
 
-def _compact(chat: Chat, budget: CompactionBudget, focus: str, report: ProgressReporter, now: datetime) -> Checkpoint:
-    work = _load(chat, budget)
+def _compact(
+    work: CompactionInput, budget: CompactionBudget, focus: str, report: ProgressReporter, now: datetime
+) -> Checkpoint:
     budget = budget.standing_for(work.size - work.kept_size, _count_tokens(work.previous.text) if work.previous else 0)
     report.reached(Stage.LOAD)
-    if not (turns := _masked_turns(work.bank, work.old)):
+    if not (turns := _masked_turns(work, work.old)):
         why = _("Nothing to shorten: of what was said, nothing may be noted (%(size)s tokens).")
         raise NothingToCompact(why % {"size": intcomma(work.size)})
     try:
@@ -121,7 +126,7 @@ def _compact(chat: Chat, budget: CompactionBudget, focus: str, report: ProgressR
         why = _("Nothing gained: %(before)s tokens before, %(after)s after. The chat stays as it was.")
         raise NotCompacted(why % {"before": intcomma(work.size), "after": intcomma(after)})
     checkpoint = Checkpoint(
-        chat=chat,
+        chat=work.chat,
         through=work.old[-1].sequence,
         notes=[[note.section, note.text] for note in notes],
         text=text,
@@ -145,7 +150,7 @@ def _failure_message(error: LLMError) -> str:
 # --- reading ------------------------------------------------------------------------------------------
 
 
-def _load(chat: Chat, budget: CompactionBudget) -> CompactionInput:
+def _load(chat: Chat, budget: CompactionBudget, for_others: bool) -> CompactionInput:
     """The turns after the last checkpoint, split in two; :class:`NothingToCompact` if all of them are kept."""
     previous = Checkpoint.objects.newest(chat.pk)
     outputs = chat.outputs.remembered().with_words().filter(sequence__gt=previous.through if previous else 0)
@@ -163,7 +168,8 @@ def _load(chat: Chat, budget: CompactionBudget) -> CompactionInput:
         else:
             why = _("Nothing to shorten: the chat has %(size)s tokens, and its newest %(kept)s turns are kept.")
         raise NothingToCompact(why % {"size": intcomma(size), "kept": kept})
-    return CompactionInput(chat, chat.bank, previous, turns[:start], turns[start:], size, sum(sizes[start:]))
+    old, newest = turns[:start], turns[start:]
+    return CompactionInput(chat, chat.bank, previous, old, newest, size, sum(sizes[start:]), for_others)
 
 
 def _turn_tokens(output: Output) -> int:
@@ -178,10 +184,11 @@ def _count_tokens(text: str) -> int:
     return tokens.count(text, conf.current().encoding)
 
 
-def _masked_turns(bank: Bank, outputs: Sequence[Output]) -> list[Turn]:
+def _masked_turns(work: CompactionInput, outputs: Sequence[Output]) -> list[Turn]:
     """The turns that may be noted, with secrets masked: the checkpoint must not hold a second copy of a password."""
-    allowed = OptOut.objects.usable(bank, outputs, in_chat=True)
-    turns = transcript.read(allowed, tz=bank.tz, masker=Masker(personal=False))
+    allowed = OptOut.objects.usable(work.bank, outputs, in_chat=True)
+    told = [output.for_others() for output in allowed] if work.for_others else allowed
+    turns = transcript.read(told, tz=work.bank.tz, masker=Masker(personal=False))
     return [turn for turn in turns if turn.utterances]
 
 
@@ -190,7 +197,7 @@ def _older_turns(work: CompactionInput) -> Iterator[Turn]:
     if work.previous:
         before = work.chat.outputs.remembered().with_words().filter(sequence__lte=work.previous.through)
         outputs = islice(before.order_by("-sequence").iterator(chunk_size=50), MAX_OLDER_TURNS)
-        yield from (turn for output in outputs for turn in _masked_turns(work.bank, [output]))
+        yield from (turn for output in outputs for turn in _masked_turns(work, [output]))
 
 
 # --- taking notes ---------------------------------------------------------------------------------------
@@ -237,7 +244,7 @@ def _kept_items(work: CompactionInput, budget: CompactionBudget) -> list[SourceI
     """The kept turns as the note taker is shown them: the newest that fit half of their budget."""
     encoding = conf.current().encoding
     tokens_left = budget.kept // 2
-    turns = elide_tool_results(_masked_turns(work.bank, work.kept), tokens_left, encoding)
+    turns = elide_tool_results(_masked_turns(work, work.kept), tokens_left, encoding)
     items = transcript.dated_items(turns, encoding=encoding)
     shown: list[SourceItem] = []
     for item in reversed(items):

@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.exceptions import NotCompacted, log_message
-from memorybank.services import Chat, Checkpoint, Compaction, PublicId
-from projects.models import Project
+from memorybank.services import Bank, Chat, Checkpoint, Compaction, PublicId
+from projects.models import Conversation, Project
 from projects.web.polling import wait_while
 
 from .prompt import Prompt
@@ -32,7 +32,15 @@ POLL_SECONDS = 0.5
 def compact(project: Project, chat: Chat, focus: str = "", *, harder: bool = False) -> Checkpoint:
     """Compact a chat to the chat model's context; :class:`NotCompacted` says why not, and the chat is unchanged."""
     window = settings.LLM_CONTEXT_TOKENS
-    return services.compact_chat(project.bank, chat_key=chat.key, window=window, focus=focus, harder=harder)
+    for_others = is_of_programs(project.bank, chat.key)
+    return services.compact_chat(
+        project.bank, chat_key=chat.key, window=window, focus=focus, harder=harder, for_others=for_others
+    )
+
+
+def is_of_programs(bank: Bank, chat_key: str) -> bool:
+    """Whether a chat is on no member's page, so that every program of the project reads its notes."""
+    return not Conversation.objects.filter(chat__bank=bank, chat__key=chat_key).exists()
 
 
 # --- automatically, before an answer ----------------------------------------------------------------------
@@ -118,7 +126,8 @@ def _finish(running: Compaction, language: str | None) -> None:
     """Finish it in the language of the person who asked: only they see this chat."""
     try:
         with override(language):
-            services.finish_compaction(running, window=settings.LLM_CONTEXT_TOKENS)
+            for_others = is_of_programs(running.chat.bank, running.chat.key)
+            services.finish_compaction(running, window=settings.LLM_CONTEXT_TOKENS, for_others=for_others)
     except NotCompacted as why:
         logger.info("chat %s: not compacted: %s", running.chat_id, why)
     except Exception as error:

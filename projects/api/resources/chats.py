@@ -33,7 +33,7 @@ from projects.api.schemas import (
     page_of,
 )
 from projects.chat import compaction
-from projects.models import APIKey, Project, Scope
+from projects.models import APIKey, ConversationNode, Project, Scope
 from projects.tenancy import people
 
 from .receipts import ReceiptOut, erase
@@ -156,6 +156,7 @@ def update_chat(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut
         services.rename_chat(bank, chat_key=chat_row.key, title=body.title)
     if body.private is not None:
         readers = readers_named(key, body.readers) if body.private else None
+        _require_own(key.project, chat_row, readers)
         services.set_audience(bank, chat_key=chat_row.key, readers=readers, actor=key.actor)
     chat_row = services.chats_of(bank).get(pk=chat_row.pk)
     return ChatOut.of(chat_row, key.project)
@@ -199,6 +200,16 @@ def readers_named(key: APIKey, names: Collection[str]) -> list[str]:
     if unknown := sorted(set(names) - persons.keys()):
         raise Problem(422, f"readers: “{unknown[0]}” is no member of the project.", "/readers")
     return list(persons.values())
+
+
+def _require_own(project: Project, chat: Chat, readers: Collection[str] | None) -> None:
+    """409 where one person alone would read what others wrote: memory of their chat has what its author was told."""
+    if readers is None or len(readers) != 1 or services.readers_of(chat) == set(readers):
+        return
+    others = services.turns_of(chat).exclude(author__in=people.names_of(project, readers))
+    continued = ConversationNode.objects.filter(chat=chat).exists()  # by the gateway, which tells its author more
+    if others.filter(quotes_private=True).exists() or (continued and others.exists()):
+        raise Problem(409, "readers: another member wrote in this chat; name them, too.", "/readers")
 
 
 def program_chat(request: HttpRequest, key: str) -> Chat:

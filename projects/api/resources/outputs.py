@@ -235,26 +235,37 @@ def _validated(
             output.require_valid(now)
         except InvalidInput as error:
             raise problem_from(error, pointer) from None
-    return _for_people(request, new)
+    return _for_people(request, new, pointers)
 
 
-def _for_people(request: HttpRequest, new: list[services.NewOutput]) -> list[services.NewOutput]:
-    """With whom a new chat is for, and what each answer quotes from memory that its author alone was given."""
+def _for_people(request: HttpRequest, new: list[services.NewOutput], pointers: list[str]) -> list[services.NewOutput]:
+    """With whom a new chat is for, and what each answer quotes from memory that its author alone was given.
+
+    :class:`Problem` for a private chat of other people: they would read what this author alone was told.
+    """
     named, key = asker_of(request), key_of(request)
+    bank, keys = key.project.bank, {output.chat_key for output in new}
+    readers: dict[str, set[str]] = {
+        chat.key: services.readers_of(chat) or set() for chat in services.chats_of(bank).filter(key__in=keys)
+    }
     askers = {name: people.asker_for(key, name) for name in {output.author for output in new}}
 
-    def for_people(output: services.NewOutput) -> services.NewOutput:
+    def for_people(output: services.NewOutput, pointer: str) -> services.NewOutput:
         asker = askers[output.author] if askers[output.author].person else named
+        private = bank.new_chats_private if output.private is None else output.private
+        own = readers.setdefault(output.chat_key, {asker.person} if private and asker.person else set())
+        if own and asker.person not in own:
+            raise Problem(409, "chat: this key belongs to a private chat of other people.", f"{pointer}/chat")
         if not asker.person:
             return output
         memory = services.prompt_memory(
-            key.project.bank, chat_key=output.chat_key, question=output.question[:MAX_ASKED_CHARACTERS], asker=asker
+            bank, chat_key=output.chat_key, question=output.question[:MAX_ASKED_CHARACTERS], asker=asker
         )
         said = f"{output.answer} {json.dumps(output.messages, ensure_ascii=False) if output.messages else ''}"
         words = memory.quoted(said, question=output.question)
         return replace(output, readers=(asker.person,), private_words=tuple(words))
 
-    return [for_people(output) for output in new]
+    return [for_people(output, pointer) for output, pointer in zip(new, pointers, strict=True)]
 
 
 def _recorded(result: IdempotentResult, response: HttpResponse) -> list[Recorded]:

@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from memorybank import services
 from memorybank.services import Checkpoint
+from projects.chat import compaction
 
 from ..base import MemoryCommand, add_project_argument, find_project
 
@@ -39,6 +40,7 @@ class Command(MemoryCommand):
                 window=settings.LLM_CONTEXT_TOKENS,
                 focus=focus,
                 harder=harder,
+                for_others=compaction.is_of_programs(bank, chat),
                 progress=lambda step: bar.update(step.percent - bar.n),
             )
         self.print_json({name: getattr(checkpoint, name) for name in CHECKPOINT_FIELDS}) if json else self._print(

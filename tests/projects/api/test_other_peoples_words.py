@@ -1,0 +1,72 @@
+"""What a program is told for one member reaches nobody else: not as a chat's notes, and not by choosing its readers."""
+
+from typing import Any
+
+from memorybank import services
+from memorybank.models import Output
+from projects.models import ConversationNode, Scope
+from tests.support.api_client import ProgramCase
+from tests.support.cast import NOON, without_models
+
+SECRET = "The merger with Zarquon closes at 4711 euro on 9 May."
+ASKED = "When does the merger close?"
+
+
+@without_models
+class OtherPeoplesWordsTest(ProgramCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.switch_on(self.apollo)
+        self.speaking = self.issue(self.apollo, [*Scope], "speaks")
+        told = {"chat": "secret", "author": "bob", "question": SECRET, "answer": "Noted.", "private": True}
+        self.as_member("bob", "POST", "outputs", told, status=201)
+        services.run_due(now=NOON.replace(year=2100))
+
+    def as_member(self, name: str, method: str, path: str, body: Any = None, **more: Any) -> Any:
+        return self.ask(method, path, body, key=self.speaking, headers={"X-Memory-User": name}, **more)
+
+    def answers(self, chat: str, times: int = 1) -> None:
+        for number in range(times):
+            said = {
+                "question": f"{ASKED} {number}",
+                "answer": f"We decided: {SECRET} " + "That is well understood. " * 30,
+            }
+            self.as_member("bob", "POST", "outputs", {"chat": chat, "author": "bob", **said}, status=201)
+
+    def test_notes_of_a_shared_chat(self) -> None:
+        self.answers("c-1", 60)
+        self.assertTrue(Output.objects.filter(chat__key="c-1", quotes_private=True).exists())
+        with self.settings(LLM_CONTEXT_TOKENS=4000):
+            made = self.ask("POST", "chats/c-1/compaction", {})
+        self.assertNotIn("Zarquon", made["text"])
+        self.assertNotIn("Zarquon", str(self.ask("GET", "chats/c-1/compaction")))
+
+    def test_no_other_member_becomes_the_only_reader(self) -> None:
+        self.answers("c-1")
+        self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["alice"]}, status=409)
+        self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["alice", "bob"]})
+        services.run_due(now=NOON.replace(year=2101))
+        self.assert_untold("alice")
+        self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["bob"]})
+        self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["bob"]})
+
+    def test_a_chat_of_the_gateway_stays_its_authors(self) -> None:
+        turn = services.record(self.apollo.bank, chat_key="gw", author="bob", question="Hello there.")
+        ConversationNode.objects.create(output=turn, chat=turn.chat, before="a", after="b", key=self.row())
+        self.as_member("bob", "PATCH", "chats/gw", {"private": True, "readers": ["alice"]}, status=409)
+        self.as_member("bob", "PATCH", "chats/gw", {"private": True, "readers": ["bob"]})
+
+    def test_nobody_writes_into_anothers_private_chat(self) -> None:
+        own = {"chat": "hers", "author": "alice", "question": "Lunch is at noon on Monday.", "private": True}
+        self.as_member("alice", "POST", "outputs", own, status=201)
+        told = {**own, "author": "bob", "question": ASKED, "answer": f"We decided: {SECRET}"}
+        self.as_member("bob", "POST", "outputs", told, status=409)
+        self.ask("POST", "outputs", own, status=409)
+        batch = {"outputs": [{**own, "chat": "new"}, {**told, "chat": "new"}]}
+        self.as_member("bob", "POST", "outputs/batch", batch, status=409)
+        services.run_due(now=NOON.replace(year=2101))
+        self.assert_untold("alice")
+
+    def assert_untold(self, name: str) -> None:
+        self.assertNotIn("Zarquon", str(self.as_member(name, "GET", "facts")))
+        self.assertNotIn("Zarquon", str(self.as_member(name, "POST", "recall", {"question": ASKED})))
