@@ -1,4 +1,4 @@
-"""Failed logins."""
+"""Failed logins, and other attempts that are counted by the hash of a name or an address."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LoginFailuresQuerySet(models.QuerySet["LoginFailures"]):
 
 
 class LoginFailures(models.Model):
-    """The failed logins of a name or an address, of which only a hash is stored."""
+    """The failed logins of a name or an address, and the invitations to one in a day; only a hash is stored."""
 
     key = models.CharField(max_length=64, unique=True)
     count = models.PositiveIntegerField(default=0)

@@ -18,7 +18,7 @@ from .forms import NewPasswordForm
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
-    """A GET changes nothing, because mail servers follow links. A signed-in user joins; others create an account.
+    """A GET changes nothing, because mail servers follow links. Its addressee joins, signed in or with a new account.
 
     The account is named after the address, whose owner alone has the link: so nobody else learns whether there is an
     account, or which user names are taken.
@@ -28,14 +28,17 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "projects/invitation_over.html", status=404)
     known = User.objects.filter(username=invitation.email).exists()
     form = None if known or request.user.is_authenticated else NewPasswordForm(User(username=invitation.email))
-    if request.method == "POST" and isinstance(request.user, User):
+    theirs = isinstance(request.user, User) and members.is_addressee(invitation, request.user)
+    if request.method == "POST" and isinstance(request.user, User) and theirs:
         return _join(request, invitation, request.user)
     if request.method == "POST" and form is not None:
         form = NewPasswordForm(User(username=invitation.email, email=invitation.email), request.POST)
         if form.is_valid() and (user := _account(form)):
             login(request, user)
             return _join(request, invitation, user)
-    return render(request, "projects/invitation.html", {"invitation": invitation, "form": form, "known": known})
+    context = {"invitation": invitation, "form": form, "known": known, "theirs": theirs}
+    refused = request.method == "POST" and request.user.is_authenticated
+    return render(request, "projects/invitation.html", context, status=403 if refused else 200)
 
 
 def _join(request: HttpRequest, invitation: Invitation, user: User) -> HttpResponse:

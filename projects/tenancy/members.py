@@ -11,7 +11,7 @@ from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from projects.models import Invitation, Membership, Project, Role, Tenant
+from projects.models import Invitation, LoginFailures, Membership, Project, Role, Tenant
 
 from . import audit, permissions
 from .audit import Action
@@ -35,7 +35,7 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
     _require_rank(by, tenant, role)
     with transaction.atomic():
         Tenant.objects.select_for_update().get(pk=tenant.pk)
-        _require_few_today(tenant, email, now)
+        _count_today(tenant, email, now)
         tenant.invitations.filter(email=email).delete()
         if tenant.invitations.count() >= MAX_OPEN_INVITATIONS:
             text = _("%(number)d invitations wait for an answer. Withdraw some first.")
@@ -45,12 +45,14 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
     return invitation
 
 
-def _require_few_today(tenant: Tenant, email: str, now: datetime) -> None:
-    """Refuse a tenant that has sent many today, or an address that many tenants have written to."""
+def _count_today(tenant: Tenant, email: str, now: datetime) -> None:
+    """Refuse a tenant that has sent many today, or an address that has received many, also withdrawn ones."""
     sent = tenant.events.filter(action=Action.INVITE, at__gt=now - DAY).count()
-    received = Invitation.objects.filter(email=email, sent_at__gt=now - DAY).exclude(tenant=tenant).count()
-    if sent >= MAX_SENT_PER_DAY or received >= MAX_RECEIVED_PER_DAY:
+    keys = LoginFailures.keys(invited=f"{now.date()} {email}").values()
+    LoginFailures.objects.lock(keys, now)
+    if sent >= MAX_SENT_PER_DAY or LoginFailures.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists():
         raise MembershipError(_("Too many invitations today. Try again tomorrow."))
+    LoginFailures.objects.add(keys, now)
 
 
 def withdraw(tenant: Tenant, *, email: str, by: User, now: datetime) -> None:
@@ -91,8 +93,18 @@ def send(invitation: Invitation, link: str) -> None:
     )
 
 
+def is_addressee(invitation: Invitation, user: User) -> bool:
+    """Whether the account has the invitation's address, as its address or its user name."""
+    return invitation.email.casefold() in (user.email.casefold(), user.get_username().casefold())
+
+
 def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
-    """Make ``user`` a member; False if the link was used at the same moment. Members keep their role."""
+    """Make ``user`` a member; False if the link was used at the same moment, or is for somebody else.
+
+    Members keep their role.
+    """
+    if not is_addressee(invitation, user):
+        return False
     with transaction.atomic():
         if not Invitation.objects.filter(pk=invitation.pk, sent_at=invitation.sent_at).delete()[0]:
             return False

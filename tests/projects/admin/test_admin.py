@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.messages import get_messages
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -186,6 +186,11 @@ class TenancyTest(AdminCase):
                 for url in (self.change_url(obj), history, self.change_url(obj).replace("/change/", "/delete/")):
                     self.assertIn(self.client.get(url).status_code, (302, 403, 404))
                     self.assertEqual(self.client.get(url).content.find(b"isbon"), -1)
+
+    def test_histories_count_no_accounts_and_no_groups(self) -> None:
+        for name, there in (("user", self.charlie), ("group", Group.objects.create(name="x"))):
+            addresses = [reverse(f"admin:auth_{name}_history", args=[pk]) for pk in (there.pk, there.pk + 1_000)]
+            self.assertEqual([self.client.get(address).status_code for address in addresses], [403, 403])
 
     def test_another_tenant_is_no_choice_for_a_new_project(self) -> None:
         page = self.client.get(reverse("admin:projects_project_add"))

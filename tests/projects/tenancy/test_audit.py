@@ -44,6 +44,7 @@ class TenantTrailTest(AdminCase):
         )
 
     def test_who_joins_says_so_herself(self) -> None:
+        self.charlie.email = "c@example.com"
         invitation = members.invite(self.acme, email="c@example.com", role=Role.VIEWER, by=self.alice, now=NOON)
         members.accept(invitation, self.charlie, now=timezone.now())
         self.assertEqual(

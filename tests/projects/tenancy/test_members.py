@@ -69,6 +69,7 @@ class InvitationTest(PeopleCase):
     def test_somebody_of_another_tenant_joins_by_her_own_yes(self) -> None:
         link = self.invite("charlie@globex.example")
         self.assertIsNone(self.role_of(self.charlie))
+        User.objects.filter(pk=self.charlie.pk).update(email="charlie@globex.example")
         self.client.force_login(self.charlie)
         self.assertContains(self.client.get(link), "Join as charlie")
         self.assertIsNone(self.role_of(self.charlie))
@@ -88,9 +89,23 @@ class InvitationTest(PeopleCase):
         self.client.post(link)
         self.assertEqual(self.role_of(erin), "member")
 
-    def test_a_link_works_once(self) -> None:
+    def test_a_link_is_for_its_addressee_alone(self) -> None:
+        User.objects.filter(pk=self.charlie.pk).update(email="charlie@globex.example")
         link = self.invite()
+        for user in (User.objects.get(pk=self.charlie.pk), self.root):
+            self.client.force_login(user)
+            page = self.client.get(link)
+            self.assertContains(page, "only an account with the address erin@example.com")
+            self.assertNotContains(page, "Join as")
+            self.assertEqual(self.client.post(link).status_code, 403)
+            self.assertIsNone(self.role_of(user))
+        self.client.force_login(User.objects.create_user("erin", email="Erin@example.com"))
+        self.assertContains(self.client.post(link, follow=True), "Welcome to Acme.")
+
+    def test_a_link_works_once(self) -> None:
+        link = self.invite("charlie@globex.example")
         for user in (self.charlie, self.root):
+            User.objects.filter(pk=user.pk).update(email="charlie@globex.example")
             self.client.force_login(user)
             answer = self.client.post(link)
         self.assertContains(answer, "no longer works", status_code=404)
@@ -136,6 +151,7 @@ class InvitationTest(PeopleCase):
             self.assertEqual(User.objects.get(username=name).is_staff, staff)
 
     def test_who_belongs_already_keeps_the_role(self) -> None:
+        User.objects.filter(pk=self.bob.pk).update(email="erin@example.com")
         link = self.invite(role=Role.VIEWER)
         self.client.force_login(self.bob)
         self.client.post(link)
@@ -325,3 +341,14 @@ class ManyInvitationsTest(PeopleCase):
             self.do("invite", f"tenant{number}", email="erin@example.com", role=Role.MEMBER)
         self.assertEqual(len(mail.outbox), people.MAX_RECEIVED_PER_DAY)
         self.assertNotIn("watches", mail.outbox[0].subject)
+
+    def test_an_address_gets_no_more_of_one_tenant_or_after_withdrawals(self) -> None:
+        for _again in range(people.MAX_RECEIVED_PER_DAY + 1):
+            self.do("invite", email="erin@example.com", role=Role.MEMBER)
+            self.do("invite", email="fay@example.com", role=Role.MEMBER)
+            self.do("withdraw", email="fay@example.com")
+        self.assertEqual(len(mail.outbox), 2 * people.MAX_RECEIVED_PER_DAY)
+        self.client.force_login(self.root)
+        Tenant.objects.create(slug="other", name="Other")
+        self.do("invite", "other", email="fay@example.com", role=Role.MEMBER)
+        self.assertEqual(len(mail.outbox), 2 * people.MAX_RECEIVED_PER_DAY)
