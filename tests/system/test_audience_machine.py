@@ -209,6 +209,11 @@ class AudienceMachine(RuleBasedStateMachine):
         services.forget(self.bank, **target, actor="ann", now=self.now)  # type: ignore[arg-type]
         for word in words:
             del self.said[word]
+            # Answers that repeat it are other people's turns: they are erased like these.
+            if repeated := list(Output.objects.filter(answer__contains=word).values_list("pk", flat=True)):
+                services.forget(self.bank, output=repeated, actor="ann", now=self.now)
+        kept = "".join(Output.objects.values_list("question", flat=True))
+        self.said = {word: said for word, said in self.said.items() if word in kept}  # turns that repeated one
         self.now += timedelta(seconds=1)
 
     @rule(key=chats, what=st.sampled_from(["pin", "hide", "edit"]))
