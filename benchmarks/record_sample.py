@@ -36,6 +36,7 @@ def record(folder: Path) -> int:
     demo.create_people(lines)
     with llm.using("summary", model):
         replay(lines, step=demo.REPLAY_STEP, prepare=demo.prepare)
+        demo.catch_up()
     for key, messages in model.missing.items():
         prompt = "\n\n=====\n\n".join(message["content"] for message in messages)
         (folder / "prompts" / f"{key}.txt").write_text(prompt, encoding="utf-8")

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 
 from memorybank import services
 from memorybank.llm.recorded import RecordedLLM
-from memorybank.services import Bank
+from memorybank.services import Bank, RunReport
 from projects.models import Membership, Project, Role, Tenant
 from projects.tenancy import audit
 
@@ -85,6 +85,11 @@ def load_sample() -> list[ImportLine]:
 def recorded_model() -> RecordedLLM:
     """The model that answers the prompts of the sample's replay from the shipped file."""
     return RecordedLLM(path=str(ANSWERS_FILE), model=ANSWERS_MODEL)
+
+
+def catch_up() -> RunReport:
+    """Roll up what has become old between the sample's last turn and today, while its model is there."""
+    return services.run_due(now=now())
 
 
 def is_loaded(lines: list[ImportLine]) -> bool:

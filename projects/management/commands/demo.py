@@ -62,6 +62,8 @@ class Command(MemoryCommand):
         self.stdout.write(f"Replaying {len(lines)} turns of four months on a simulated clock …\nModel: {writer}")
         with llm.using("summary", model):
             counts = replay_with_progress_bar(lines, step=demo.REPLAY_STEP, prepare=demo.prepare)
+            if model:
+                counts = counts + demo.catch_up()
         self.print_counts(counts.as_dict())
 
     def _show(self, lines: list[ImportLine]) -> None:

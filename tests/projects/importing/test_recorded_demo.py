@@ -23,6 +23,7 @@ def test_every_prompt_of_the_replay_has_a_recorded_answer() -> None:
     demo.create_people(lines)
     with llm.using("summary", model):
         replay(lines, step=demo.REPLAY_STEP, prepare=demo.prepare)
+        demo.catch_up()
     assert [messages[-1]["content"][:300] for messages in model.missing.values()] == []
     for project in demo.sample_projects(lines):
         block = services.prompt_memory(project.bank).block
