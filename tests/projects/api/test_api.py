@@ -369,8 +369,8 @@ class ProjectTest(ProgramCase):
         self.assertEqual((used["chats"], used["outputs"], used["llm_calls"]), (1, 1, 0))
         own = self.ask("GET", "key")
         self.assertEqual((own["project"], own["scopes"]), ("acme/apollo", ["read", "write", "admin"]))
-        with override_settings(API_REQUESTS_PER_MINUTE=7):
-            self.assertEqual(self.ask("GET", "key")["requests_per_minute"], 7)
+        with override_settings(API_REQUESTS_PER_MINUTE=7000):
+            self.assertEqual(self.ask("GET", "key")["requests_per_minute"], 7000)
 
 
 class NumberTest(ProgramCase):

@@ -88,7 +88,7 @@ class ListTest(FilterCase):
         chat = self.begin_chat(self.alice, self.apollo)
         record = {"chat_key": chat.key, "author": "secret", "question": "Mine.", "now": NOON, "created_at": NOON}
         services.record(self.apollo.bank, **record)
-        services.set_private(self.apollo.bank, chat_key=chat.key, private=True, actor="alice")
+        services.set_audience(self.apollo.bank, chat_key=chat.key, readers=["alice"], actor="alice")
         self.assertNotIn("secret", [item["author"] for item in self.items("authors")])
 
 
