@@ -20,6 +20,7 @@ from memorybank.safety.quoting import name_words, quote_speech
 from memorybank.safety.redaction import Masker
 
 LINE_INDENT, IMAGE_PLACEHOLDER, MAX_TOOL_NAME_CHARACTERS = "\n    ", "[image]", 60
+CALL_SPEAKER = "call"
 #: Notes from more speakers than this name none of them.
 MAX_NOTED_SPEAKERS = 3
 
@@ -110,7 +111,7 @@ def _between(message: Any, known_texts: set[str], author: str) -> Iterator[Utter
     for call in _as_list(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
-            yield Utterance("tool", "call", f"{function.get('name')}({function.get('arguments')})")
+            yield Utterance("tool", CALL_SPEAKER, f"{function.get('name')}({function.get('arguments')})")
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -147,7 +148,7 @@ def dated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
 def undated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
     """The same with relative dates as they were said: ten times as fast, and enough for planning."""
     names = name_words(u.speaker for turn in turns for u in turn.utterances)
-    bodies = [LINE_INDENT.join(f"{u.speaker}: {_indented(u.text, names)}" for u in turn.utterances) for turn in turns]
+    bodies = [LINE_INDENT.join(f"{u.speaker}: {_shown(u, names)}" for u in turn.utterances) for turn in turns]
     texts = (f"({dates.format_date(turn.at.date())}) {body}" for turn, body in zip(turns, bodies, strict=True))
     return numbered(texts, encoding=encoding)
 
@@ -176,6 +177,11 @@ def notes_speaker(speakers: Iterable[str]) -> str:
     """The speaker shown for a line in a model's own words: whose words it summarises."""
     names = list(dict.fromkeys(name.removeprefix(NOTED_FROM) for name in speakers if name))
     return NOTED_FROM + ", ".join(names) if 0 < len(names) <= MAX_NOTED_SPEAKERS else ""
+
+
+def _shown(utterance: Utterance, names: Collection[str]) -> str:
+    """Its text. The call of a tool names the tool, as results do, and does not speak in its name."""
+    return _indented(utterance.text, () if utterance.speaker == CALL_SPEAKER else names)
 
 
 def _indented(text: str, names: Collection[str]) -> str:

@@ -18,7 +18,7 @@ from tests.support.word_search import places
 
 CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
 #: Queries that opening a chat may take, and those of its list of chats.
-OPENING, LISTING = 15, 2
+OPENING, LISTING = 17, 2
 DEEDS = ("edit-turn", "regenerate", "remember-now", "forget-turn")
 
 
