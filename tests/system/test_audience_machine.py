@@ -39,7 +39,7 @@ MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NAMES, CHATS = ("ann", "ben", "cleo"), ("one", "two", "three", "four")
 NOBODY = ""
 STEPS_PER_LIFE = 25
-LIVES = int(os.environ.get("AUDIENCE_STEPS", 0)) // STEPS_PER_LIFE or hypothesis.settings.default.max_examples // 6
+LIVES = int(os.environ.get("AUDIENCE_STEPS", 0)) // STEPS_PER_LIFE or hypothesis.settings.default.max_examples // 12
 SETTINGS = hypothesis.settings(
     max_examples=LIVES,
     stateful_step_count=STEPS_PER_LIFE,

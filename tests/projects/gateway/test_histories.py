@@ -470,5 +470,6 @@ def test_every_answered_turn_is_in_one_chat_whatever_clients_send(settings: Any)
 
 def _profile() -> settings:
     wanted = int(os.environ.get("GATEWAY_HISTORIES", "0"))
-    profile = settings(stateful_step_count=20, suppress_health_check=list(HealthCheck))
+    each = settings.default.max_examples // 4  # a history takes a second
+    profile = settings(max_examples=each, stateful_step_count=20, suppress_health_check=list(HealthCheck))
     return settings(profile, max_examples=wanted, derandomize=False) if wanted else profile
