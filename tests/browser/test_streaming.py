@@ -132,7 +132,7 @@ def test_a_model_that_fails_in_mid_answer_leaves_the_message(page: Page, model: 
     model.mode = "break-off"
     model.say(ALL)
     ask(page)
-    expect(page.locator("#turns").get_by_text("Your message is kept")).to_be_visible()
+    expect(page.locator("#turns").get_by_text("Your message is saved")).to_be_visible()
     expect(page.locator("#turns .theirs")).to_have_count(0)
     model.mode = "ok"
     page.get_by_role("button", name="Try again").click()
@@ -193,7 +193,7 @@ def test_nothing_gives_way_to_an_answer_that_fails_or_is_stopped(page: Page, mod
     expect(turns).to_have_count(1)
     model.say(ALL)
     expect(turns).to_have_count(3)
-    expect(turns.last).to_contain_text("Your message is kept")
+    expect(turns.last).to_contain_text("Your message is saved")
     expect(turns.last).to_contain_text("As soon as it is answered, this replaces 2 messages above.")
     model.begin()
     page.get_by_role("button", name="Try again").click()
