@@ -212,7 +212,7 @@ def finds_out_why_and_corrects_it(page: Page) -> None:
     line.get_by_role("link", name="Read what was said there").click()
     expect(page.get_by_role("article")).to_contain_text(SAID)
     page.get_by_text("Edit", exact=True).click()
-    page.get_by_label("New text").fill("The night shift ends at 5:45.")
+    page.get_by_label("New wording").fill("The night shift ends at 5:45.")
     page.get_by_role("button", name="Save").click()
     page.goto(f"{NIGHT}memory/")
     expect(page.locator(TOLD)).to_contain_text("ends at 5:45")
