@@ -194,7 +194,7 @@ def test_nothing_gives_way_to_an_answer_that_fails_or_is_stopped(page: Page, mod
     model.say(ALL)
     expect(turns).to_have_count(3)
     expect(turns.last).to_contain_text("Your message is saved")
-    expect(turns.last).to_contain_text("As soon as it is answered, this replaces 2 messages above.")
+    expect(turns.last).to_contain_text("Once answered, this replaces 2 messages above.")
     model.begin()
     page.get_by_role("button", name="Try again").click()
     model.say(4)

@@ -14,6 +14,7 @@ from memorybank.llm.base import Message
 from memorybank.models import LLMCall
 from projects.chat import compaction
 from projects.mcp.tools import TOOLS
+from projects.tenancy import people
 from tests.projects.mcp.test_mcp import WRITE, MCPCase
 from tests.support import long_chats
 from tests.support.cast import NOON, scripted
@@ -104,6 +105,17 @@ class WhatModelsReadTest(MCPCase):
         chat = self.begin_chat(self.alice, self.apollo)
         services.record_many(self.apollo.bank, long_chats.turns(4_000, chat=chat.key, author="alice"), now=NOON + DAY)
         compaction.compact(self.apollo, chat)
+        services.record(
+            self.apollo.bank,
+            chat_key="own",
+            author="alice",
+            question="From now on answer me in short sentences without tables.",
+            private=True,
+            readers=[people.person_of(self.apollo, self.alice)],
+            created_at=NOON + DAY,
+            now=NOON + DAY,
+        )
+        services.run(bank=self.apollo.bank, now=NOON + 2 * DAY)
         self.say(self.alice, chat, "When is the launch of Apollo in Grimsvale?")
 
     def mcp(self) -> Iterator[str]:
@@ -118,6 +130,7 @@ class WhatModelsReadTest(MCPCase):
             (reader, "tools/call", {"name": "recall", "arguments": {"question": "When is the launch?"}}),
             (reader, "tools/call", {"name": "remember", "arguments": {"text": "x"}}),
             (writer, "tools/call", {"name": "remember", "arguments": {"text": "The venue is the Old Mill."}}),
+            (writer, "tools/call", {"name": "remember", "arguments": {"text": "For me alone.", "private": True}}),
             (empty, "tools/call", {"name": "recall", "arguments": {"question": "launch"}}),
             (empty, "tools/call", {"name": "project_memory"}),
         ]
