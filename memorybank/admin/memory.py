@@ -15,9 +15,9 @@ from memorybank import services
 from memorybank.i18n import grouped
 from memorybank.models import Bank, Entry, Fact, StoredBlock
 
+from .author_records import author_records
 from .explanations import WITHHELD, explanation_html, link, links, mark_withheld, render_part
 from .job_buttons import JobButtonsMixin
-from .records import author_records
 from .scoping import BankFilter, BankScoped, SetFilter, banks_for, label
 
 

@@ -1,4 +1,4 @@
-"""Render a bank's standing block within a token budget. Reads only."""
+"""Choose the lines of a bank's standing block, each with its sources. Reads only."""
 
 from collections.abc import Sequence
 from dataclasses import replace

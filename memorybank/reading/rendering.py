@@ -1,4 +1,4 @@
-"""Render what a chat would get: a bank's block within a token budget, and the notes beside a message. Reads only."""
+"""Render all memory that a chat would get: the standing block, the personal part and recalled notes. Reads only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
