@@ -1,7 +1,7 @@
-"""What a line of memory is, from candidate to page: the one place where its fields are named.
+"""A line of memory, from candidate to page: the only place where its fields are named.
 
-A field that a fact has under the same name is read with the candidates; every field is kept in stored blocks by its
-name; a field that ``BlockLineVersion`` has under the same name is kept in the history; templates have them all.
+A field that ``Fact`` has under the same name is read with the candidates. Every field is kept in stored blocks under
+its name. A field that ``BlockLineVersion`` has under the same name is kept in the history. Templates get all fields.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -11,21 +11,21 @@ from typing import Any, NamedTuple, Self
 
 from memorybank.core.granularity import Granularity
 
-#: What a fact costs beside its own tokens, on average: a share of its date and speaker.
+#: The average tokens of a fact beside its text: its share of a date and a speaker's name.
 LABEL_TOKENS = 3
 
 
 class Source(NamedTuple):
-    """What a fact rests on: the chats whose words it says, by their keys, and their outputs, by id."""
+    """The sources of a fact: keys of chats, and ids of outputs."""
 
     chats: tuple[str, ...] = ()
     outputs: tuple[int, ...] = ()
 
 
 class MemoryLine(NamedTuple):
-    """A line that may be shown, or is. A tuple, because a bank has tens of thousands; times must be aware."""
+    """A candidate for a block, or a line of one. A tuple, because a bank has tens of thousands; times must be aware."""
 
-    #: The facts it stands for: its own first, then those that say the same. None: it was recalled from a turn.
+    #: The facts it stands for: its own first, then those with the same text. Empty if it was recalled from a turn.
     facts: tuple[int, ...]
     text: str
     said_at: datetime
@@ -33,31 +33,31 @@ class MemoryLine(NamedTuple):
     #: The tier of the coarsest digest that has absorbed it, 0 for none; and the period of that digest or conversation.
     tier: int = 0
     period_start: date = date.min
-    #: What its paragraph opens with, such as "8 May 2023".
+    #: The first words of its paragraph, such as "8 May 2023".
     label: str = ""
-    #: The chat or digest that it comes from; lines of the same one stand together.
+    #: The chat or digest that it comes from; its lines are kept together.
     chat: str = ""
     pinned: bool = False
-    #: Of its text, without date and speaker; 0: not counted.
+    #: The tokens of its text, without date and speaker; 0: not counted.
     tokens: int = 0
     #: The leaf facts that a digest's line already says.
     restates: frozenset[int] = frozenset()
-    #: What each of its facts rests on, in their order; or the turn that it was recalled from.
+    #: The sources of each of its facts, in their order; or the turn that it was recalled from.
     sources: tuple[Source, ...] = ()
-    #: The part of the block it stands in.
+    #: Its section of the block.
     section: str = ""
 
-    # For choosing only: the prior worth, 0 to 1; the outputs that a leaf's fact cites; whether it is a sentence of its
-    # turns and not a model's line; whether others gave way to it.
+    # Only for choosing: the prior weight, 0 to 1; the outputs that a leaf's fact cites; whether it is a quoted sentence
+    # and not a model's line; whether it replaced older facts.
     weight: float = 0.5
     turns: frozenset[int] = frozenset()
     detail: bool = True
     replaces: bool = False
 
-    # Of a recalled line: the sentence's place in its turn, and in words why it was recalled.
+    # Only of a recalled line: the sentence's place in its turn, and in words why it was recalled.
     place: int = 0
     why: str = ""
-    #: Of a line for one person, or a recalled one: whether not everybody in the project may read it.
+    #: Whether some members of the project may not read it. Set for recalled lines and those for one person only.
     private: bool = False
 
     @property
@@ -72,22 +72,22 @@ class MemoryLine(NamedTuple):
 
     @property
     def chats(self) -> tuple[str, ...]:
-        """Keys of the chats whose words it says."""
+        """Keys of its source chats."""
         return tuple(sorted({chat for source in self.sources for chat in source.chats}))
 
     @property
     def citations(self) -> tuple[int, ...]:
-        """Ids of the outputs that it rests on."""
+        """Ids of its source outputs."""
         return tuple(sorted({output for source in self.sources for output in source.outputs}))
 
     @property
     def era(self) -> tuple[int, date]:
-        """Paragraphs stand in this order: the coarsest tier first, then by period."""
+        """The sort key of its paragraph: the coarsest tier first, then by period."""
         return -self.tier, self.period_start
 
     @property
     def strand(self) -> str:
-        """A chat stays together."""
+        """Lines of a chat are kept together."""
         return self.chat
 
     @property
@@ -96,7 +96,7 @@ class MemoryLine(NamedTuple):
         return self.said_at, self.facts[0]
 
     def without(self, chats: Set[str], facts: Set[int], own: str = "") -> Self | None:
-        """The line without some chats and facts; None if nothing is left."""
+        """The line without some chats and facts; None if no fact remains."""
         if not self.restates.isdisjoint(facts):
             return None
         left = [
@@ -110,18 +110,18 @@ class MemoryLine(NamedTuple):
         return self._replace(facts=kept, sources=sources) if kept else None
 
     def shown(self, **changed: Any) -> Self:
-        """As it stands in a block, without what only choosing needs."""
+        """The line as a block has it, without the fields that are only for choosing."""
         return self._replace(pinned=bool(self.pinned), **_NOT_CHOOSING, **changed)  # SQLite has 0 and 1
 
     def as_json(self) -> dict[str, Any]:
-        """Its fields by name, for a JSON column; those that have their default are left out."""
+        """Its fields by name, for a JSON column, without those that have their default."""
         fields, defaults = self._asdict(), self._field_defaults
         given = {name: value for name, value in fields.items() if name not in defaults or value != defaults[name]}
         return given | {name: write(given[name]) for name, write in _WRITERS.items() if name in given}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Self:
-        """What :meth:`as_json` gave."""
+        """The inverse of :meth:`as_json`."""
         values = dict(fields)
         for name, read in _READERS.items():
             if name in values:
@@ -130,7 +130,7 @@ class MemoryLine(NamedTuple):
 
 
 _NOT_CHOOSING = {name: MemoryLine._field_defaults[name] for name in ("weight", "turns", "detail", "replaces")}
-#: How the fields that JSON has no type for are written and read.
+#: Conversions of the fields whose types JSON lacks.
 _WRITERS: dict[str, Callable[[Any], Any]] = {
     "said_at": datetime.isoformat,
     "period_start": date.isoformat,
@@ -147,14 +147,14 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 
 def lines_without(lines: Iterable[MemoryLine], chats: Set[str], facts: Set[int], own: str = "") -> list[MemoryLine]:
-    """What is left of these lines without some chats and facts, and without what the chat ``own`` alone said."""
+    """These lines without some chats and facts, and without lines from the chat ``own`` alone."""
     remaining = (line.without(chats, facts, own) for line in lines)
     return [line for line in remaining if line]
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text for a prompt, its exact tokens, and every line of it in the order shown."""
+    """A text for a prompt, its exact tokens, and its lines in the order shown."""
 
     text: str = ""
     tokens: int = 0
@@ -162,13 +162,13 @@ class Text:
 
     @property
     def chats(self) -> tuple[str, ...]:
-        """Keys of the chats whose words it shows."""
+        """Keys of the source chats of its lines."""
         return tuple(sorted({chat for line in self.lines for chat in line.chats}))
 
 
 @dataclass(frozen=True, slots=True)
 class PackedBlock(Text):
-    """A block, and what would be said next, best first: it fills the place of lines that somebody must not see.
+    """A block, and its reserve: the next lines, best first, which replace those that a reader must not see.
 
     A block that lost lines has no text until it is laid out again.
     """
@@ -176,7 +176,7 @@ class PackedBlock(Text):
     reserve: tuple[MemoryLine, ...] = ()
 
     def dropping(self, chats: Set[str]) -> "PackedBlock":
-        """The block without some chats; the same object if it has no line of them."""
+        """The block without lines of some chats; the same object if it has none."""
         lines, reserve = (tuple(lines_without(part, chats, set())) for part in (self.lines, self.reserve))
         if (lines, reserve) == (self.lines, self.reserve):
             return self
@@ -188,6 +188,6 @@ class PackedBlock(Text):
 
     @classmethod
     def from_json(cls, text: str, tokens: int, data: Mapping[str, Any]) -> "PackedBlock":
-        """What :meth:`as_json` gave."""
+        """The inverse of :meth:`as_json`."""
         lines, reserve = (tuple(map(MemoryLine.from_json, data.get(part, ()))) for part in ("lines", "reserve"))
         return cls(text, tokens, lines, reserve)

@@ -1,4 +1,4 @@
-"""A text under construction: its sections, what is left of its budget, and what goes when it is too long."""
+"""A text under construction: its sections, its remaining budget, and what is dropped when it is too long."""
 
 from collections.abc import Iterator, Sequence
 from typing import Generic
@@ -10,19 +10,19 @@ from memorybank.core.packing.items import Item, L, line_of
 from memorybank.core.packing.layout import Sheet, worded
 from memorybank.language import tokens
 
-#: The sections of a block in their order, named for what they hold: what people pinned; digests and notes as they were
-#: written; what stays the same from chat to chat; what each tier is owed; and the best of all the rest.
+#: The sections of a block in their order, named for what they hold: pinned facts; digests and notes as they were
+#: written; facts that stay the same from chat to chat; the quota of each tier; and the best of all others.
 PINNED, WRITTEN, STABLE, QUOTA, FURTHER = "pinned", "written", "stable", "quota", "further"
 SECTIONS = (PINNED, WRITTEN, STABLE, QUOTA, FURTHER)
-#: Not in the block: what would be said next.
+#: Not in the block: the facts that would be added next.
 RESERVE = "reserve"
-#: Stands above a block.
+#: The first line of a block.
 HEADER = prompts.text("memory.block")
-#: The heading of the last section, where a stable one stands before it.
+#: The heading of the last section, if a stable section precedes it.
 MORE_HEADING = prompts.text("memory.further")
-#: Around all that is quoted. No line can hold it, so none can end the text and go on as if somebody else spoke.
+#: Encloses all quoted text. No line can contain it, so no line can end the quotation and speak as somebody else.
 FENCE = "```"
-#: About what opening a paragraph, or a section with its heading, costs; and how little room nothing has use for.
+#: The approximate tokens of opening a paragraph or a section with its heading; and of the shortest useful line.
 OPENING_TOKENS, MIN_LINE_TOKENS = 8, 6
 
 
@@ -41,7 +41,7 @@ class Assembly(Generic[L]):
         return (item for items in self.sections.values() for item in items)
 
     def text(self) -> str:
-        """The whole text as it stands; "" while it has no item."""
+        """The whole text; "" while it has no item."""
         lines: list[str] = []
         for name, items in self.sections.items():
             if items:
@@ -50,11 +50,11 @@ class Assembly(Generic[L]):
         return "\n".join([self.header, *lines, FENCE]) if lines else ""
 
     def needs_heading(self) -> bool:
-        """Whether the last section follows one that it could be taken for a part of."""
+        """Whether the last section follows one that it could be mistaken for a part of."""
         return bool(self.sections[STABLE] or self.sections[WRITTEN])
 
     def room(self) -> int:
-        """What is left of the budget, in tokens; negative when the text is too long."""
+        """The remaining budget in tokens; negative when the text is too long."""
         if text := self.text():
             return self.budget - self.sheet.count(text)
         return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(FENCE)
@@ -62,17 +62,17 @@ class Assembly(Generic[L]):
     def fill(
         self, section: str, items: Sequence[Item[L]], room: int, to: Objective[Item[L]], *, least: int | None = None
     ) -> None:
-        """Add to a section what serves the objective best in about ``room`` tokens; ``least``: until that is used."""
+        """Add the items that serve the objective best in about ``room`` tokens; stop once ``least`` tokens are used."""
         self.sections[section] += fill(items, room, to, least=least)
         self.trim()
 
     def trim(self) -> None:
-        """Drop the latest choices until the text fits, whatever the estimates said."""
+        """Drop the latest items until the text fits by an exact count."""
         while self.room() < 0 and self.drop():
             pass
 
     def drop(self, excess: int = 1) -> bool:
-        """Drop the latest choices, of about so many tokens; False when there is none."""
+        """Drop the latest items, of about ``excess`` tokens; False if there is none."""
         dropped = False
         for items in reversed(self.sections.values()):
             while items and excess > 0:
@@ -81,7 +81,7 @@ class Assembly(Generic[L]):
         return dropped
 
     def finished(self) -> tuple[str, int]:
-        """The text and its tokens, within the budget: it is counted in one piece, and what is too much is dropped."""
+        """The text and its tokens: counted in one piece, and shortened until it is within the budget."""
         text = self.text()
         while (size := tokens.count(text, self.sheet.encoding)) > self.budget and self.drop(size - self.budget):
             text = self.text()
@@ -89,5 +89,5 @@ class Assembly(Generic[L]):
 
 
 def lines_of(assembly: Assembly[MemoryLine]) -> tuple[MemoryLine, ...]:
-    """Every fact of a block in the order it stands there."""
+    """Every line of a block in its order."""
     return tuple(line_of(item, name, text) for name, items in assembly.sections.items() for item, text in worded(items))

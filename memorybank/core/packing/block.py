@@ -1,4 +1,4 @@
-"""Facts → one block: every section filled with what gains most under the constraints of the objective."""
+"""Facts → one block: each section is filled with the facts of the highest gain within the constraints."""
 
 import math
 from bisect import bisect_left
@@ -30,13 +30,13 @@ from memorybank.core.packing.layout import ordered
 from memorybank.core.packing.pool import Pool, Shortlist
 
 TIERS = tuple(granularity.tier for granularity in Granularity.coarsest_first())
-# Where quotas lack room, the stable section gives way in steps of this share of the budget, at most so often.
+# If quotas lack room, the stable section shrinks in steps of this share of the budget, at most this often.
 GIVE_WAY_SHARE, GIVE_WAY_ROUNDS = 0.03, 5
-# How often what is left over is filled (measured: a fourth time adds nothing).
+# How often the remaining tokens are filled (measured: a fourth time adds nothing).
 FILL_ROUNDS = 3
 
-# Of a written block that is too long, so much of each digest and of each chat's notes is told: notes, which are not
-# condensed yet, give way first.
+# The shares of each digest and of each chat's notes that a written block shows if it is too long: notes, which are
+# not condensed yet, are shortened first.
 WRITTEN_SHARES = (
     *((1, 1), (1, 0.8), (1, 0.65), (1, 0.5), (1, 0.35), (1, 0.2), (1, 0)),
     *((0.85, 0), (0.7, 0), (0.55, 0), (0.4, 0), (0.3, 0), (0.2, 0), (0.1, 0), (0, 0)),
@@ -55,12 +55,12 @@ def pack(
 ) -> PackedBlock:
     """The best block of whole facts in at most ``budget`` tokens; the same facts give the same bytes.
 
-    Empty when nothing fits. ``reserve``: also what would be said next. Several blocks from the same candidates
-    are cheaper from one ``Pool``; it brings its own encoding.
+    Empty when nothing fits. ``reserve``: also return the lines that would be added next. Packing several blocks from
+    the same candidates is cheaper from one ``Pool``, which has its own encoding.
     """
     pool = candidates if isinstance(candidates, Pool) else Pool(candidates, encoding)
     packing = Packing(pool, header, budget)
-    # In this order: each section fills what those before it leave, and what a person pinned comes first.
+    # The order matters: each section fills the room that those before it leave, and pinned facts come first.
     packing.fill_pinned()
     if pool.written:
         packing.fill_written()
@@ -73,7 +73,7 @@ def pack(
 
 
 class WrittenEntry(NamedTuple):
-    """The entry that a written line is told for: a digest, or the notes of a chat."""
+    """The entry that a written line belongs to: a digest, or the notes of a chat."""
 
     tier: int
     period_start: date
@@ -87,7 +87,7 @@ def written_by(item: LineItem) -> WrittenEntry:
 
 
 def first_of_each(items: Iterable[LineItem], most: Mapping[WrittenEntry, int]) -> Iterator[LineItem]:
-    """The first items of each entry, as many as it may have."""
+    """The first items of each entry, at most ``most`` of it."""
     seen = Counter[WrittenEntry]()
     for item in items:
         entry = written_by(item)
@@ -108,23 +108,23 @@ class Packing:
     def fill(
         self, section: str, room: int, *, tier: int | None = None, until: int | None = None, least: int | None = None
     ) -> None:
-        """Fill ``room`` tokens of a section with what gains most and is not yet said: of a tier, or before a place.
+        """Fill ``room`` tokens of a section with the new facts of the highest gain: of a tier, or before a place.
 
-        With ``least``, only until that is used.
+        With ``least``, stop once that many tokens are used.
         """
         items = self.shortlist.best(room, tier=tier, until=until)
         self.assembly.fill(section, items, room, ByGain(self.selection, section, items), least=least)
 
     def fill_pinned(self) -> None:
-        """Pinned facts, as many as fit, the oldest before the newer."""
+        """Pinned facts, as many as fit, oldest first."""
         pinned = self.shortlist.ready(self.pool.pinned)
         self.assembly.fill(PINNED, pinned, self.assembly.room(), InOrder(self.selection, PINNED))
 
     def fill_written(self) -> None:
-        """Digests and notes as they were written; where room lacks, the first lines of each, which matter most.
+        """Digests and notes as they were written; if they do not fit, the first lines of each, which matter most.
 
-        In steps, so that the block is not another one after every chat. Where not a line of each chat fits, the newest
-        notes do.
+        They are shortened in steps, so that the block does not change after every chat. If not even one line of each
+        chat fits, the newest notes are shown.
         """
         items = self.shortlist.ready(self.pool.written)
         entries = Counter(written_by(item) for item in items)
@@ -142,7 +142,7 @@ class Packing:
             self.assembly.fill(WRITTEN, newest, self.assembly.room() - OPENING_TOKENS, to)
 
     def fill_stable(self) -> None:
-        """The best of the history up to the checkpoint; all of it, while all fits."""
+        """The best facts of the history up to the checkpoint; all of them while they fit."""
         room = self.assembly.room()
         if room <= 0:
             return
@@ -155,19 +155,19 @@ class Packing:
     def stable_until(self, room: int) -> int:
         """The place of the first fact after the checkpoint.
 
-        Digest facts do not count for it, so that rolling up moves no checkpoint.
+        Digest facts are not counted, so that rolling up moves no checkpoint.
         """
         facts, costs, free = self.pool.facts, self.pool.costs, self.pool.free
         if self.pool.stable_before:
             return bisect_left(facts, self.pool.stable_before, free.start, free.stop, key=attrgetter("said_at"))
-        # Two tokens more than the text: about what a fact adds to its paragraph.
+        # A fact adds about two tokens to its paragraph beside its text.
         counted = [0 if facts[place].restates else costs[place] + 2 for place in free]
         return free.start + objective.reached(counted, objective.checkpoint(sum(counted), room))
 
     def fill_quotas(self) -> None:
-        """The best of every tier that is short of its quota; where room lacks, the stable section gives way.
+        """The best facts of every tier below its quota; if they do not fit, the stable section is shortened.
 
-        In whole steps, so that the stable section is not another one after every chat.
+        It is shortened in whole steps, so that it does not change after every chat.
         """
         step = max(1, int(self.budget * GIVE_WAY_SHARE))
         for _ in range(GIVE_WAY_ROUNDS):
@@ -179,7 +179,7 @@ class Packing:
             gave = steps > 0 and self.free_stable_tokens(steps * step)
             for tier, least in missing.items():
                 self.fill_quota(tier, least)
-            # Nothing more will give way: another round would fill the same again.
+            # The stable section cannot be shortened further, so another round would change nothing.
             if steps and not gave:
                 return
 
@@ -190,7 +190,7 @@ class Packing:
             self.fill(QUOTA, room, tier=tier, least=least)
 
     def missing(self, tier: int) -> int:
-        """How many tokens the tier is short of its quota, as far as it has facts for them."""
+        """How many tokens the tier is below its quota, and has facts for."""
         have = sum(item.cost + LABEL_TOKENS for item in self.in_tiers() if item.line.tier == tier)
         quota = self.quota(tier)
         if have >= quota:
@@ -202,13 +202,13 @@ class Packing:
         return (*self.assembly[STABLE], *self.assembly[QUOTA])
 
     def quota(self, tier: int) -> int:
-        """The tokens that a tier gets at least."""
+        """The minimum tokens of a tier."""
         return objective.quota(self.budget, self.pool.tokens(tier))
 
     def free_stable_tokens(self, room: int) -> bool:
-        """Drop the newest stable facts of tiers that keep their quota without them; False if none did.
+        """Drop the newest stable facts of tiers that keep their quota without them; False if there was none.
 
-        The newest, because what stands before them stays the same bytes.
+        The newest, because the text before them then keeps its bytes.
         """
         spare = {tier: -self.quota(tier) for tier in TIERS}
         for item in self.assembly[STABLE]:
@@ -224,9 +224,9 @@ class Packing:
         return freed > 0
 
     def fill_further(self) -> None:
-        """The best of all that is not yet said, until nothing more fits.
+        """The best of all other facts, until nothing more fits.
 
-        Prices are estimates, so every filling leaves a few tokens over. The last go to paragraphs that have begun.
+        Costs are estimates, so a few tokens remain after each round. The last are for paragraphs that are already open.
         """
         for section in (*[FURTHER] * FILL_ROUNDS, QUOTA):
             needs_heading = section == FURTHER and self.assembly.needs_heading() and not self.assembly[FURTHER]
@@ -235,16 +235,16 @@ class Packing:
                 self.fill(section, room)
 
     def reserve(self) -> tuple[MemoryLine, ...]:
-        """What would be said next, best first: at least as much as any one chat has in the block.
+        """The lines that would be added next, best first: at least as many tokens as any one chat has in the block.
 
-        That chat is given the block without its own words, so what fills their place is not its own either.
+        That chat gets the block without its own lines, so the lines that replace them are not its own either.
         """
         own = Counter[str]()
         for item in self.assembly:
             own[item.line.chat] += item.cost + LABEL_TOKENS
         chat, most = max(own.items(), key=itemgetter(1, 0))
         room = objective.reserved(self.budget, most)
-        # Where one chat has that much of the block, the reserve is there for it, and nothing of its own would help.
+        # A chat with so much of the block is the one that needs the reserve, and its own lines would not help it.
         items = self.shortlist.best(room, without=chat if most * 2 > room else "")
         chosen = fill(items, room, ByGain(self.selection, RESERVE, items))
         return tuple(line_of(item, RESERVE) for item in chosen)

@@ -1,4 +1,4 @@
-"""A block without some of its lines: others from the reserve take their place, and nothing is chosen again."""
+"""A block without some of its lines: lines of the reserve replace them, and the rest is not chosen again."""
 
 from collections.abc import Collection
 
@@ -6,7 +6,7 @@ from memorybank.core.memory_line import MemoryLine, PackedBlock, lines_without
 from memorybank.core.packing.assembly import FURTHER, HEADER, OPENING_TOKENS, Assembly, lines_of
 from memorybank.core.packing.items import item_of
 
-#: How often the tokens that are still left are filled again.
+#: How often the remaining tokens are filled again.
 REFILL_ROUNDS = 2
 
 
@@ -21,9 +21,9 @@ def exclude(
 ) -> PackedBlock:
     """``block`` in at most ``budget`` tokens, without the words of some chats, some facts, and digests of those.
 
-    ``own`` is the chat that asks: what it alone said is left out, too, but not what a digest says of others as well.
-    The same block where nothing goes and the budget holds. Lines keep their order and their sections; a line that
-    stands for several facts stays as long as one of them may be seen.
+    ``own`` is the asking chat: lines from it alone are left out, too, but not digest lines about other chats as well.
+    Returns the same object if no line is removed and the block fits the budget. Lines keep their order and sections;
+    a line that stands for several facts stays while one of them may be seen.
     """
     hidden_chats, hidden_facts = set(chats), set(facts)
     fits = block.tokens <= budget and (block.text or not block.lines)  # a block that lost lines has no text yet
@@ -42,7 +42,7 @@ def exclude(
 
 
 def _refilled(assembly: Assembly[MemoryLine], reserve: list[MemoryLine], room: int) -> tuple[str, int]:
-    """The text with as much of the reserve as fits, best first; ``room`` is about what the gap leaves."""
+    """The text with as much of the reserve as fits, best first; ``room`` estimates the freed tokens."""
     _add(assembly, reserve, room)
     text, size = assembly.finished()
     for _ in range(REFILL_ROUNDS):
@@ -53,7 +53,7 @@ def _refilled(assembly: Assembly[MemoryLine], reserve: list[MemoryLine], room: i
 
 
 def _add(assembly: Assembly[MemoryLine], reserve: list[MemoryLine], room: int) -> bool:
-    """Take from the reserve what should fit; whether there was anything."""
+    """Move the lines that should fit from the reserve to the block; whether there was any."""
     taken = []
     for line in reserve:
         if line.tokens + OPENING_TOKENS <= room:

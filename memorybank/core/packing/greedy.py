@@ -1,4 +1,4 @@
-"""Filling a room with the choices that gain most, and what has been said by those made so far."""
+"""Greedy selection: fill a number of tokens with the items of the highest gain, given those already chosen."""
 
 import heapq
 import math
@@ -16,26 +16,26 @@ ItemT_contra = TypeVar("ItemT_contra", bound=Item[Any], contravariant=True)
 
 
 class Objective(Protocol[ItemT_contra]):
-    """What filling is for, given all that has been chosen."""
+    """What a selection maximises, given all items chosen so far."""
 
     def gain(self, item: ItemT_contra) -> float:
-        """What it gains a token. It never rises while more is chosen."""
+        """The item's gain per token. It never rises while more is chosen."""
 
     def price(self, item: ItemT_contra) -> int:
-        """About how many tokens it costs."""
+        """The item's approximate cost in tokens."""
 
-    def is_said(self, item: ItemT_contra) -> bool:
-        """Whether what was chosen says it already."""
+    def is_redundant(self, item: ItemT_contra) -> bool:
+        """Whether the chosen items say the same already."""
 
     def take(self, item: ItemT_contra) -> None:
-        """Choose it."""
+        """Choose the item."""
 
 
 def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, least: int | None = None) -> list[ItemT]:
-    """The items that gain most in ``room`` tokens, best first; with ``least``, only until that is used.
+    """The items of the highest gain in ``room`` tokens, best first; with ``least``, stop once that many are used.
 
-    Of equal ones the earlier comes first. Gains only fall as more is chosen, so a stale gain is an upper bound and
-    most are never computed again.
+    Of equal items the earlier is chosen. Gains only fall as more is chosen, so an outdated gain is an upper bound,
+    and most gains are never computed again (lazy greedy).
     """
     heap = [(-to.gain(item), place) for place, item in enumerate(items)]
     heapq.heapify(heap)
@@ -44,9 +44,9 @@ def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, least: int 
     while heap and (least is None or used < least):
         _, place = heapq.heappop(heap)
         item = items[place]
-        if to.is_said(item) or used + (price := to.price(item)) > room:
+        if to.is_redundant(item) or used + (price := to.price(item)) > room:
             continue
-        # Popped with an old gain: if another now promises more, it goes back with its true one.
+        # The popped gain may be outdated: if another item may gain more, push this one back with its current gain.
         gain = to.gain(item)
         if heap and -gain > heap[0][0]:
             heapq.heappush(heap, (-gain, place))
@@ -58,13 +58,13 @@ def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, least: int 
 
 
 class Openings:
-    """Which paragraphs have begun, and who speaks in them."""
+    """Which paragraphs are open, and which speakers are named in them."""
 
     def __init__(self) -> None:
         self._opened: set[tuple[object, ...]] = set()
 
     def price(self, item: Item[Any], section: str) -> int:
-        """Its tokens, and about how many of date and speaker it would be the first to need."""
+        """The item's tokens, plus about those of the date and the speaker's name if it is the first to need them."""
         price, line = item.cost, item.line
         # Two tokens are the line break and the space; labels have about three letters a token, names five.
         if (section, item.paragraph) not in self._opened:
@@ -74,16 +74,16 @@ class Openings:
         return price
 
     def add(self, item: Item[Any], section: str) -> None:
-        """Its paragraph has begun, and its speaker speaks there."""
+        """Open the item's paragraph, and name its speaker there."""
         self._opened |= {(section, item.paragraph), (section, item.paragraph, item.line.speaker)}
 
 
 @dataclass(slots=True)
 class Selection:
-    """What a block says so far: which facts and words, who has been heard, which paragraphs have begun.
+    """The facts chosen for a block so far, with their words, chats and paragraphs.
 
-    ``turn_counts`` counts the facts of each turn: a model's lines, and its own sentences (True); ``digested`` are the
-    turns that digests tell.
+    ``heard`` counts the lines of each chat. ``turn_counts`` counts the facts of each turn: those that a model wrote,
+    and quoted sentences (True). ``digested`` are the turns that chosen digests cover.
     """
 
     openings: Openings = field(default_factory=Openings)
@@ -108,7 +108,7 @@ class Selection:
         self.openings.add(item, section)
 
     def drop(self, item: Item[MemoryLine]) -> None:
-        """Take the choice back."""
+        """Remove the item again."""
         self.shown.pop(item.key, None)
         self.taken.difference_update(item.facts)
         self.restated -= item.line.restates
@@ -117,21 +117,21 @@ class Selection:
         self.turn_counts.subtract((turn, item.line.detail) for turn in item.line.turns)
 
     def retold(self, fact: MemoryLine) -> float:
-        """The share of its turns that facts of the other kind have told."""
+        """The share of its turns that facts of the other kind (written, quoted) already cover."""
         if not fact.turns:
             return 0.0
         return sum(self.turn_counts[turn, not fact.detail] > 0 for turn in fact.turns) / len(fact.turns)
 
     def repeats(self, item: Item[MemoryLine]) -> bool:
-        """Whether the block has one of its facts already, or a digest tells its turns."""
+        """Whether the block has one of its facts already, or a digest covers its turns."""
         return self.covers(item.facts, item.line.restates) or self.is_digested(item.line)
 
     def is_digested(self, line: MemoryLine) -> bool:
-        """Whether it is a sentence of turns that the block's digests tell."""
+        """Whether the line is a quoted sentence of turns that the block's digests cover."""
         return line.detail and bool(line.turns) and self.digested.issuperset(line.turns)
 
     def covers(self, ids: Collection[int], restates: frozenset[int]) -> bool:
-        """Whether the block has a fact with these ids: itself, by a digest fact, or by all that it restates."""
+        """Whether the block has one of these facts, a digest's line that restates one, or all of ``restates``."""
         return (
             not self.taken.isdisjoint(ids)
             or not self.restated.isdisjoint(ids)
@@ -139,9 +139,9 @@ class Selection:
         )
 
     def unites(self, item: Item[MemoryLine]) -> bool:
-        """Whether a shown item says the same but for case and articles; then it stands for both."""
+        """Whether a chosen item has the same text but for case and articles; that item then stands for both."""
         same = self.shown.get(item.key)
-        # One word is no statement: "yes" of two people is two things.
+        # One word is not a statement: "yes" from two people means two things.
         if same is None or len(item.key) < 2:
             return False
         same.facts += [number for number in item.facts if number not in same.facts]
@@ -150,21 +150,21 @@ class Selection:
 
 
 class InOrder:
-    """A section of facts in the order in which they come."""
+    """The objective of a section that keeps the order of its facts."""
 
     def __init__(self, selection: Selection, section: str) -> None:
         self.selection, self.section = selection, section
 
     def gain(self, item: Item[MemoryLine]) -> float:
-        """The same for all."""
+        """The same for all items, so their order decides."""
         return 0.0
 
     def price(self, item: Item[MemoryLine]) -> int:
-        """With its date and speaker."""
+        """The tokens with date and speaker."""
         return self.selection.openings.price(item, self.section)
 
-    def is_said(self, item: Item[MemoryLine]) -> bool:
-        """By its id, or in about the same words."""
+    def is_redundant(self, item: Item[MemoryLine]) -> bool:
+        """Whether the fact itself, or its text, is already in the block."""
         return self.selection.repeats(item) or self.selection.unites(item)
 
     def take(self, item: Item[MemoryLine]) -> None:
@@ -173,17 +173,17 @@ class InOrder:
 
 
 class ByGain(InOrder):
-    """A section of the facts that gain most."""
+    """The objective of a section of the facts with the highest gain."""
 
     def __init__(self, selection: Selection, section: str, items: Sequence[Item[MemoryLine]]) -> None:
         super().__init__(selection, section)
         self.idf = idf(items)
 
     def gain(self, item: Item[MemoryLine]) -> float:
-        """What it gains a token, given all that has been chosen."""
+        """The gain per token, given all items chosen so far."""
         word_counts, known, weight = self.selection.words, self.idf, item.line.weight
         if item.line.replaces:
-            # It mattered enough to be changed, and each word is news: the block may have them all, with what is over.
+            # A change is important, and all its words are new, even those of the value that no longer holds.
             word_counts, weight = Counter(), 1.0
         # A list, not a generator: this is the innermost loop of packing, and a list is summed faster.
         new = sum(
@@ -194,8 +194,7 @@ class ByGain(InOrder):
 
 
 def idf(items: Sequence[Item[MemoryLine]]) -> Mapping[str, float]:
-    """Of each word, over the chats of the items: what every chat says distinguishes nothing."""
-    # Over chats and not over lines: a chat that repeats a word does not make it common.
+    """The inverse document frequency of each word; a document is a chat, so repeating a word in one has no effect."""
     chats: dict[str, set[str]] = {}
     for item in items:
         for concept in item.concepts:

@@ -1,4 +1,4 @@
-"""A line as it would be shown: its visible text, what that costs and what it says."""
+"""A line as it would be shown: its visible text, the tokens of that, and the words it adds."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -12,29 +12,29 @@ from memorybank.safety.quoting import quote_speech
 
 
 class Layable(Protocol):
-    """What laying out needs to know of a line."""
+    """The attributes of a line that the layout reads."""
 
     @property
     def text(self) -> str: ...
 
     @property
     def label(self) -> str:
-        """What opens its paragraph, such as "8 May 2023"."""
+        """The first words of its paragraph, such as "8 May 2023"."""
 
     @property
     def speaker(self) -> str: ...
 
     @property
     def era(self) -> tuple[object, ...]:
-        """Paragraphs stand in this order."""
+        """The sort key of its paragraph."""
 
     @property
     def strand(self) -> object:
-        """Lines that have this in common stand together in a paragraph."""
+        """Lines with the same strand are kept together in a paragraph."""
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Lines that are equal otherwise stand in this order."""
+        """The sort key within paragraph and strand."""
 
 
 L = TypeVar("L", bound=Layable)
@@ -49,7 +49,7 @@ class Item(Generic[L]):
     cost: int
     facts: list[int] = field(default_factory=list)
     concepts: tuple[str, ...] = ()
-    #: What it shares a paragraph with.
+    #: Items with the same value share a paragraph.
     paragraph: tuple[object, ...] = field(init=False)
     _key: tuple[str, ...] = ()
 
@@ -58,24 +58,24 @@ class Item(Generic[L]):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Equal for items that say the same. Computed when it is read, because few are compared."""
+        """Equal for items that say the same. Computed on demand, because few items are compared."""
         if not self._key:
             self._key = dedup_key(self.line.speaker, self.text)
         return self._key
 
 
 def item_of(line: MemoryLine) -> Item[MemoryLine]:
-    """A line that was shown, ready to be laid out again."""
+    """A line of a stored block, to be laid out again."""
     return Item(line, line.text, line.tokens, list(line.facts))
 
 
 def line_of(item: Item[MemoryLine], section: str, text: str = "") -> MemoryLine:
-    """The item as a line of a block; ``text`` is how it is shown there."""
+    """The item as a line of a block, shown there as ``text``."""
     return item.line.shown(facts=tuple(item.facts), text=text or item.text, tokens=item.cost, section=section)
 
 
 def concepts(text: str, *, but: str = "") -> tuple[str, ...]:
-    """What the text is about: its content words, without those of ``but``."""
+    """The text's content words, without those of ``but``."""
     known = set(terms(but))
     return tuple(dict.fromkeys(word for word in terms(text) if word not in known)) or (text,)
 
@@ -86,10 +86,10 @@ def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
 
 
 def as_line(text: str, names: Collection[str]) -> str:
-    """One visible line that ends like a sentence, imitates no fence, and quotes where it speaks for another."""
+    """One visible line that ends like a sentence, imitates no fence, and quotes speech in other people's names."""
     return quote_speech(with_full_stop(inert(text)), names)
 
 
 def inert(text: str) -> str:
-    """On one line, with nothing hidden in it, no fence and no mark of a model's special tokens."""
+    """The text on one line, without hidden characters, fences and special tokens of models."""
     return " ".join(plain(text).split()).replace("```", "'''").replace("<|", "< |").replace("|>", "| >")

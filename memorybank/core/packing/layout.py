@@ -12,15 +12,15 @@ from memorybank.language.terms import word_count
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
 SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
 
-#: So many words behind its date a fact stands near it, and need not say all of its own dates. Measured: less the
-#: fewer; from 20 to 35 it is the same.
+#: Within this many words after the date of its paragraph, a fact's own dates are shortened. Measured: fewer words save
+#: less; 20 to 35 save the same.
 NEAR_DATE_WORDS = 20
 
 AnyItem = TypeVar("AnyItem", bound=Item[Any])
 
 
 def ordered(items: Sequence[AnyItem]) -> list[AnyItem]:
-    """By era (of facts, the coarsest tier first) and time; in a paragraph a chat and a speaker stay together.
+    """Sort by era (of facts, the coarsest tier first) and time; in a paragraph, keep each chat and speaker together.
 
     There are no tier headings: a chat that moves to the next tier would shift them, and with them every
     byte that a provider has cached (measured: median unchanged prefix .46 with headings, .82 without).
@@ -41,7 +41,7 @@ def ordered(items: Sequence[AnyItem]) -> list[AnyItem]:
 
 
 class Sheet:
-    """A text that is written again and again: what stays is neither laid out nor counted a second time."""
+    """Lay out and count a text that changes in small steps: unchanged parts are neither laid out nor counted again."""
 
     def __init__(self, encoding: str) -> None:
         self.encoding = encoding
@@ -67,7 +67,7 @@ class Sheet:
 
 
 def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
-    """The items in their order, each with its text as it is shown: near the date of its paragraph dates are short."""
+    """The items in their order, each with its text as shown: near the date of its paragraph, dates are shortened."""
     paragraph, words = None, 0
     for item in ordered(items):
         if item.paragraph != paragraph:
@@ -78,7 +78,7 @@ def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
 
 
 def paragraphs(items: Sequence[Item[Any]]) -> list[str]:
-    """Date, then each speaker once with the lines. No line of the text begins with words of a fact."""
+    """The date, then each speaker once with their lines. No line of the text begins with a fact's own words."""
     lines: list[str] = []
     last: Item[Any] | None = None
     for item, text in worded(items):

@@ -1,7 +1,7 @@
-"""Passages that are ranked already → fenced notes within a budget, laid out like a block.
+"""Ranked passages → fenced notes within a budget, laid out like a block.
 
-Not one function with ``pack``: notes come with their order, and have no tiers, no stable prefix and no reserve.
-Filling, layout and the proof of the budget are the same.
+Separate from ``pack``, because notes have an order already, and no tiers, stable prefix or reserve. Filling, layout
+and the proof of the budget are shared.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,7 +16,7 @@ from memorybank.core.packing.layout import worded
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
 
-#: Exact counts that filling the last tokens may take.
+#: The maximum of exact counts while the last tokens are filled.
 MAX_EXACT_COUNTS = 12
 
 
@@ -25,9 +25,9 @@ class Passage(NamedTuple):
 
     ``output`` is the turn, by id, and ``place`` the sentence's place in it; ``chat`` is the chat's id,
     ``chat_key`` its key. ``at`` is when the turn was recorded and must be aware; ``label`` opens the paragraph.
-    It was recalled for the words ``asked`` of the question, and perhaps because its speaker is ``named``; ``rank`` is
-    its turn's, 1 for the best, 0 if it stands there for another. ``behind`` are output and place of passages without
-    which it is not told.
+    It was recalled for the words ``asked`` of the question, and perhaps because its speaker is ``named``. ``rank`` is
+    that of its turn, 1 for the best, or 0 if the passage replaces another. ``behind`` are output and place of the
+    passages without which it is not shown.
     """
 
     output: int
@@ -52,17 +52,17 @@ class Passage(NamedTuple):
 
     @property
     def era(self) -> tuple[str, int]:
-        """By day; the chats of a day stand apart."""
+        """By day; each chat has its own paragraph."""
         return self.day, self.chat
 
     @property
     def strand(self) -> int:
-        """A turn stays together."""
+        """Sentences of a turn are kept together."""
         return self.output
 
     @property
     def order(self) -> tuple[datetime, int, int]:
-        """As it was said."""
+        """By time, then by place in the turn."""
         return self.at, self.output, self.place
 
 
@@ -78,7 +78,7 @@ class Notes:
 def pack_notes(
     passages: Sequence[Passage], budget: int, *, header: str, speakers: Iterable[str] = (), encoding: str = "o200k_base"
 ) -> Notes:
-    """As many of the passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does."""
+    """As many passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does."""
     if not passages or budget <= 0:
         return Notes()
     items = list(_items(passages, name_words([*speakers, *(passage.speaker for passage in passages)]), encoding))
@@ -91,7 +91,7 @@ def pack_notes(
 
 
 def _items(passages: Sequence[Passage], names: Collection[str], encoding: str) -> Iterable[Item[Passage]]:
-    """The passages as they would be shown, each once that says the same."""
+    """The passages as they would be shown, without repetitions."""
     seen = set()
     for passage in passages:
         text = as_line(passage.text, names)
@@ -102,40 +102,40 @@ def _items(passages: Sequence[Passage], names: Collection[str], encoding: str) -
 
 
 class AsRanked:
-    """The objective of notes: the first before the next, as long as it fits."""
+    """The objective of notes: in the order of their rank, as many as fit."""
 
     def __init__(self) -> None:
         self.openings = Openings()
         self.taken: set[tuple[int, int]] = set()
 
     def gain(self, item: Item[Passage]) -> float:
-        """The same for all, so that they are taken in their order."""
+        """The same for all items, so their order decides."""
         return 0.0
 
     def price(self, item: Item[Passage]) -> int:
-        """With its date and speaker."""
+        """The tokens with date and speaker."""
         return self.openings.price(item, FURTHER)
 
-    def is_said(self, item: Item[Passage]) -> bool:
-        """Whether it must not be said, because what it stands behind found no room. Each is given once."""
+    def is_redundant(self, item: Item[Passage]) -> bool:
+        """Whether it must be left out because a passage that it depends on did not fit."""
         return not self.taken.issuperset(item.line.behind)
 
     def take(self, item: Item[Passage]) -> None:
-        """Choose it."""
+        """Choose the item."""
         self.openings.add(item, FURTHER)
         self.taken.add((item.line.output, item.line.place))
 
 
 def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]], to: AsRanked) -> None:
-    """Estimates leave a few tokens over: add what fits by an exact count.
+    """Fill the tokens that the estimates left over, by exact counts.
 
-    By estimates, as in a block, retention was .865 instead of .870, at the same fill.
+    Without it, as in a block, retention was .865 instead of .870.
     """
     left, tries = assembly.room(), 0
     for item in items:
         if left < MIN_LINE_TOKENS or tries >= MAX_EXACT_COUNTS:
             return
-        if item.cost <= left and item not in assembly[FURTHER] and not to.is_said(item):
+        if item.cost <= left and item not in assembly[FURTHER] and not to.is_redundant(item):
             tries += 1
             assembly[FURTHER].append(item)
             if assembly.room() < 0:

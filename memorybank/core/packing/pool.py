@@ -1,4 +1,4 @@
-"""All candidates of a block in time order, each with its place and its cost; and the few worth a close look."""
+"""All candidates of a block in time order, each with its place and its cost; and a shortlist of the best."""
 
 import heapq
 from collections import Counter, defaultdict
@@ -14,16 +14,16 @@ from memorybank.language import tokens
 from memorybank.language.dates import shorten_dates
 from memorybank.safety.quoting import name_words
 
-# Only this many times the room is looked at closely, and so many tokens in any case; the rest has no chance.
+# The shortlist has this many times the tokens that are to be filled, and at least this many; the rest has no chance.
 PREFILTER_FACTOR, MIN_PREFILTER_TOKENS = 3, 1200
 
 
 class Pool:
-    """Candidates by their place: pinned ones first, then ``written`` lines as they come, then the rest in time order.
+    """Candidates by their place: pinned ones first, then ``written`` lines in their order, then the rest by time.
 
-    The same words of the same person are one candidate, the earliest. Several blocks may be packed from
-    one pool; nothing in it depends on which. Of a history that is longer than the candidates are, whoever
-    knows it says up to when the stable section is chosen: ``stable_before``.
+    The same words of the same person are one candidate, the earliest. Several blocks may be packed from one pool. If
+    the candidates are only a part of the history, ``stable_before`` is the time of the checkpoint up to which facts of
+    the stable section are chosen.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class Pool:
         begun = len(self.facts)
         self._merge((fact for fact in by_time if not fact.pinned), first)
         self.pinned, self.written, self.free = range(pinned), range(pinned, begun), range(begun, len(self.facts))
-        #: Tokens of each text as it was counted before: those that are looked at closely are counted as shown.
+        #: Tokens of each text as it is stored; those of the shortlist are counted as they would be shown.
         self.costs = [fact.tokens or tokens.count(fact.text, encoding) for fact in self.facts]
         self._worded: dict[int, tuple[str, int, tuple[str, ...]]] = {}
         self._tiers: dict[int, list[int]] = {}
 
     def _merge(self, facts: Iterable[MemoryLine], first: Mapping[str, dict[str, int]]) -> None:
-        """Give each fact a place; ``first`` has the place of every text of a speaker."""
+        """Give each fact a place; ``first`` has the place of each speaker's texts."""
         for fact in facts:
             places, text = first[fact.speaker], fact.text
             if text in places:
@@ -61,17 +61,17 @@ class Pool:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """What a line may not begin with, as if that person spoke."""
+        """Names that no line may begin with as if that person spoke."""
         return name_words(fact.speaker for fact in self.facts)
 
     @cached_property
     def worth(self) -> list[float]:
-        """Of each place."""
+        """The negative weight per token of each place."""
         return list(map(worth, self.facts, self.costs))
 
     @cached_property
     def ranked(self) -> list[int]:
-        """The free places by worth, best first."""
+        """The free places, best first."""
         return sorted(self.free, key=self.worth.__getitem__)
 
     def tier(self, tier: int) -> list[int]:
@@ -82,11 +82,11 @@ class Pool:
         return self._tiers.get(tier, [])
 
     def tokens(self, tier: int) -> int:
-        """What the facts of one tier cost."""
+        """The tokens of all facts of one tier."""
         return sum(self.costs[place] + LABEL_TOKENS for place in self.tier(tier))
 
     def ids(self, place: int) -> list[int]:
-        """Every fact that says it in the same words."""
+        """All facts with the text at this place."""
         return [*self.facts[place].facts, *self.repeated.get(place, ())]
 
     def item(self, place: int) -> Item[MemoryLine]:
@@ -95,40 +95,40 @@ class Pool:
             fact = self.facts[place]
             text = as_line(fact.text, self.names)
             cost = tokens.count(shorten_dates(text, fact.label), self.encoding) + 1
-            # A model says of what day every line is: that its heading tells.
+            # A model writes the day into every line, and the paragraph's heading has it already.
             self._worded[place] = (text, cost, concepts(text, but="" if fact.detail else fact.label))
         text, cost, about = self._worded[place]
         return Item(self.facts[place], text, cost, self.ids(place), about)
 
 
 def worth(fact: MemoryLine, cost: int) -> float:
-    """Worth per token, negative, so that the best comes first."""
+    """The negative weight per token, so that the best is sorted first."""
     return -fact.weight / (cost + LABEL_TOKENS)
 
 
 class Shortlist:
-    """A pool while one block is packed: what has been looked at closely, and what the block does not say yet."""
+    """A pool while one block is packed: its shortlisted items, without those that the block has."""
 
     def __init__(self, pool: Pool, selection: Selection) -> None:
         self.pool, self.selection = pool, selection
         self.items: dict[int, Item[MemoryLine]] = {}
 
     def item(self, place: int) -> Item[MemoryLine]:
-        """The candidate as it would be shown; from then on it costs what it really costs."""
+        """The candidate as it would be shown; from now on its cost is exact."""
         if place not in self.items:
             self.items[place] = self.pool.item(place)
         return self.items[place]
 
     def ready(self, places: Iterable[int]) -> list[Item[MemoryLine]]:
-        """The items of these places; those with nothing visible are left out."""
+        """The items of these places, without those that have no visible text."""
         return [item for item in map(self.item, places) if item.text]
 
     def cost(self, place: int) -> int:
-        """Its tokens, as far as they are known."""
+        """Its tokens: exact if it is shortlisted, otherwise as stored."""
         return self.items[place].cost if place in self.items else self.pool.costs[place]
 
-    def is_said(self, place: int) -> bool:
-        """Whether the block says it already."""
+    def is_redundant(self, place: int) -> bool:
+        """Whether the block has the fact, or a line that covers it."""
         if place in self.items:
             return self.selection.repeats(self.items[place])
         line = self.pool.facts[place]
@@ -137,7 +137,7 @@ class Shortlist:
     def best(
         self, room: int, *, tier: int | None = None, until: int | None = None, without: str = ""
     ) -> list[Item[MemoryLine]]:
-        """In time order, those worth most of what is not yet said: of one tier, before a place, without a chat."""
+        """The best facts that the block does not have yet, by time: of one tier, before a place, without a chat."""
         left, chosen = max(room * PREFILTER_FACTOR, MIN_PREFILTER_TOKENS), []
         for place in self._spread(self._ranked(tier, self.pool.free.stop if until is None else until)):
             if left <= 0:
@@ -148,27 +148,27 @@ class Shortlist:
         return self.ready(sorted(chosen))
 
     def unsaid(self, tier: int, most: int, *, longest: int) -> int:
-        """How many tokens a tier has yet to say, in facts of at most ``longest``; no more than ``most``."""
+        """The tokens of a tier's facts that the block does not have, of at most ``longest`` each; at most ``most``."""
         total = 0
         for place in self.pool.tier(tier):
             if total >= most:
                 return most
             cost = self.cost(place)
-            if cost <= longest and not self.is_said(place):
+            if cost <= longest and not self.is_redundant(place):
                 total += cost + LABEL_TOKENS
         return min(most, total)
 
     def _ranked(self, tier: int | None, until: int) -> Iterator[tuple[float, int]]:
-        """Free places not yet said, by worth per token, best first."""
+        """Free places that the block does not have, by weight per token, best first."""
         facts, free = self.pool.facts, self.pool.free
         known = [place for place in self.items if place in free and tier in (None, facts[place].tier)]
         ranked = self.pool.ranked if tier is None else self.pool.tier(tier)
         others = ((self.pool.worth[place], place) for place in ranked if place not in self.items)
         both = heapq.merge(sorted((worth(facts[place], self.cost(place)), place) for place in known), others)
-        return ((value, place) for value, place in both if place < until and not self.is_said(place))
+        return ((value, place) for value, place in both if place < until and not self.is_redundant(place))
 
     def _spread(self, ranked: Iterable[tuple[float, int]]) -> Iterator[int]:
-        """Best first, when each further one of a chat counts for less. Reads no further than it is read."""
+        """Best first, where each further fact of a chat counts for less. Lazy."""
         of_chat: Counter[str] = Counter()
         waiting: list[tuple[float, int]] = []
         for value, place in ranked:
