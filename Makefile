@@ -20,7 +20,7 @@ $(VENV)/dev: requirements-dev.txt $(VENV)/runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
-demo: $(VENV)/runtime ## set up, replay the sample, print the memory block, serve on 127.0.0.1:8000
+demo: $(VENV)/runtime ## set up, replay the sample, serve on 127.0.0.1:8000
 	$(BIN)/python manage.py demo
 
 test: $(VENV)/dev ## run the whole test suite, on SQLite and on PostgreSQL if there is one

@@ -7,7 +7,7 @@ import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from memorybank import services
@@ -57,7 +57,7 @@ def _of_leaf(bank: Bank, leaf: Entry) -> Iterator[tuple[Fact, list[Finding]]]:
         yield fact, [Finding(kind, fact.text, source) for kind in dict.fromkeys(wrong)]
 
 
-def prepare(bank: Bank) -> None:
+def prepare(bank: Bank, _: datetime) -> None:
     """Every bank remembers."""
     services.enable(bank, actor="benchmark", disclosure_accepted=True)
 

@@ -9,7 +9,7 @@ import argparse
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -165,7 +165,7 @@ def remembered(task: Task, name: str, models: dict[str, Any]) -> Iterator[Row]:
 def replayed(lines: Sequence[ImportLine]) -> RunReport:
     """The lines become memory as time passes; every bank remembers."""
 
-    def prepare(bank: Bank) -> None:
+    def prepare(bank: Bank, _: datetime) -> None:
         services.enable(bank, actor="benchmark", disclosure_accepted=True)
 
     with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:

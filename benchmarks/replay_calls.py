@@ -8,7 +8,7 @@ and month. Targets: at most 1.05 × that number; a second run makes no call and 
 
 import random
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from memorybank import services
 from memorybank.models import Bank, Entry, Granularity, StoredBlock
@@ -48,7 +48,7 @@ def measure() -> list[Measurement]:
     ]
 
 
-def _prepare(bank: Bank) -> None:
+def _prepare(bank: Bank, _: datetime) -> None:
     services.configure(bank, actor="benchmark", max_tokens=BUDGET_TOKENS)
     services.enable(bank, actor="benchmark", disclosure_accepted=True)
 

@@ -51,7 +51,7 @@ def without_query(record: logging.LogRecord) -> bool:
     return True
 
 
-def configuration(form: str) -> dict[str, Any]:
+def configuration(form: str, *, server_level: str = "INFO") -> dict[str, Any]:
     """The ``LOGGING`` setting: all lines go to standard error, in one ``form`` (line or json)."""
     line = {"()": RedactingFormatter, "format": "{asctime} {levelname} {name} [{request_id}]: {message}", "style": "{"}
     loud = {"handlers": ["console"], "propagate": False}
@@ -68,8 +68,8 @@ def configuration(form: str) -> dict[str, Any]:
         "loggers": {
             "django": {**loud, "level": "INFO"},
             "django.server": {**loud, "level": "INFO", "handlers": ["server"]},
-            "uvicorn": {**loud, "level": "INFO"},
-            "uvicorn.access": {**loud, "level": "INFO", "handlers": ["server"]},
+            "uvicorn": {**loud, "level": server_level},
+            "uvicorn.access": {**loud, "level": server_level, "handlers": ["server"]},
             **{name: {"level": "INFO"} for name in ("memorybank", "projects")},
         },
         "root": {"handlers": ["console"], "level": "WARNING"},

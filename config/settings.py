@@ -29,7 +29,8 @@ def _number(name: str, default: float) -> Any:
 
 
 os.umask(0o077)  # files written by this site are readable by its user only
-DEBUG = env.bool("DEBUG", default=env.bool("DEMO", default=False))
+DEMO = env.bool("DEMO", default=False)  # set by manage.py for the command of that name
+DEBUG = env.bool("DEBUG", default=DEMO)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
@@ -266,6 +267,12 @@ GATEWAY_PASSED_HEADERS = [name.lower() for name in env.list("GATEWAY_PASSED_HEAD
 if not GATEWAY_UPSTREAMS["openai"][0] and (_chat := _llm("LLM_")):
     GATEWAY_UPSTREAMS["openai"] = (_chat["BASE_URL"], _chat["API_KEY"])
 
+if DEMO:
+    # Its chats are of the past: their history is there to be looked at, however long ago that is.
+    MEMORYBANK = {"HISTORY_DAYS": 36_500, **MEMORYBANK}
+    if "summary" not in MEMORYBANK["LLMS"]:  # the recorded answers are entered at the prices of a large model
+        MEMORYBANK["PRICES"]["summary"] = (1.25, 10.0)
+
 SWEEP_SECONDS = MEMORYBANK["SWEEP_SECONDS"]
 CELERY_BEAT_SCHEDULE = {
     # expires: a sweep that no worker took in time is dropped; the next one does its work.
@@ -289,4 +296,4 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 if LOG_FORMAT not in ("line", "json"):
     raise ImproperlyConfigured(f"LOG_FORMAT: “{LOG_FORMAT[:40]}” is neither line nor json.")
-LOGGING = logs.configuration(LOG_FORMAT)
+LOGGING = logs.configuration(LOG_FORMAT, server_level="WARNING" if DEMO else "INFO")

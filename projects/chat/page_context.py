@@ -1,5 +1,6 @@
 """The chat page and the context of its templates: turns, the list of chats, errors of the model."""
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -27,6 +28,8 @@ TURNS_ON_A_PAGE = 50
 #: Chats that are listed beside the open one; the project's page has the others.
 MAX_SIDEBAR_CHATS = 40
 MAX_SEARCH_CHARACTERS = 200
+#: Notes that the guide shows in place of a model's answer; all of them are in the prompt below it.
+MAX_GUIDE_NOTES = 5
 
 
 def show_chat(
@@ -66,12 +69,14 @@ def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
 
 def turns_context(user: User, project: Project, chat: Chat, turns: list[Output]) -> dict[str, Any]:
     """Context of ``turns.html`` for these turns, oldest first, as ``user`` may see them."""
+    unsent = _unsent_prompt(project, chat, turns)
     return {
         "project": project,
         "chat": chat,
         "turns": turns,
         "awaited": generation.awaited(turns, timezone.now()),
-        "unsent": _unsent_prompt(project, chat, turns),
+        "unsent": unsent,
+        "guide": _guide(unsent, turns[-1].question) if unsent else [],
         "erasure_requests": _open_erasure_requests(project, turns),
         "checkpoints": services.checkpoints_after(chat, [turn.sequence for turn in turns]),
         "model": llm.get("chat"),
@@ -134,3 +139,14 @@ def _unsent_prompt(project: Project, chat: Chat, turns: list[Output]) -> Prompt 
         return service.prompt_for(project, chat, last.question, before=last)
     except InvalidInput:  # it fitted once; the budget or the system prompt has grown since
         return None
+
+
+def _guide(unsent: Prompt, message: str) -> list[Any]:
+    """Without a chat model: the notes recalled for the message that have most of its words, best first."""
+    words = _words(message)
+    notes = sorted(unsent.memory.recalled.lines, key=lambda note: -len(words & _words(note.text)))
+    return notes[:MAX_GUIDE_NOTES]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))

@@ -1,7 +1,7 @@
 """The demo's users and sample chats."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.contrib.auth.hashers import make_password
@@ -100,10 +100,10 @@ def is_loaded(lines: list[ImportLine]) -> bool:
     return bool(summarised and summarised.exists())
 
 
-def prepare(bank: Bank) -> None:
+def prepare(bank: Bank, now: datetime) -> None:
     """Switch on a sample project's memory, in the tenant's time zone."""
-    services.configure(bank, actor="demo", timezone=TENANT_TIMEZONES[bank.project.tenant.slug])
-    services.enable(bank, actor="demo", disclosure_accepted=True, history=not bank.enabled)
+    services.configure(bank, actor="demo", timezone=TENANT_TIMEZONES[bank.project.tenant.slug], now=now)
+    services.enable(bank, actor="demo", disclosure_accepted=True, history=not bank.enabled, now=now)
 
 
 def sample_projects(lines: list[ImportLine]) -> list[Project]:

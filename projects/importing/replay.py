@@ -20,12 +20,12 @@ def replay(
     lines: Sequence[ImportLine],
     *,
     step: timedelta,
-    prepare: Callable[[Bank], None],
+    prepare: Callable[[Bank, datetime], None],
     progress: Callable[[datetime, int], None] = lambda clock, recorded: None,
 ) -> RunReport:
     """Record ``lines`` in the order of their times; at each ``step`` do the work of beat and worker.
 
-    ``prepare`` is called once for each bank, before its first output. Times stop at the present.
+    ``prepare`` is called once for each bank, with the time of its first output. Times stop at the present.
     """
     waiting = sorted(lines, key=lambda line: (line.output.created_at, line.number))
     projects, report, recorded = ProjectCache(), RunReport(), 0
@@ -47,12 +47,12 @@ def _record(
     projects: ProjectCache,
     lines: Sequence[ImportLine],
     prepared: set[int],
-    prepare: Callable[[Bank], None],
+    prepare: Callable[[Bank, datetime], None],
     clock: datetime,
 ) -> None:
     for line in lines:
         bank = projects.at(line).bank
         if bank.pk not in prepared:
-            prepare(bank)
+            prepare(bank, min(line.output.created_at, real_now()))
             prepared.add(bank.pk)
     record_lines(projects, lines, now=min(clock, real_now()))

@@ -11,13 +11,25 @@ from projects.importing.replay import replay
 
 
 def replay_with_progress_bar(
-    lines: Sequence[ImportLine], *, step: timedelta, prepare: Callable[[Bank], None]
+    lines: Sequence[ImportLine],
+    *,
+    step: timedelta,
+    prepare: Callable[[Bank, datetime], None],
+    without_terminal: Callable[[str], object] = lambda line: None,
 ) -> RunReport:
-    """:func:`replay`, with a bar of the turns recorded and the date of the simulated clock."""
+    """:func:`replay`, with a bar of the turns recorded and the date of the simulated clock.
+
+    ``without_terminal`` gets a line for each tenth where standard error is no terminal, as in a container's log.
+    """
+    tenth = 0
     with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
 
         def progress(clock: datetime, recorded: int) -> None:
+            nonlocal tenth
             bar.set_postfix_str(f"{clock:%d %b %Y}", refresh=False)
             bar.update(recorded - bar.n)
+            if bar.disable and (tenths := 10 * recorded // len(lines)) > tenth:
+                tenth = tenths
+                without_terminal(f"{tenth}0 %  {clock:%d %b %Y}")
 
         return replay(lines, step=step, prepare=prepare, progress=progress)

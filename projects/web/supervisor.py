@@ -5,8 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from socket import create_connection
 
 from django.conf import settings
 
@@ -20,16 +21,24 @@ KILL_AFTER_SECONDS = 150
 PROCESS_POLL_SECONDS = 0.5
 
 
-def serve(address: str) -> int:
+def serve(address: str, when_up: Callable[[], None] = lambda: None) -> int:
     """Run them at ``address`` (host:port) until a signal arrives or one of them ends; returns that one's exit code.
 
     If SECRET_KEY is not set, they share this machine's generated key. SIGTERM and SIGINT stop all of them.
+    ``when_up`` is called once the web server accepts connections.
     """
     environment = {**os.environ, "SECRET_KEY": settings.SECRET_KEY}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     processes = [subprocess.Popen([sys.executable, *command], env=environment) for command in commands(address)]
+
+    def run() -> bool:
+        return all(process.poll() is None for process in processes)
+
     try:
-        wait_while(lambda: all(process.poll() is None for process in processes), seconds=PROCESS_POLL_SECONDS)
+        wait_while(lambda: run() and not is_taken(address), seconds=PROCESS_POLL_SECONDS)
+        if run():
+            when_up()
+        wait_while(run, seconds=PROCESS_POLL_SECONDS)
         return next(process.returncode for process in processes if process.returncode is not None) or 1
     except KeyboardInterrupt:
         return 0
@@ -37,12 +46,22 @@ def serve(address: str) -> int:
         _end(processes)
 
 
+def is_taken(address: str) -> bool:
+    """Whether something accepts connections at ``address``."""
+    host, _, port = address.rpartition(":")
+    with suppress(OSError), create_connection((host.strip("[]"), int(port)), timeout=1):
+        return True
+    return False
+
+
 def commands(address: str) -> list[list[str]]:
     """The Python arguments of the web server, and of the worker with beat."""
     host, _, port = address.rpartition(":")
     web = ["-m", "uvicorn", "config.asgi:application", "--host", host.strip("[]"), "--port", port]
-    worker = ["-m", "celery", "-A", "config", "worker", "-B", "--pool", "threads", "--concurrency", "4"]
-    return [[*web, "--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)], [*worker, "--loglevel", "WARNING"]]
+    # No banner, and no warning in a container, where everything runs as root: no message holds code that could run.
+    celery = ["-W", "ignore:You're running the worker", "-m", "celery", "--quiet", "-A", "config"]
+    worker = [*celery, "worker", "-B", "--pool", "threads", "--concurrency", "4", "--loglevel", "WARNING"]
+    return [[*web, "--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)], worker]
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:

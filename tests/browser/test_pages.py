@@ -129,6 +129,18 @@ def test_no_page_hinders_anybody(demo: Site, chromium: Browser, subtests: pytest
         context.close()
 
 
+def test_what_the_block_said_then_is_there_though_the_sample_is_of_the_past(demo: Site, chromium: Browser) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya")
+    page.goto(f"{PROJECT}memory/timeline/then")
+    changes = page.locator("#changes ~ ul a").evaluate_all("links => links.map(link => link.href)")
+    assert len(changes) > 10
+    for change in changes:
+        page.goto(change)
+        expect(page.locator("#then ~ ul li").first).to_be_visible()
+        expect(page.locator("#then ~ .notice")).to_have_count(0)
+    page.context.close()
+
+
 #: Where the last and the first character of an element stand, in pixels from the left.
 ENDS = """element => [-1, 0].map(at => {
     const text = element.firstChild, from = at ? text.length + at : 0, range = document.createRange();

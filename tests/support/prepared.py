@@ -21,7 +21,7 @@ def migrated(data: Path) -> None:
 
 
 def demo(data: Path) -> str:
-    """Fill ``data`` with what ``demo --no-serve --extractive`` makes; what it printed."""
+    """Fill ``data`` with what ``demo --no-serve --print-block --extractive`` makes; what it printed."""
     _copied("demo", _replay, data)
     return (data / "printed").read_text()
 
@@ -32,7 +32,7 @@ def _migrate(data: Path) -> None:
 
 def _replay(data: Path) -> None:
     migrated(data)
-    (data / "printed").write_text(_sound(shell("demo", "--no-serve", "--extractive", data=data)).out)
+    (data / "printed").write_text(_sound(shell("demo", "--no-serve", "--print-block", "--extractive", data=data)).out)
 
 
 def _sound(ran: Ran) -> Ran:

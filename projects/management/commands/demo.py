@@ -1,4 +1,4 @@
-"""Run the demo: create the database, replay the sample, print a block, serve the site."""
+"""Run the demo: create the database, replay the sample, serve the site, and say where it is."""
 
 import sys
 from typing import Any
@@ -13,28 +13,32 @@ from projects.importing import demo
 from projects.importing.jsonl import ImportLine
 from projects.web import supervisor
 
-from ..base import USAGE_EXIT_CODE, MemoryCommand
+from ..base import FAILURE_EXIT_CODE, USAGE_EXIT_CODE, MemoryCommand
 from ..progress import replay_with_progress_bar
 
 DEMO_PROJECT = "northwind-clinics/billing-migration"
 DEMO_QUESTION = "Who is our contact at Paywright?"
+NO_MODEL = """No model is connected: a guide shows what memory finds. To connect one:
+LLM_BASE_URL=http://127.0.0.1:11434/v1 LLM_MODEL=llama3.2 make demo"""
 
 
 class Command(MemoryCommand):
     help = (
-        "Prepare the database, replay four months of sample chats of two tenants on a simulated clock, print a memory "
-        "block and its cost, then serve the site with worker and beat. A second run changes nothing."
+        "Prepare the database, replay four months of sample chats of two tenants on a simulated clock, then serve the "
+        "site with worker and beat. A second run changes nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--no-serve", action="store_true", help="do everything but serve")
+        parser.add_argument(
+            "--print-block", action="store_true", help="print the memory of a new chat, and the notes for a question"
+        )
         parser.add_argument(
             "--address",
             metavar="HOST:PORT",
             default="127.0.0.1:8000",
             help="where to serve (default: %(default)s); the demo's passwords are public, so keep it on this machine",
         )
-
         parser.add_argument(
             "--extractive",
             action="store_true",
@@ -42,8 +46,12 @@ class Command(MemoryCommand):
             "configured one, recorded answers of a large model do",
         )
 
-    def handle(self, *, no_serve: bool, address: str, extractive: bool, **options: Any) -> None:
+    def handle(self, *, no_serve: bool, address: str, extractive: bool, print_block: bool, **options: Any) -> None:
         _require_own_machine(address)
+        if not no_serve and supervisor.is_taken(address):
+            raise CommandError(
+                f"--address: {address} is in use. Try --address 127.0.0.1:8080.", returncode=FAILURE_EXIT_CODE
+            )
         call_command("migrate", verbosity=0)
         lines = demo.load_sample()
         demo.create_people(lines)
@@ -51,31 +59,40 @@ class Command(MemoryCommand):
             self.stdout.write("The sample is loaded already.")
         else:
             self._replay(lines, extractive=extractive)
-        self._show(lines)
-        self._say_how_to_log_in(address)
-        if not no_serve:
-            sys.exit(supervisor.serve(address))
+        projects = {project.path: project for project in demo.sample_projects(lines)}
+        if print_block:
+            self._print_block(projects[DEMO_PROJECT].bank)
+        for path, project in projects.items():
+            self.stdout.write(f"{path}: {self._in_numbers(project.bank)}")
+        box = _box(address, writer=llm.get("chat"))
+        if no_serve:
+            self._print(box)
+        else:  # last, below what the servers say as they start
+            sys.exit(supervisor.serve(address, when_up=lambda: self._print(box)))
 
     def _replay(self, lines: list[ImportLine], *, extractive: bool) -> None:
         model = None if extractive else llm.get("summary") or demo.recorded_model()
         writer = model.model if model else "none: memory quotes the chats"
-        self.stdout.write(f"Replaying {len(lines)} turns of four months on a simulated clock …\nModel: {writer}")
+        self._print(f"Replaying {len(lines)} turns of four months on a simulated clock …\nModel: {writer}")
         with llm.using("summary", model):
-            counts = replay_with_progress_bar(lines, step=demo.REPLAY_STEP, prepare=demo.prepare)
+            counts = replay_with_progress_bar(
+                lines, step=demo.REPLAY_STEP, prepare=demo.prepare, without_terminal=self._print
+            )
             if model:
                 counts = counts + demo.catch_up()
         self.print_counts(counts.as_dict())
 
-    def _show(self, lines: list[ImportLine]) -> None:
-        projects = {project.path: project for project in demo.sample_projects(lines)}
-        # The same call that chats use.
-        memory = services.prompt_memory(projects[DEMO_PROJECT].bank, question=DEMO_QUESTION)
+    def _print(self, text: str) -> None:
+        """At once, also where standard output is no terminal."""
+        self.stdout.write(text)
+        self.stdout.flush()
+
+    def _print_block(self, bank: Bank) -> None:
+        memory = services.prompt_memory(bank, question=DEMO_QUESTION)  # the same call that chats use
         self.stdout.write(f"\nMemory in every new chat of {DEMO_PROJECT}:\n")
         self.stdout.write(f"{memory.block.text}\n")
         self.stdout.write(f"Notes for the message “{DEMO_QUESTION}” only:\n")
         self.stdout.write(f"{memory.recalled.text}\n")
-        for path, project in projects.items():
-            self.stdout.write(f"{path}: {self._in_numbers(project.bank)}")
 
     def _in_numbers(self, bank: Bank) -> str:
         counts, block = services.statistics(bank), services.prompt_memory(bank).block
@@ -84,13 +101,29 @@ class Command(MemoryCommand):
             f"{block.tokens:,} of {bank.max_tokens:,} tokens; {counts.llm_calls} model calls"
         )
 
-    def _say_how_to_log_in(self, address: str) -> None:
-        self.stdout.write(f"\nChat   http://{address}/\nAdmin  http://{address}/admin/\n")
-        self.stdout.write(f"Log in with the password “{demo.DEMO_PASSWORD}” as")
-        self.stdout.write("  admin       may do everything in the admin")
-        for person in demo.DEMO_PEOPLE:
-            self.stdout.write(f"  {person.username:<11} {person.what}")
-        self.stdout.write("  or as any other author of a chat, such as marta or kenji")
+
+def _box(address: str, *, writer: llm.LLM | None) -> str:
+    """Where to go, who can log in, and what answers."""
+    site = f"http://{address}"
+    people = [f"  {person.username:<11} {person.what}" for person in demo.DEMO_PEOPLE]
+    answers = f"Chats are answered by {writer.model}." if writer else NO_MODEL
+    rows = [
+        f"Memory Bank: {site}/      (stop it with Ctrl-C)",
+        "",
+        f"Sign in with the password “{demo.DEMO_PASSWORD}” as",
+        *people,
+        "  admin       may do everything in the admin",
+        "  or any other author of a chat, such as marta or kenji",
+        "",
+        f"Memory  {site}/p/{DEMO_PROJECT}/memory/",
+        f"Ask     “{DEMO_QUESTION}” in a new chat there",
+        f"Costs   {site}/admin/",
+        "",
+        *answers.split("\n"),
+    ]
+    width = max(map(len, rows))
+    body = "".join(f"│ {row:<{width}} │\n" for row in rows)
+    return f"\n┌{'─' * (width + 2)}┐\n{body}└{'─' * (width + 2)}┘"
 
 
 def _require_own_machine(address: str) -> None:

@@ -1,6 +1,6 @@
 """Replay a log of chats on a simulated clock."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -51,7 +51,7 @@ class Command(MemoryCommand):
             self.stderr.write(reader.hint)
         settings = {"max_tokens": options["budget"]} if options["budget"] else {}
 
-        def prepare(bank: Bank) -> None:
+        def prepare(bank: Bank, _: datetime) -> None:
             services.configure(bank, actor=COMMAND_ACTOR, **settings)
             services.enable(bank, actor=COMMAND_ACTOR, disclosure_accepted=True, history=not bank.enabled)
 

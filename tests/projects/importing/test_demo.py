@@ -63,7 +63,9 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
         "Project memory: notes from earlier chats.",
         "174 turns in 63 chats",
         "0 model calls",
+        "\n50 %  ",
         "http://127.0.0.1:8000/admin/",
+        "No model is connected",
         "password “demo”",
     ):
         assert words in first, words
@@ -80,7 +82,7 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
             assert old not in output_text and newest in output_text, (old, newest)
 
     before = contents(tmp_path)
-    second = shell("demo", "--no-serve", data=tmp_path)
+    second = shell("demo", "--no-serve", "--print-block", data=tmp_path)
     assert (second.code, second.err) == (0, "")
     assert "The sample is loaded already." in second.out
     assert after_replay(second.out) == after_replay(first)
