@@ -1,7 +1,7 @@
 """Which tables hold people's words, and what erasing, retention, export and docs/privacy.md do with each.
 
-Erasing goes through them in this order, and so do receipts, exports and the page. Another app registers its own tables.
-A test fails for a model with a text column that is neither here nor in ``NO_WORDS``.
+Erasing, receipts, exports and the page use them in this order. Another app registers its own tables. A test fails for a
+model with a text column that is neither here nor in ``NO_WORDS``.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class Expiry:
 class StoredTable:
     """A table that holds people's words, in the columns ``words``.
 
-    ``bank`` is the lookup from a row to its bank, which tells whose the words are: a chat's, a turn's or the bank's; ""
-    if they belong to no bank. ``drop`` takes out what rests on turns of these chats; without it rows go with their
-    turn by foreign key, or ``erasure.cascade`` judges them one by one.
+    ``bank`` is the lookup from a row to its bank, through a chat or turn if the words belong to one; "" if they belong
+    to no bank. ``drop`` deletes rows that are derived from turns of these chats; without it rows are deleted with their
+    turn by foreign key, or ``erasure.cascade`` checks them one by one.
     """
 
     model: type[Model]
@@ -94,12 +94,12 @@ class StoredTable:
     bank: str
     erasing: Erasing
     privacy: PrivacyRow
-    #: What a receipt counts, in words.
+    #: The counts of a receipt, with their labels.
     counts: Mapping[str, Promise] = field(default_factory=dict)
     drop: Callable[[Bank, OutputsByChat], int] | None = None
-    #: What retention deletes by a row's own time. Facts and checkpoints expire with what they rest on.
+    #: What retention deletes by a row's own time. Facts and checkpoints expire with their sources.
     expiries: tuple[Expiry, ...] = ()
-    #: The ``type`` of its rows in an export, and what they have there: name → column.
+    #: The ``type`` of its rows in an export, and their fields there: name → column.
     section: str = ""
     exported: Mapping[str, str] = field(default_factory=dict)
 

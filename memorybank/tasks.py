@@ -22,12 +22,12 @@ from memorybank.models import Bank, BankDay, Sweep
 from memorybank.safety.redaction import redact
 from memorybank.writing import work_queue
 
-# After this, a working task makes way for other messages, and goes on if there are none.
+# A task ends after this time, so that other messages get a turn; it has sent its own message again.
 MAX_TASK_SECONDS = 10
 #: Python's switch interval: a thread that waited for the database or the model need not wait 5 ms more each time.
 THREAD_SWITCH_SECONDS = 0.0005
 
-#: Whether the worker was told to shut down; in memory shared by its child processes.
+#: Whether the worker is shutting down; in memory shared by its child processes.
 _shutdown_flag = mmap.mmap(-1, 1)
 
 

@@ -1,4 +1,4 @@
-"""Read-only admin pages of memory: what the model is told, why, what waits, and what it cost."""
+"""Read-only admin pages of memory: what the model gets, from which sources, what waits, and what it cost."""
 
 from . import erasures, memory, work
 

@@ -1,4 +1,4 @@
-"""Admin of banks, entries and facts: what the model is told, and why."""
+"""Admin of banks, entries and facts: the memory that models get, and its sources."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -23,7 +23,7 @@ from .scoping import BankFilter, BankScoped, SetFilter, banks_for, label
 
 @admin.register(Bank)
 class BankAdmin(JobButtonsMixin, BankScoped):
-    """Exactly what the model is told. Settings are changed in the outer application."""
+    """The memory of a bank, exactly as models get it. Settings are changed in the outer application."""
 
     bank_lookup = "pk"
     list_display = ["of_bank", "enabled", "last_error", "size", "timezone"]

@@ -1,4 +1,4 @@
-"""Turn a chat's earlier turns into a checkpoint: read, take notes, commit. Any failure leaves the chat as it was.
+"""Turn a chat's earlier turns into a checkpoint: read, take notes, commit. No failure changes the chat.
 
 The model is called outside any transaction. The commit is one short write that checks the lease, the epoch and that the
 chat still exists. New turns follow the checkpoint, because it covers only turns that were there before.
@@ -80,9 +80,9 @@ def compact_chat(
 
     ``window`` is the context of the chat's model, in tokens; ``focus`` says what matters most (at most 1,000
     characters); ``harder`` keeps half as much. The chat's own model takes the notes, in parallel parts where one call
-    cannot read everything; without a model they are extracted sentences. ``for_others`` if others than the person who
-    was told read the notes: they leave out answers that quote what is private. ``progress`` is called at each step,
-    with a percentage that never falls. Turns stay stored, and new ones follow the checkpoint.
+    cannot read everything; without a model they are extracted sentences. ``for_others``: people who may not read the
+    author's private memory will read the notes, so answers that quote it are left out. ``progress`` is called at each
+    step, with a percentage that never falls. Turns stay stored, and new ones follow the checkpoint.
 
     Raises :class:`NotCompacted`, with the reason and the chat's tokens, for any failure: the chat is then as it was.
     """
@@ -141,7 +141,7 @@ def _compact(
 
 
 def _failure_message(error: LLMError) -> str:
-    """Why a failed model leaves the chat as it was; the provider's words are in the ledger, for those who can act."""
+    """The message about a failed model call; the provider's own text is in the ledger, for people who can act."""
     if isinstance(error, LLMRejected):
         return _("The model gave no answer that can be used, so the chat stays as it was, %(size)s tokens.")
     return _("The model is not available, so the chat stays as it was, %(size)s tokens.")

@@ -13,15 +13,14 @@ from zoneinfo import ZoneInfo
 from memorybank.core.granularity import CALENDAR_RUNGS, COARSEST_PERIOD, EPOCH, ONE_WEEK, Granularity
 
 MIN_DIGEST_TOKENS = 80
-#: The share of the budget that the lines of written memory may have; labels, headings and the reserve of an estimate
-#: take the rest.
+#: The share of the budget for the lines of written memory; the rest is for labels, headings and estimation errors.
 WRITTEN_SHARE = 0.9
-#: The least and the most of the budget that the background may have, and what it leaves for what is to come.
+#: The minimum and the maximum share of the budget for the background, and the share that it leaves for new entries.
 MIN_BACKGROUND_SHARE, MAX_BACKGROUND_SHARE, GROWTH_SHARE = 1 / 2, 3 / 4, 1 / 10
-#: Where a model writes digests, no period waits longer than this for late turns: a late one is written in.
+#: Where a model writes digests, no period waits longer than this for late turns: they are added to the digest later.
 MAX_WRITTEN_AGE = ONE_WEEK
-#: A digest of a period that has more to say than this share of the budget grows with the square root of that, up to the
-#: other share.
+#: If the facts of a period exceed the first share of the budget, its digest grows with the square root of their size,
+#: up to the second share.
 LARGE_PERIOD_SHARE, MAX_DIGEST_SHARE = 1 / 2, 1 / 2
 
 
@@ -38,9 +37,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Digest one period: ``children`` are absorbed, into ``digest`` if it stands already.
+    """Digest one period: ``children`` are absorbed, into ``digest`` if there is one already.
 
-    ``passes``: a coarser period that holds this one is due, too, so its entries only pass through, as they are.
+    ``passes``: the coarser period that contains this one is due, too, so its entries are passed on unchanged.
     """
 
     granularity: Granularity
@@ -53,14 +52,14 @@ class Step:
 def digest_tokens(granularity: Granularity, budget: int, fact_tokens: int) -> int:
     """How many tokens a digest of this rung may have under ``budget``, of a period whose facts have ``fact_tokens``.
 
-    A long meeting has more to say than a short chat, and more that is not worth it.
+    A long meeting has more facts than a short chat, but also more that need not be kept.
     """
     more = math.sqrt(max(1.0, fact_tokens / max(1.0, budget * LARGE_PERIOD_SHARE)))
     return max(MIN_DIGEST_TOKENS, int(budget * min(granularity.rung.digest_share * more, MAX_DIGEST_SHARE)))
 
 
 def background_tokens(frontier: Sequence[Node], step: Step, budget: int) -> int:
-    """How many tokens the background may have after ``step``: what the live entries beside it leave."""
+    """The maximum tokens of the background after ``step``: the budget without the other live entries."""
     united = {*step.children, step.digest}
     beside = sum(node.tokens for node in frontier if node.id not in united)
     room = budget * (WRITTEN_SHARE - GROWTH_SHARE) - beside
@@ -95,11 +94,11 @@ def due_periods(
 def due_written(
     frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None
 ) -> list[Step]:
-    """The same where a model writes digests: coarsest rung first, and what is finer only passes through on its way.
+    """The same where a model writes digests: coarsest rung first; the finer rungs of that time are passed on unchanged.
 
-    So what is old becomes dense and what is new stays as it was noted, and a period is written once. When all months
-    are written, the background unites those that no longer fit. Days of a week that two months share belong to their
-    own month at once.
+    So old entries become dense, new ones stay as they were noted, and each period is written once. When all months are
+    written, the background unites those that no longer fit. Days of a week in two months go to their own month
+    directly.
     """
     still_open = _first_open_day(waiting, tz)
     due = _due(_written_steps(frontier, tz), now, still_open)

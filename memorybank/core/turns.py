@@ -24,7 +24,7 @@ class Utterance:
     text: str
 
     def by_machine(self) -> bool:
-        """Whether the model said it, and not a person whose words stand in the model's place."""
+        """Whether the model wrote it, and not a person who answered in its place."""
         return self.role == "assistant" and self.speaker == ASSISTANT_SPEAKER
 
 

@@ -1,4 +1,4 @@
-"""Remove erased and changed lines from the stored block at once, before it is rendered anew."""
+"""Remove erased and changed lines from the stored block at once, before it is rendered again."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -13,8 +13,8 @@ from memorybank.reading.stored_block import without
 def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = (), now: datetime | None) -> None:
     """Remove the lines of some chats, or of some facts, from the stored block. No chat keeps an older one.
 
-    The next sweep renders the block anew, if nobody does before. The caller holds the bank's lock. ``now`` is when the
-    lines left the block; None if they say the same in other words.
+    The next sweep renders the block again, unless that happens earlier. The caller holds the bank's lock. ``now`` is
+    the time of the removal in the block's history; None if the lines are only worded differently.
     """
     newest = StoredBlock.objects.current(bank.pk)
     StoredBlock.objects.filter(bank=bank).delete()

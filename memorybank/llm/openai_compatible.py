@@ -95,7 +95,7 @@ class OpenAICompatibleLLM(LLM):
             client.close()
 
     def _ask(self, messages: Sequence[Message], max_tokens: int | None, **options: Any) -> Any:
-        """The provider's answer; newer OpenAI models need the cap under another name, and one rejection tells us."""
+        """The provider's answer. Newer OpenAI models need another name for the cap, which we learn by one rejection."""
         try:
             return self._create(messages, max_tokens, **options)
         except LLMRejected as error:
@@ -105,7 +105,7 @@ class OpenAICompatibleLLM(LLM):
         return self._create(messages, max_tokens, **options)
 
     def _pieces(self, messages: Sequence[Message], max_tokens: int | None, state: StreamState) -> Iterator[str]:
-        """The raw text of a stream, piece by piece; everything else in the stream goes to ``state``."""
+        """The raw text of a stream, piece by piece; everything else in the stream is kept in ``state``."""
         with closing(self._opened(messages, max_tokens)) as chunks:
             try:
                 for chunk in chunks:

@@ -19,7 +19,7 @@ class StreamState:
 
 
 def text_in(chunk: Any, state: StreamState) -> str:
-    """The text of one chunk of an OpenAI-compatible stream; everything else in it goes to ``state``."""
+    """The text of one chunk of an OpenAI-compatible stream; everything else in it is kept in ``state``."""
     state.model, state.usage = chunk.model or state.model, chunk.usage or state.usage
     if not chunk.choices:  # the last chunk, which has the usage
         return ""

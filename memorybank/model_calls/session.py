@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 #: The prompt file that ends every prompt: it repeats the caps and the line format after the data.
 REMINDER_PROMPT = "reminder"
-#: An answer may have so many times the words that were asked for; the rest, which matters least, is cut off.
+#: An answer may have this many times the requested words; the rest, which matters least, is cut off.
 MAX_EXCESS = 1.25
 
 

@@ -1,7 +1,7 @@
-"""Audiences: whom memory of a chat is for. The one rule that every reader of a table with chats' words goes through.
+"""Audiences: who may read the memory of a chat. Every query of a table with chats' words applies this one rule.
 
-A chat is for everybody in the project, unless it is private: then it is for its readers. They are opaque keys of people
-that the outer app knows. Digests belong to no chat and are for everybody, because they are made from such chats alone.
+Everybody in the project may read memory of a chat, unless it is private: then only its readers may, whom opaque keys of
+the outer app identify. Digests belong to no chat and are for everybody, because no private chat is among their sources.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import ClassVar, Self, TypeVar
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-#: The viewer who is no known person: what everybody may read.
+#: The viewer who is no known person, and may read what everybody may.
 NOBODY = ""
 
 Row = TypeVar("Row", bound=models.Model)
 
 
 class ChatReader(models.Model):
-    """A person whom a private chat's memory is for."""
+    """A person who may read the memory of a private chat."""
 
     # No index of its own: that of the constraint begins with it.
     chat = models.ForeignKey("Chat", models.CASCADE, related_name="readers", db_index=False)
@@ -26,13 +26,13 @@ class ChatReader(models.Model):
 
     class Meta:
         constraints = [
-            # Somebody listed twice would be counted twice.
+            # A reader with two rows would be counted twice.
             models.UniqueConstraint(name="chat_reader_once", fields=["chat", "person"]),
             # The empty key is NOBODY, who reads no private chat.
             models.CheckConstraint(name="chat_reader_not_empty", condition=~Q(person="")),
         ]
         indexes = [
-            # Read by everything that is shown to a person: the private chats that they may read.
+            # Read for everything that a person is shown: the private chats that they may read.
             models.Index(name="chat_reader_person", fields=["person", "chat"]),
         ]
 
@@ -51,13 +51,13 @@ class ByAudience(models.QuerySet[Row]):
     to_chat: ClassVar[str] = "chat"
 
     def visible_to(self, viewer: str = NOBODY) -> Self:
-        """Rows that this person may read; without one, what everybody may."""
+        """Rows that this person may read; without a person, rows that everybody may read."""
         return self.filter(
             ~self._private() | Q(**{f"{self.to_chat}__in": read_by(viewer)}) if viewer else ~self._private()
         )
 
     def restricted_to(self, viewer: str) -> Self:
-        """Of these, the rows of private chats."""
+        """Rows of private chats that this person may read."""
         return self.filter(self._private(), **{f"{self.to_chat}__in": read_by(viewer)})
 
     def _private(self) -> Q:
@@ -65,5 +65,5 @@ class ByAudience(models.QuerySet[Row]):
 
 
 def has_readers() -> Exists:
-    """On chats: whether anybody may read a private one."""
+    """A condition on chats: the chat has readers."""
     return Exists(ChatReader.objects.filter(chat=OuterRef("pk")))

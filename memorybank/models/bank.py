@@ -18,9 +18,9 @@ from .leases import Leased, LeasedQuerySet
 from .public_id import public_id
 
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
-#: Recalled notes may be switched off (0).
+#: 0 switches recalled notes off.
 MAX_RECALL_TOKENS = 8_000
-#: So may what is for one person (0).
+#: 0 switches the personal part of a prompt off.
 MAX_PERSONAL_TOKENS = 8_000
 MAX_IDLE_MINUTES = 7 * 24 * 60
 MAX_DAYS = 36_500
@@ -186,9 +186,9 @@ class Bank(Leased):
                 name="bank_budget_within_limits",
                 condition=Q(max_tokens__gte=MIN_TOKENS, max_tokens__lte=MAX_TOKENS),
             ),
-            # The same for recalled notes.
+            # The same limit for recalled notes.
             models.CheckConstraint(name="bank_recall_within_limits", condition=Q(recall_tokens__lte=MAX_RECALL_TOKENS)),
-            # And for what is for one person.
+            # The same limit for the personal part of a prompt.
             models.CheckConstraint(
                 name="bank_personal_within_limits", condition=Q(personal_tokens__lte=MAX_PERSONAL_TOKENS)
             ),

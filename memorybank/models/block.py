@@ -1,4 +1,4 @@
-"""The stored block, and the history of its lines: each with the times from which and until which it stood there."""
+"""The stored block, and the history of its lines: when each was added and when it was removed."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
             self.filter(bank=bank, until__lt=now - timedelta(days=conf.current().history_days)).delete()
 
     def drop(self, bank: Bank, *, chats: Collection[str] = (), standing: bool = False) -> int:
-        """Delete former lines that rest on these chats, of which something was erased; return how many.
+        """Delete former lines with these chats, of which something was erased, as sources; return how many.
 
         Every former line of a digest is deleted, too, because its writer may have read the erased turns. Lines that are
-        still in the block were checked word by word; with ``standing`` they were not, and are deleted if they rest on
-        these chats. The caller holds the bank's lock.
+        still in the block were checked word by word; with ``standing`` they were not, and are deleted like former
+        lines of these chats. The caller holds the bank's lock.
         """
         of_chats = Q(pk__in=self._of(bank, chats))
         left = Q(until__isnull=False) & (of_chats | Q(digest=True))

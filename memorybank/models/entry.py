@@ -47,7 +47,7 @@ class EntryQuerySet(ByAudience["Entry"]):
         return [Node(pk, Granularity(granularity), *rest) for pk, granularity, *rest in rows]
 
     def written(self) -> EntryQuerySet:
-        """Entries whose lines a model or a person wrote, and digests that stand for others as they are."""
+        """Entries whose lines a model or a person wrote, and digests that keep the facts of others unchanged."""
         return self.exclude(method__startswith=EXTRACTIVE).exclude(method=UNSAID)
 
     def leaves(self) -> EntryQuerySet:

@@ -21,17 +21,17 @@ from .public_id import public_id
 
 
 def _stands(viewer: str) -> Q:
-    """The fact is not superseded, or the newer fact must not be shown to this person.
+    """A condition on facts: not superseded, or by a newer fact that must not be shown to this person.
 
-    A subquery looks the newer fact up: with a join, PostgreSQL's planner would compare every fact with every other
-    after an import, while it still takes the tables for empty.
+    The newer fact is read by a subquery: with a join, PostgreSQL's planner would compare every fact with every other
+    after an import, while its statistics still say that the tables are empty.
     """
     replacing = Fact.objects.filter(pk=OuterRef("superseded_by"), hidden=False, quarantine="")
     return Q(superseded_by=None) | ~Q(Exists(replacing.visible_to(viewer)))
 
 
 def _beneath() -> Q:
-    """An edited line of a digest superseded the fact; other lines of digests supersede none."""
+    """A condition on facts: superseded by an edited line of a digest. Other lines of digests supersede none."""
     above = Fact.objects.filter(pk=OuterRef("superseded_by"), entry__chat=None)
     return Q(superseded_by__isnull=False) & Q(Exists(above))
 
@@ -84,7 +84,7 @@ class FactQuerySet(ByAudience["Fact"]):
         """Facts that may be shown to a model: not hidden, quarantined, or superseded by a fact that may be shown.
 
         With ``beneath`` also facts that an edited line of a digest superseded. ``viewer`` may read the newer facts;
-        whether they may read these, :meth:`visible_to` says.
+        :meth:`visible_to` decides whether they may read these.
         """
         stands = _stands(viewer) | _beneath() if beneath else _stands(viewer)
         return self.filter(stands, hidden=False, quarantine="")
@@ -115,9 +115,10 @@ class FactQuerySet(ByAudience["Fact"]):
         return self.exclude(quarantine="").filter(hidden=False, kept_back_by="")
 
     def preferences_of(self, author: str, *, viewer: str = NOBODY) -> FactQuerySet:
-        """Normative facts that rest on this author's own words alone and that nobody approved: they bind only them.
+        """Unapproved normative facts from this author's own words alone. They bind only the author.
 
-        To be told to nobody else: ``viewer`` is that person. ``author`` is that of their outputs, not the name shown.
+        Never show them to anybody else: ``viewer`` must be that person. ``author`` is the key in their outputs, not the
+        displayed name.
         """
         cited = FactOutput.objects.filter(fact=OuterRef("pk"))
         others = cited.exclude(output__author=author, output__said_by="")
@@ -233,7 +234,7 @@ class Fact(models.Model):
     class Meta:
         ordering = ["entry_id", "position"]
         constraints = [
-            # A changed text without an editor could not be told from an original one.
+            # A changed text without an editor would look like an original one.
             models.CheckConstraint(name="fact_original_was_edited", condition=Q(original="") | ~Q(edited_by="")),
         ]
         indexes = [

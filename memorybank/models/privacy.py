@@ -73,10 +73,10 @@ class Erasure(models.Model):
 
 class OptOutQuerySet(models.QuerySet["OptOut"]):
     def usable(self, bank: Bank, outputs: Iterable[Output], *, in_chat: bool = False) -> list[Output]:
-        """The outputs that memory may use: not withheld, not too old, and of nobody who opted out.
+        """The outputs that memory may use: not withheld, not too old, and not by an author who opted out.
 
-        ``in_chat``: for use in the chat itself, whether or not memory was on or the output is set aside. Otherwise
-        answers that quote what is private are left out, except in a chat that one person alone may read.
+        ``in_chat``: for use in the chat itself, even if memory was off or the output is set aside. Otherwise answers
+        that quote private memory are left out, except in a chat with one reader only.
         """
         until = dict(self.filter(bank=bank).values_list("author", "until"))
         since = bank.remembers_since

@@ -1,4 +1,4 @@
-"""Check on live data that nothing of a private chat is for others than its readers (I9). Reads only."""
+"""Check on live data that only its readers can see memory of a private chat (I9). Reads only."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ from memorybank.reading.recall.index_terms import audience_words, chat_word, pri
 
 #: Chats read at once.
 CHATS_AT_ONCE = 2_000
-#: Where something is wrong, and what.
+#: The place of an error, and its description.
 Flaw = tuple[str, str]
 
 
 def flaws(bank: Bank) -> Iterator[Flaw]:
-    """Everything that rests on a private chat and is for others; never chat text."""
+    """Everything from a private chat that others could see, without chat text."""
     keys = set(bank.chats.filter(private=True).values_list("key", flat=True))
     yield from _digests(bank)
     yield from _blocks(bank, keys)
@@ -21,7 +21,7 @@ def flaws(bank: Bank) -> Iterator[Flaw]:
 
 
 def _digests(bank: Bank) -> Iterator[Flaw]:
-    """Digests are for everybody, so they absorb, restate and keep nothing of a private chat."""
+    """Digests are for everybody, so they must not absorb, restate or keep anything from a private chat."""
     for entry in bank.entries.filter(chat__private=True).exclude(parent=None).values_list("pk", flat=True):
         yield f"entry {public_id(entry)}", "is of a private chat, and a digest has absorbed it"
     private = Fact.objects.filter(bank=bank, entry__chat__private=True).values("pk")
@@ -32,7 +32,7 @@ def _digests(bank: Bank) -> Iterator[Flaw]:
 
 
 def _blocks(bank: Bank, private: set[str]) -> Iterator[Flaw]:
-    """So are the stored blocks and their earlier lines."""
+    """Stored blocks and their earlier lines are for everybody, too."""
     for stored in bank.blocks.all():
         lines = (*stored.packed.lines, *stored.packed.reserve)
         if not private.isdisjoint(key for line in lines for key in line.chats):
@@ -43,7 +43,7 @@ def _blocks(bank: Bank, private: set[str]) -> Iterator[Flaw]:
 
 
 def _documents(chat: Chat) -> Iterator[Flaw]:
-    """The index has each turn for the readers of its chat."""
+    """The index must have each turn for exactly the readers of its chat."""
     readers = [reader.person for reader in chat.readers.all()] if chat.private else None
     marks = {chat_word(chat.bank_id, chat.pk), *audience_words(chat.bank_id, readers)}
     for output, text in chat.documents.values_list("pk", "words"):

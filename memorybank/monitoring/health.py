@@ -72,7 +72,7 @@ def health_metrics(*, now: datetime = PRESENT) -> HealthMetrics:
 
 def _oldest_outdated_block(now: datetime) -> datetime | None:
     """Since when the longest-waiting block has waited to be rendered again."""
-    # An invalidated block is due since for ever (LONG_DUE); it has waited since the bank was last consolidated.
+    # The due time of an invalidated block is LONG_DUE; it has waited since the bank was last consolidated.
     since = Greatest("compress_at", Coalesce("settled_at", "compress_at"))
     waiting = Bank.objects.compressible(now).order_by()
     oldest: datetime | None = waiting.aggregate(oldest=Min(since))["oldest"]

@@ -163,12 +163,12 @@ def _budget(bank: Bank) -> Iterator[Violation]:
 
 
 def _audience(bank: Bank) -> Iterator[Violation]:
-    """I9: nothing of a private chat is for others than its readers."""
+    """I9: only its readers can see memory of a private chat."""
     return (Violation("I9", where, what) for where, what in audience.flaws(bank))
 
 
 def _trail(bank: Bank) -> Iterator[Violation]:
-    """Every event that was written still exists, unchanged."""
+    """No event of the audit log was changed or deleted."""
     head = AuditLog.objects.filter(bank=bank).first()
     for where, what in bank.events.verify(head):
         yield Violation("trail", where, what)

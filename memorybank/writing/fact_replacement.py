@@ -29,8 +29,8 @@ def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
     """Link older facts of the bank to the fact among ``facts`` (all new, of one chat) that replaces them; and those
     among ``facts`` that are already outdated to the known fact that replaced them.
 
-    What a person pinned or edited stands. So does what somebody may read who may not read what would replace it. An
-    older fact is superseded as a whole: half a sentence misleads.
+    Facts that a person pinned or edited are never superseded; nor is a fact that has readers who may not read the newer
+    one. An older fact is superseded as a whole: half a sentence would mislead.
     """
     changing = [fact for fact in facts if fact.changing]
     _link_values(_facts_with_old_values(bank, changing), changing)
@@ -151,7 +151,7 @@ def _people(chat: Chat) -> list[str]:
 
 
 def _within(chat: Chat) -> Q:
-    """On facts of leaves: those that only people who may read ``chat`` may read."""
+    """A condition on facts of leaves: all their readers may read ``chat``."""
     if not chat.private:
         return Q()
     others = _readers_of_facts().exclude(person__in=_people(chat))
@@ -159,7 +159,7 @@ def _within(chat: Chat) -> Q:
 
 
 def _around(chat: Chat) -> Q:
-    """On facts of leaves: those that everybody who may read ``chat`` may read."""
+    """A condition on facts of leaves: all readers of ``chat`` may read them."""
     everybody = Q(entry__chat__private=False)
     named = [Q(Exists(_readers_of_facts().filter(person=person))) for person in _people(chat)] if chat.private else []
     return everybody | Q(*named) if named else everybody

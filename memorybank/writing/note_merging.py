@@ -36,9 +36,9 @@ def merge_lines(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) 
 def unite_duplicates(lines: Sequence[ParsedLine]) -> list[ParsedLine]:
     """Unite lines that say the same, citing every turn that said it. Pure.
 
-    Lines that differ only in case, articles and punctuation are the same, wherever they were said. A line whose words
-    all stand in a later one, with the same numbers and about a neighbouring turn, is replaced by it; never by an
-    earlier one, which the line may correct ("not sure we ship", then "we ship").
+    Lines that differ only in case, articles and punctuation are the same, whatever turns they cite. A later line
+    replaces one if it has all its words and the same numbers, and cites a neighbouring turn; an earlier line never
+    does, because the later may correct it ("not sure we ship", then "we ship").
     """
     kept: dict[str, ParsedLine] = {}
     for line in lines:

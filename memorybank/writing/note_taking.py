@@ -128,9 +128,9 @@ def _quarantine_reason(draft: DraftFact, reasons: Mapping[tuple[int, str], str])
 
 
 def _screen(draft: DraftFact, *, steering: bool = True) -> DraftFact:
-    """Quarantine the draft if it may not be told to everybody.
+    """Quarantine the draft if it must not be shown to everybody.
 
-    What the model advises is no rule, unless a message of its turns is ``steering``: then the model may repeat it.
+    A model's advice is not a rule, unless a message of its turns is ``steering``: then the model may be repeating it.
     """
     advice = draft.speaker == ASSISTANT_SPEAKER and not steering
     judge = quarantine.reason_of_machine if advice else quarantine.reason

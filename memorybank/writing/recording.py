@@ -129,7 +129,7 @@ def retry_output(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Outp
 def reopen_output(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output | None:
     """Make an answered output pending again, as of ``now``, because its turn goes on; None if memory covers it already.
 
-    Its answer stays until there is another.
+    It keeps its answer until there is another.
     """
     with transaction.atomic():
         locked = _locked_bank(bank)
@@ -151,7 +151,7 @@ def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetim
     """Record the outcome of an attempt at ``output``; return the output as it is now.
 
     The first answer wins, whichever attempt it comes from; a failure counts only if it is that of the latest attempt.
-    An answered output comes after all others of its bank, so that no watermark has passed it. Raises
+    An answered output gets the highest sequence of its bank, so that no watermark has passed it. Raises
     :class:`InvalidInput` if it has been erased meanwhile, and writes nothing.
     """
     outcome.require_valid()

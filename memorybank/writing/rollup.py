@@ -176,7 +176,7 @@ def _derive(opened: ModelSession | None, bank: Bank, step: Step, sources: Digest
 
 
 def _notes(bank: Bank, step: Step, sources: DigestSources) -> list[Note]:
-    """All notes if one prompt can show them; else the lines of the digests below, and of the one that stands."""
+    """All notes if they fit one prompt; otherwise the lines of the finer digests, and of the existing digest."""
     if sum(fact.tokens + LABEL_TOKENS for fact in sources.facts) <= conf.current().input_tokens:
         return [Note(fact.text, fact.said_on, (fact.pk,)) for fact in sources.facts]
     new = [child.pk for child in sources.children if child.pk in step.children]
@@ -226,7 +226,7 @@ def _to_draft(line: ParsedLine, notes: Sequence[Note]) -> DraftFact:
 
 
 def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDigest) -> None:
-    """Compare and swap: every child is as it was read and nothing was erased; else raise :class:`OutdatedWork`."""
+    """Compare and swap: raise :class:`OutdatedWork` if a child has changed or something was erased meanwhile."""
     with transaction.atomic():
         leased = Bank.objects.select_for_update().filter(pk=bank.pk, lease_token=bank.lease_token, epoch=bank.epoch)
         if not leased.exists():

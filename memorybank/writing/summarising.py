@@ -215,7 +215,7 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
 
 
 def _count_lost_attempt(chat_id: int, now: datetime) -> None:
-    """Count work that outlived its lease as a failed attempt: else a chat that needs longer is started for ever."""
+    """Count work that outlived its lease as a failed attempt; else a chat that needs longer would be tried for ever."""
     lost = Chat.objects.filter(pk=chat_id, leased_until__lte=now).first()
     if lost:
         _count_failure(lost, "The work took longer than its lease, or its worker died.", now, parks=True, pause=False)

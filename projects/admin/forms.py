@@ -91,7 +91,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
 
 
 class PersonField(forms.CharField):
-    """A user by exact name. For superusers only: it tells which names exist."""
+    """A user by exact name. For superusers only, because it reveals which names exist."""
 
     def clean(self, value: Any) -> Any:
         name = super().clean(value)

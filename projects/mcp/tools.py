@@ -142,7 +142,7 @@ def remember(caller: Caller, arguments: Remembered) -> Noted:
         raise InvalidInput(prompt_text("mcp.off_remember"))
     if arguments.private and not asker.person:
         raise InvalidInput(prompt_text("mcp.nobody"))
-    # What a program was told for one person it may not tell everybody.
+    # A program must not tell everybody what it got for one person.
     given = services.prompt_memory(bank, question=arguments.text, asker=asker)
     private = arguments.private or bool(given.quoted(arguments.text, question="")) or None
     output = services.record(

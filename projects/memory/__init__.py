@@ -1,1 +1,1 @@
-"""The memory pages of a project: what the model is told, every fact and its sources, erasure and history."""
+"""The memory pages of a project: the block, every fact and its sources, erasure and history."""

@@ -14,7 +14,7 @@ from memorybank.services import Fact, PublicId
 
 from .page import MemoryPage, memory_page
 
-#: Facts that one form may name: a page of them, and what each stands for.
+#: The maximum of facts in one form: a page of lines, each with all facts that it stands for.
 MAX_FACTS_IN_FORM = 500
 
 #: The service of each decision, and its message. By name, because services are imported at the first call.

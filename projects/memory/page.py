@@ -51,7 +51,7 @@ class MemoryPage:
         return render(self.request, f"projects/memory/{part}.html", {**frame, **context})
 
     def previous_address(self) -> str:
-        """The page that a posted form stood on."""
+        """The page with the posted form."""
         address = self.request.POST.get("next", "")
         if address.startswith("/") and url_has_allowed_host_and_scheme(address, allowed_hosts=None):
             return address

@@ -121,7 +121,7 @@ def _turning_points(facts: FactQuerySet, leaves: Sequence[Entry]) -> Iterator[Tu
 
 
 def _place(leaf: Entry) -> tuple[tuple[date, int], ...]:
-    """The sort key of a leaf: leaves of the same digests stand together, in the order of their periods."""
+    """The sort key of a leaf: leaves of the same digests are adjacent, in the order of their periods."""
     above = {entry.granularity: entry for entry in leaf.upwards()}
     digests = [above.get(granularity) for granularity in LANES[:-1]]
     places = [(digest.period_start, digest.pk) if digest else (leaf.period_start, 0) for digest in digests]

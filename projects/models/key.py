@@ -28,7 +28,7 @@ class Scope(models.TextChoices):
 
 
 class NameSource(models.TextChoices):
-    """Where a request may say who is speaking. A key trusts only some of them: whoever sends requests fills them in."""
+    """Parts of a request that may name the speaker. A key trusts only some: clients can write anything there."""
 
     MEMORY = "memory", _("memory: the header X-Memory-User")
     FRONT_END = "front_end", _("front_end: headers of a front end for many people (Open WebUI)")

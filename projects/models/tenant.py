@@ -63,8 +63,8 @@ class Role(models.TextChoices):
 class Membership(models.Model):
     """A user in a tenant.
 
-    ``person`` is how the banks of the tenant know them. It ends with the membership: somebody who has left reads
-    nothing that was for them, also if they are invited again or somebody else has their name.
+    ``person`` is their key in the banks of the tenant. It ends with the membership: somebody who has left can no longer
+    read what was for them, even if they are invited again, and nor can somebody else with their name.
     """
 
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="memberships")

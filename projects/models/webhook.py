@@ -21,7 +21,7 @@ PAUSES = [timedelta(seconds=seconds) for seconds in (5, 60, 300, 1_800, 7_200, 1
 
 
 class Webhook(models.Model):
-    """An address that is told what happens in a project's memory."""
+    """An address that gets messages about events in a project's memory."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)

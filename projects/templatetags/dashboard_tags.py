@@ -13,7 +13,7 @@ register = template.Library()
 
 #: The size of a chart, in its own units: its height, the width of a day, and the margin above the highest value.
 CHART_HEIGHT, DAY_WIDTH, TOP_MARGIN = 64, 24, 4
-#: The parts of a bar from the bottom, so that they can be told apart without their colours.
+#: The parts of a bar from the bottom, so that they can be distinguished without their colours.
 PURPOSES = ("chat", "compact", "summary", "chunk", "merge", "digest", "embedding")
 
 

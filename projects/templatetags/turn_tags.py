@@ -28,7 +28,7 @@ def formatted(answer: str) -> SafeString:
 
 @register.filter
 def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpoint | None:
-    """The checkpoint that stands for the turns up to an output."""
+    """The checkpoint that replaces the turns up to an output."""
     return checkpoints.get(sequence)
 
 

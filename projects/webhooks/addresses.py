@@ -10,7 +10,7 @@ from django.conf import settings
 
 from memorybank.exceptions import InvalidInput
 
-#: Prefixes behind which an IPv4 address stands: translation (NAT64), tunnels (6to4, Teredo).
+#: Prefixes of IPv6 addresses that contain an IPv4 address: translation (NAT64), tunnels (6to4, Teredo).
 TRANSLATED = [ip_network(prefix) for prefix in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")]
 MAX_URL_CHARACTERS = 500
 

@@ -10,7 +10,7 @@ PREFERRED = re.compile(whole_words(lambda pack: pack.kinds.preferred), re.IGNORE
 # A request to the assistant says what somebody wanted, not what is the case.
 REQUESTED = re.compile(alternation(collect(lambda pack: pack.kinds.requested)), re.IGNORECASE)
 
-# What a newcomer asks first: the purpose, who is responsible for what, and what is open or owed.
+# What newcomers ask first: the project's purpose, the people responsible, open questions and debts.
 PURPOSE = re.compile(whole_words(lambda pack: pack.kinds.purpose), re.IGNORECASE)
 RESPONSIBILITY = re.compile(whole_words(lambda pack: pack.kinds.role), re.IGNORECASE)
 OWED = re.compile(whole_words(lambda pack: pack.kinds.owed), re.IGNORECASE)

@@ -23,8 +23,8 @@ TIMED = re.compile(rf"\b(?:19|20)\d\d\b|{whole_words(lambda pack: pack.dates.sig
 class MeasuredSentence:
     """A sentence and its place in the chat: the input of all features.
 
-    ``information`` is how much its distinct content words tell; ``answers``: a question stands before it; ``position``
-    is 0 at the chat's beginning and 1 at its end.
+    ``information`` is that of its distinct content words; ``answers``: it follows a question; ``position`` is 0 at the
+    chat's beginning and 1 at its end.
     """
 
     text: str
@@ -83,8 +83,8 @@ DISCOUNTS = (
 class Prior:
     """Weighs sentences by their own features and their place in the chat.
 
-    How much a word tells is read from the tokenizer: its table is sorted by how common a piece of text is on the whole
-    web, in every language. One instance serves one call, so that no word outlives the call.
+    The rarity of a word is read from the tokenizer: its table is sorted by the frequency of each piece of text on the
+    web, in all languages. One instance serves one call, so that no word is kept in memory after it.
     """
 
     def __init__(self, encoding: str) -> None:
@@ -100,7 +100,7 @@ class Prior:
         return self._rarity[word]
 
     def information(self, text_words: Collection[str]) -> float:
-        """How much the distinct content words tell, with diminishing returns."""
+        """The summed rarity of the distinct content words, with diminishing returns."""
         return math.log1p(sum(self.rare(word) for word in set(text_words) if word not in FUNCTION_WORDS))
 
     def read(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> MeasuredSentence:

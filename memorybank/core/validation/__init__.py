@@ -118,14 +118,14 @@ class _EvidenceBySource:
 
 
 def _with_quarantine(line: ParsedLine, written: str) -> ParsedLine:
-    """The line with its quarantine reason: checked as the model wrote it, and as it would be stored."""
+    """The line with its quarantine reason: both the model's wording and the stored one are checked."""
     return replace(line, quarantine=line.quarantine or quarantine.reason(written) or quarantine.reason(line.text))
 
 
 def _with_missing_citations(line: ParsedLine, evidence: _EvidenceBySource) -> ParsedLine:
-    """The line citing also what alone states a claim that its cited sources do not; of several dates, the nearest.
+    """The line, also citing the only source of each claim that its cited sources lack; of several dates, the nearest.
 
-    Only what shares words with the line: a number that stands somewhere else is another number.
+    Only sources that share words with the line: the same number about something else supports nothing.
     """
     if not line.labels or any(label not in evidence.sources for label in line.labels):
         return line

@@ -193,7 +193,7 @@ def get_compaction(request: HttpRequest, chat: ChatIn) -> CompactionProgress:
 
 
 def readers_named(key: APIKey, names: Collection[str]) -> list[str]:
-    """The people with these user names, for a key that may speak for people; 422 for one who is no member."""
+    """The people with these user names, for a key that may speak for people; 422 for a name that is no member's."""
     if names and not key.opens(Scope.PEOPLE):
         raise Problem(403, f"readers: the key lacks the required scope “{Scope.PEOPLE.value}”.", "/readers")
     persons = people.persons_named(key.project, names)
@@ -203,7 +203,9 @@ def readers_named(key: APIKey, names: Collection[str]) -> list[str]:
 
 
 def _require_own(project: Project, chat: Chat, readers: Collection[str] | None) -> None:
-    """409 where one person alone would read what others wrote: memory of their chat has what its author was told."""
+    """409 if a chat would get a single reader although others wrote in it: memory of a chat with one reader includes
+    answers that quote private memory, and these may quote that of others.
+    """
     if readers is None or len(readers) != 1 or services.readers_of(chat) == set(readers):
         return
     others = services.turns_of(chat).exclude(author__in=people.names_of(project, readers))

@@ -239,9 +239,9 @@ def _validated(
 
 
 def _for_people(request: HttpRequest, new: list[services.NewOutput], pointers: list[str]) -> list[services.NewOutput]:
-    """With whom a new chat is for, and what each answer quotes from memory that its author alone was given.
+    """The outputs with the audience of a new chat, and with the words that each answer quotes from private memory.
 
-    :class:`Problem` for a private chat of other people: they would read what this author alone was told.
+    :class:`Problem` for a private chat of other people: they would read private memory of this author.
     """
     named, key = asker_of(request), key_of(request)
     bank, keys = key.project.bank, {output.chat_key for output in new}

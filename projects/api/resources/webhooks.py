@@ -22,7 +22,7 @@ Events = Annotated[list[Change], Field(max_length=len(Change), description="What
 
 
 class NewWebhook(Body):
-    """An address that is told what happens."""
+    """An address that gets a message for each event."""
 
     url: Url
     events: Events = []
