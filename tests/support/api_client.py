@@ -1,4 +1,4 @@
-"""A program with a key: what tests of the API, and of whatever else keys open, begin with."""
+"""A program with an API key: the base class of tests of the API and of other addresses for programs."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ EVERYTHING = ("read", "write", "admin")
 
 @without_models
 class ProgramCase(Cast):
-    """Acme's project Apollo has a key for everything, Globex's Zeus, too."""
+    """Acme's project Apollo and Globex's project Zeus each have a key with all scopes."""
 
     key: str
     other_key: str
@@ -33,7 +33,7 @@ class ProgramCase(Cast):
         return APIKey.objects.get(digest=APIKey.hashed(self.key))
 
     def call(self, method: str, path: str, body: Any = None, *, key: str | None = None, **more: Any) -> Any:
-        """An answer of the API; ``body`` is sent as JSON, as it is if it is bytes."""
+        """The API's response; ``body`` is sent as JSON, or unchanged if it is bytes."""
         headers = {"Authorization": f"Bearer {self.key if key is None else key}", **more.pop("headers", {})}
         if body is not None:
             more = {"content_type": "application/json", **more}
@@ -42,11 +42,11 @@ class ProgramCase(Cast):
         return self.client.generic(method, address, headers=headers, **more)
 
     def ask(self, method: str, path: str, body: Any = None, *, status: int = 200, **more: Any) -> Any:
-        """The JSON of an answer that has this status."""
+        """The JSON of a response, which must have this status."""
         answer = self.call(method, path, body, **more)
         self.assertEqual(answer.status_code, status, answer.content)
         return answer.json()
 
     def output(self, text: str = "We chose Postgres 16 for billing.", **more: Any) -> dict[str, Any]:
-        """An output as it is sent."""
+        """The request body of an output."""
         return {"chat": "c-1", "author": "ann", "question": text, "answer": "Noted.", **more}

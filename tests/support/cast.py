@@ -1,4 +1,4 @@
-"""The cast. Alice owns tenant A, Bob is on her team, Vera may only read; Charlie must see nothing of it."""
+"""The people of the tests. Alice owns tenant A, Bob is on her team, Vera may only read; Charlie must see nothing."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -16,19 +16,19 @@ from projects.chat import service
 from projects.models import Membership, Project, Role, Tenant
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-#: Of a request whose answer is to be JSON.
+#: The headers of a request for JSON.
 JSON = {"Accept": "application/json"}
 
 
 def scripted() -> ScriptedLLM:
-    """The chat model of :func:`with_chat_model`, to tell what to say and see what it was asked."""
+    """The chat model of :func:`with_chat_model`: it is given answers, and records the prompts."""
     model = llm.get("chat")
     assert isinstance(model, ScriptedLLM)
     return model
 
 
 def with_chat_model(name: str = "scripted") -> Any:
-    """A decorator that configures a scripted model for chats, and none for summaries' sake."""
+    """A decorator that configures a scripted model for chats, and none for summaries."""
     options = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": name}
     return override_settings(
         MEMORYBANK={"LLMS": {"chat": options}, "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for"}
@@ -40,7 +40,7 @@ without_models = override_settings(
 )
 
 
-@override_settings(STATIC_ROOT="")  # nothing is collected here, and WhiteNoise would warn that it is not
+@override_settings(STATIC_ROOT="")  # no static files are collected here, about which WhiteNoise would warn
 class Cast(TestCase):
     """Two tenants that must not see each other: Acme (Alice, Bob, Vera) and Globex (Charlie)."""
 
@@ -90,13 +90,13 @@ class Cast(TestCase):
         return reverse(name, args=[where.tenant.slug, where.slug, chat.key])
 
     def say(self, user: User, chat: Chat, message: Any, project: Project | None = None) -> Any:
-        """Send a message as the page's script does, signed in as ``user``."""
+        """Send a message as the page's script does, logged in as ``user``."""
         self.client.force_login(user)
         body = json.dumps({"message": message})
         return self.client.post(self.chat_url(chat, project=project), body, "application/json", headers=JSON)
 
     def remember(self, project: Project, author: str, text: str, chat_key: str = "told") -> None:
-        """Record a turn long past and let it become memory."""
+        """Record an old turn and summarise it."""
         services.record(
             project.bank, chat_key=chat_key, author=author, question=text, answer="Noted.", created_at=NOON, now=NOON
         )

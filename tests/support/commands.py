@@ -1,4 +1,4 @@
-"""Running commands: in this process (quick), or in one of its own (the exit code and every byte, as in a shell)."""
+"""Run commands: in this process, which is fast, or in a new one, for the exit code and every byte of output."""
 
 import json
 import os
@@ -13,15 +13,15 @@ from django.core.management import CommandError, call_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: Variables of the site. A process of its own gets none from the test run, and these whatever a ``.env`` says.
+#: Beginnings of the site's environment variables. A new process inherits none of them from the test run.
 OURS = ("LLM_", "SUMMARY_LLM_", "MEMORYBANK_", "DATABASE_URL", "DATA_DIR", "CELERY_BROKER_URL", "DEBUG", "SECRET_KEY")
-PATIENCE = 900  # seconds; for what has hung, on however busy a machine
+PATIENCE = 900  # seconds; only to end tests that hang, however busy the machine
 NO_MODEL = dict.fromkeys(("LLM_BASE_URL", "LLM_API_KEY", "SUMMARY_LLM_BASE_URL", "SUMMARY_LLM_API_KEY"), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command did: exit code, standard output, standard error."""
+    """The result of a command: exit code, standard output, standard error."""
 
     code: int
     out: str
@@ -35,7 +35,7 @@ class Ran:
 
 
 def run(*args: object) -> Ran:
-    """Run a command here, on the test database."""
+    """Run a command in this process, on the test database."""
     out, err = StringIO(), StringIO()
     try:
         call_command(*map(str, args), stdout=out, stderr=err)
@@ -45,7 +45,7 @@ def run(*args: object) -> Ran:
 
 
 def shell(*args: object, data: Path, stdin: bytes | None = None, stderr: int = subprocess.PIPE, **env: str) -> Ran:
-    """Run ``manage.py`` as a stranger would, with a data directory of its own and ``env``."""
+    """Run ``manage.py`` in a new process, with its own data directory and ``env``."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     ours = {"DATA_DIR": str(data), "DATABASE_URL": f"sqlite:///{data}/memorybank.sqlite3", "DEBUG": "true", **NO_MODEL}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Eight writers and two summarisers at once, one process each: tests.support.concurrent_writers PROJECT TURNS."""
+"""Run eight writers and two summarisers at once, a process each: tests.support.concurrent_writers PROJECT TURNS."""
 
 import os
 import select
@@ -25,7 +25,7 @@ def write(path: str, writer: int, turns: int) -> None:
 
 
 def summarise(closed: int) -> None:
-    """Run what is due again and again, until the pipe is closed at its other end."""
+    """Run due work repeatedly, until the other end of the pipe is closed."""
     from memorybank import services
 
     while True:
@@ -36,7 +36,7 @@ def summarise(closed: int) -> None:
 
 
 def child(work: Callable[[], object]) -> int:
-    """Do it in a process of its own, which exits with 1 if it fails; its id."""
+    """Do the work in a new process, which exits with 1 if it fails; returns its id."""
     if pid := os.fork():
         return pid
     code = 1
@@ -51,7 +51,7 @@ def child(work: Callable[[], object]) -> int:
 
 
 def main(path: str, turns: int) -> int:
-    """How many of the processes failed."""
+    """The number of processes that failed."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     reading, writing = os.pipe()

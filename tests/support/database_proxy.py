@@ -1,4 +1,4 @@
-"""A database server that can go away: connections to it pass through here, are refused, or are never answered."""
+"""A proxy of a database server: it forwards connections, refuses them, or never answers them."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 
 class DatabaseProxy:
-    """Passes bytes between its port and a server until it is told to ``refuse`` or to ``freeze``."""
+    """Forwards bytes between its port and a server until ``refuse`` or ``freeze`` is called."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -20,7 +20,7 @@ class DatabaseProxy:
         self._open: list[socket.socket] = []
 
     def to(self, address: str) -> str:
-        """The address of a database of the server, as one that leads through here."""
+        """The address of a database of the server through this proxy."""
         parts = urlsplit(address)
         return urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{self.port}"))
 
@@ -32,11 +32,11 @@ class DatabaseProxy:
         self.refuse()
 
     def freeze(self) -> None:
-        """Accept, read, and never answer, on connections old and new."""
+        """Accept and read, but never answer, on old and new connections."""
         self._passing.clear()
 
     def refuse(self) -> None:
-        """End every connection, and listen no more."""
+        """Close all connections and stop listening."""
         self._passing.set()
         for each in (self._listener, *self._open):
             with suppress(OSError):
@@ -45,7 +45,7 @@ class DatabaseProxy:
         self._open.clear()
 
     def recover(self) -> None:
-        """Pass on again; what was frozen goes on."""
+        """Forward again, including the connections that were frozen."""
         if self._listener.fileno() < 0:
             self._listener = self._listening(self.port)
             threading.Thread(target=self._accept, args=[self._listener], daemon=True).start()

@@ -1,4 +1,4 @@
-"""A model that says a word when it is told to, so that a test may look at an answer in the making."""
+"""A model that sends one word at a time at the test's command, so that a test can look at unfinished answers."""
 
 import threading
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from .openai_server import OpenAIServer
 
 WORDS = ["# Plan", "\n\nFirst ", "**second** ", "third ", "fourth ", "fifth."]
-#: More pieces than an answer has, which begins with one that is empty and ends with another.
+#: More pieces than any answer has; the first and the last piece are empty.
 ALL = 20
 
 
 class Dictated(OpenAIServer):
-    """Says one more word of its latest answer whenever it is told to, also beforehand; ``asked`` when it was asked."""
+    """Sends a word of its latest answer for each :meth:`say`, also an earlier one; ``asked`` is set by a request."""
 
     def __init__(self) -> None:
         super().__init__(keep=1000)
@@ -21,7 +21,7 @@ class Dictated(OpenAIServer):
         self.begin()
 
     def begin(self) -> None:
-        """Whoever waited for another word waits no more."""
+        """End the wait of earlier requests for another word."""
         self.mode, self._told, self._latest = "ok", threading.Semaphore(0), object()
         self.asked.clear()
 
@@ -35,5 +35,5 @@ class Dictated(OpenAIServer):
             pass
 
     def say(self, pieces: int) -> None:
-        """As many more."""
+        """Send this many pieces."""
         self._told.release(pieces)

@@ -1,4 +1,4 @@
-"""Plain functions that make banks, chats, outputs and entries. Time is passed in."""
+"""Functions that make banks, chats, outputs and entries. Time is passed in."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ VERBS = ("replaced by the northern office", "painted in signal orange", "handed 
 
 
 def make_bank(*, now: datetime = MONDAY, enabled: bool = True, **settings: Any) -> Bank:
-    """A bank, switched on unless told otherwise."""
+    """A bank, switched on by default."""
     bank = Bank.objects.create(**settings)
     if enabled:
         services.enable(bank, actor="alice", disclosure_accepted=True, now=now)
@@ -32,39 +32,39 @@ def make_bank(*, now: datetime = MONDAY, enabled: bool = True, **settings: Any) 
 
 
 def say(bank: Bank, chat: str, question: str, *, at: datetime = MONDAY, **more: Any) -> Output:
-    """Record one turn at the moment it was said."""
+    """Record one turn at the time ``at``."""
     fields = {"author": "Priya", "answer": "Noted.", "now": at, **more}
     return services.record(bank, chat_key=chat, question=question, created_at=at, **fields)
 
 
 def sentence(number: int) -> str:
-    """A sentence that no other number gives; its tag is :func:`tag`."""
+    """A sentence that is unique to this number; it contains :func:`tag`."""
     subject, verb = SUBJECTS[number % len(SUBJECTS)], VERBS[number // len(SUBJECTS) % len(VERBS)]
     return f"The {subject} of order {tag(number)} has to be {verb} before spring."
 
 
 def tag(number: int) -> str:
-    """What tells the turn of this number apart."""
+    """The word that identifies the turn of this number."""
     return f"ORD-{number:05}"
 
 
 def talk(bank: Bank, chat: str, numbers: Sequence[int], *, at: datetime = MONDAY) -> list[Output]:
-    """A chat of one turn a minute, each with the sentence of its number."""
+    """Record a turn each minute, with the sentence of its number."""
     return [say(bank, chat, sentence(number), at=at + index * MINUTE) for index, number in enumerate(numbers)]
 
 
 def chat_of(bank: Bank, key: str) -> Chat:
-    """The chat as it is now."""
+    """The chat's current row."""
     return Chat.objects.get(bank=bank, key=key)
 
 
 def endpoint() -> LLMEndpoint:
-    """The one endpoint of a test, as it is now."""
+    """The current row of the test's only endpoint."""
     return LLMEndpoint.objects.get()
 
 
 def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_facts: Any) -> Entry:
-    """A leaf over one new turn, with these facts, as a summary would have left it."""
+    """A leaf of one new turn, with these facts, as a summary would write it."""
     output = say(bank, chat, " ".join(texts), at=at)
     row = chat_of(bank, chat)
     Chat.objects.filter(pk=row.pk).update(
@@ -91,7 +91,7 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
 
 
 def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact:
-    """A fact that cites all there is to cite in its leaf."""
+    """A fact that cites all turns of its leaf."""
     fields = {"said_on": entry.last_at.date(), "speaker": "Priya", **more}
     if "citations" not in fields:
         fields["citations"] = [output.pk for output in entry.covered()[:1]]
@@ -101,29 +101,29 @@ def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact
 
 
 def run(now: datetime, **options: Any) -> services.RunReport:
-    """What beat and worker do until nothing is left to do at ``now``."""
+    """Do the work of beat and worker until nothing is due at ``now``."""
     return services.run(now=now, until_idle=True, **options)
 
 
 def block_of(bank: Bank, **of_chat: Any) -> tuple[str, int]:
-    """The stored block as a chat is given it, and its tokens."""
+    """The stored block as a chat gets it, and its tokens."""
     block = services.prompt_memory(bank, **of_chat).block
     return block.text, block.tokens
 
 
 def send_prompt(bank: Bank, chat_key: str, **now: Any) -> None:
-    """Give a chat its memory and say that the prompt is on its way, as whoever answers a message does."""
+    """Read a chat's memory and record that its prompt was sent, as for a message."""
     memory = services.prompt_memory(bank, chat_key=chat_key, **now)
     services.keep_prompt(bank, chat_key=chat_key, memory=memory, **now)
 
 
 def stored_text(bank: Bank) -> str:
-    """Every text and every line that blocks of a bank are stored in."""
+    """Every text and every line of a bank's stored blocks."""
     return " ".join(f"{text} {lines}" for text, lines in bank.blocks.values_list("text", "lines"))
 
 
 def cover(*banks: Bank) -> None:
-    """Have every turn of ``banks`` summarised, idle or not, so that it may be recalled; the chat idle longest first."""
+    """Summarise every turn of ``banks``, idle or not, so that it can be recalled; the chat idle longest first."""
     chats = Chat.objects.filter(bank__in=banks, last_output_at__isnull=False).order_by("last_output_at", "pk")
     for chat in chats.select_related("bank"):
         services.summarise_now(chat.bank, chat_key=chat.key, now=chat.last_output_at)
@@ -131,20 +131,20 @@ def cover(*banks: Bank) -> None:
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Whatever is written within is undone at the end, so that the next case finds the same rows."""
+    """Roll back everything that is written within, so that the next case finds the same rows."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
 def sound(*banks: Bank) -> bool:
-    """Whether I1 to I3 hold; the violations are in the assertion's message."""
+    """Assert that I1 to I3 hold; the message has the violations."""
     assert [violation for bank in banks for violation in services.check(Bank.objects.get(pk=bank.pk))] == []
     return True
 
 
 def day_of_leaves(bank: Bank, day: int, *, chats: int = 4, facts: int = 4) -> list[Entry]:
-    """A day's leaves, each with so many facts of its own."""
+    """The leaves of a day, each with ``facts`` facts."""
     numbers = range(day * 100, day * 100 + chats * facts, facts)
     at = MONDAY + day * DAY
     return [add_leaf(bank, f"c{n}", [sentence(n + m) for m in range(facts)], at=at) for n in numbers]
@@ -156,12 +156,12 @@ def digests(granularity: str = "day") -> list[Entry]:
 
 
 def kept_by(digest: Entry) -> list[int]:
-    """The leaf facts that a digest stands for, in its order."""
+    """The leaf facts that a digest keeps, in its order."""
     return list(digest.kept_links.values_list("fact_id", flat=True))
 
 
 def leaf() -> Entry:
-    """The one leaf of a test."""
+    """The test's only leaf."""
     return Entry.objects.leaves().get()
 
 
@@ -174,17 +174,17 @@ def note_taker(messages: Sequence[Message]) -> str:
 
 
 def prompt_of(messages: Sequence[Message]) -> str:
-    """The data that a call was shown."""
+    """The data in the prompt of a call."""
     return messages[-1]["content"]
 
 
 def refusing(word: str) -> Callable[[Sequence[Message]], str]:
-    """A model that answers uselessly whenever it reads ``word``."""
+    """A model whose answers are useless if the prompt contains ``word``."""
     return lambda messages: "Sorry, no." if word in prompt_of(messages) else note_taker(messages)
 
 
 def meanwhile(act: Callable[[], object]) -> Callable[[Sequence[Message]], str]:
-    """A model that thinks for so long that ``act`` happens before it answers."""
+    """A model that calls ``act`` before it answers."""
 
     def think(messages: Sequence[Message]) -> str:
         act()
@@ -194,6 +194,6 @@ def meanwhile(act: Callable[[], object]) -> Callable[[Sequence[Message]], str]:
 
 
 def shown(model: ScriptedLLM, number: int) -> int:
-    """To how many note-taking calls a turn was shown. What memory holds of it ([F1]) is not the turn."""
+    """The number of note-taking calls whose prompt had the turn itself, and not only facts of it ([F1])."""
     prompts = [prompt_of(call) for call in model.history if "is new talk" in call[0]["content"]]
     return sum(len(re.findall(rf"^\[\d+\].*{tag(number)}", prompt, re.M)) for prompt in prompts)

@@ -1,4 +1,4 @@
-"""One served gateway for all tests of a module: a plug-in of theirs, by import."""
+"""Fixtures of a served gateway, which all tests of a module share; imported by these modules."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,14 @@ from .upstream import obedient
 
 @pytest.fixture(scope="module")
 def site_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """Starting it takes seconds."""
+    """A served site. One for each module, because starting it takes seconds."""
     with gateway(tmp_path_factory.mktemp("gateway")) as found:
         yield found
 
 
 @pytest.fixture
 def served(site_of_module: Gateway) -> Iterator[Gateway]:
-    """With an upstream that is well again, and without anybody else's clients."""
+    """The module's gateway with a reset upstream, and without clients of other tests."""
     upstream = site_of_module.upstream
     upstream.answer, upstream.status, upstream.usage = obedient, 200, True
     upstream.delay, upstream.pace, upstream.break_after = 0.0, 0.0, 0

@@ -1,4 +1,4 @@
-"""The site under uvicorn with an upstream behind it, as programs meet it: nothing of it survives a test."""
+"""The site under uvicorn with our own upstream, for tests of the gateway over HTTP."""
 
 import json
 import os
@@ -35,7 +35,7 @@ for path in {PROJECTS}:
     services.enable(project.bank, actor="setup", disclosure_accepted=True)
     print(path, keys.issue(project, "desk", ["read", "write"], actor="setup", now=timezone.now())[1])
 """
-#: Turns wait for nobody: whoever wants memory of them has it made. A busy machine gets its memory all the same.
+#: No background work: tests summarise turns themselves. And long time limits, for busy machines.
 AT_ONCE = {
     "MEMORYBANK_BLOCK_KEEP_MINUTES": "1000",
     "API_REQUESTS_PER_MINUTE": "0",
@@ -45,7 +45,7 @@ AT_ONCE = {
 
 @dataclass
 class Gateway:
-    """Where it is, what is behind it, and a key to each project."""
+    """The address of a served gateway, its upstream, and a key of each project."""
 
     address: str
     upstream: Upstream
@@ -56,26 +56,26 @@ class Gateway:
 
     @property
     def base_url(self) -> str:
-        """As a client of OpenAI's takes it; one of Anthropic's takes ``address``."""
+        """The base URL for clients of OpenAI's protocol; those of Anthropic's take ``address``."""
         return f"{self.address}/v1"
 
     def use(self, client: Client) -> Client:
-        """A client that is closed with its test. One that is collected may find its socket collected before it."""
+        """Have the client closed with its test: if it were garbage-collected, its socket might be collected first."""
         self.clients.append(client)
         return client
 
     def key(self, project: str = "acme/apollo") -> str:
-        """The key to a project."""
+        """The key of a project."""
         return self.keys[project]
 
     def summarise(self, project: str = "acme/apollo") -> None:
-        """As if the chats of a project had been idle for long enough."""
+        """Summarise the chats of a project, idle or not."""
         later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
         done = self.site.call("run_memory", "--project", project, "--until-idle", "--now", later)
         assert done.code == 0, done.err
 
     def turns(self, project: str = "acme/apollo") -> list[dict[str, Any]]:
-        """What is recorded, in order."""
+        """The recorded turns, in order."""
         rows = self.site.ask(
             "SELECT o.question, o.answer, o.status, o.author, o.messages, c.key, o.error FROM memorybank_output o"
             " JOIN memorybank_chat c ON c.id = o.chat_id JOIN projects_project p ON p.bank_id = c.bank_id"
@@ -86,13 +86,13 @@ class Gateway:
         return [{**item, "messages": _json(item["messages"])} for item in found]
 
     def calls(self) -> list[dict[str, Any]]:
-        """The ledger, in order."""
+        """The calls in the ledger, in order."""
         names = ("purpose", "model", "prompt_tokens", "completion_tokens", "outcome", "error")
         rows = self.site.ask(f"SELECT {', '.join(names)} FROM memorybank_llmcall ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def post(self, path: str, body: Any, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """As plain a client as there is."""
+        """Send a POST request with the standard library's client."""
         fields = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key()}", **headers}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.address}{path}", data, fields)
@@ -109,7 +109,7 @@ class Gateway:
         wait_until(lambda: _answers(self.address), "there")
 
     def stop(self) -> None:
-        """Ask the server to end, as systemd does."""
+        """Terminate the server, as systemd does."""
         os.killpg(self.server.pid, signal.SIGTERM)
 
 
@@ -118,7 +118,7 @@ def _json(value: Any) -> Any:
 
 
 def free_port() -> int:
-    """One that nobody listens at now."""
+    """A port on which nothing listens now."""
     with socket.socket() as each:
         each.bind(("127.0.0.1", 0))
         return int(each.getsockname()[1])
@@ -126,9 +126,9 @@ def free_port() -> int:
 
 @contextmanager
 def gateway(data: Path, *, postgres: str = "", through: DatabaseProxy | None = None, **env: str) -> Iterator[Gateway]:
-    """A site of three projects with memory switched on, each with a key; its upstream is ours.
+    """A site of three projects with memory switched on, each with a key, and our own upstream.
 
-    The server reaches its database ``through`` the proxy; all else that looks there does not need it.
+    Only the server connects to the database ``through`` the proxy.
     """
     port = free_port()
     with Upstream() as upstream:
@@ -149,7 +149,7 @@ def _start(made: Site, port: int, **env: str) -> subprocess.Popen[bytes]:
 
 
 def _projects(made: Site) -> dict[str, str]:
-    """Made by one process, because each takes seconds to begin."""
+    """Create the projects in one process, because starting a process takes seconds."""
     result = made.call("shell", "--verbosity", "0", "-c", SET_UP)
     assert result.code == 0, result.err
     return dict(line.split() for line in result.out.splitlines())

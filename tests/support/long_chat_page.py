@@ -1,4 +1,4 @@
-"""A chat of many tokens, and how one compacts it without a script."""
+"""A chat of many tokens, and compacting it by the form of the chat page, without JavaScript."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ GOOD = "- goal: reading logs\n- next: read the log of shard 7"
 
 
 class LongChat(Cast):
-    """Alice's chat, of some tokens."""
+    """A test case with a long chat of Alice's."""
 
     tokens = 6_000
 
@@ -30,7 +30,7 @@ class LongChat(Cast):
         return self.chat.outputs.count()
 
     def compact(self, message: str = "/compact") -> Checkpoint:
-        """By the form, which waits."""
+        """Compact by the form, which waits until it is done."""
         done = self.client.post(self.chat_url(self.chat), {"message": message})
         self.assertEqual(done.status_code, 302, done.content)
         return self.chat.checkpoints.latest("pk")

@@ -1,4 +1,4 @@
-"""A long chat with known things in it, and a model that shortens and answers by reading, never by knowing.
+"""A long chat with known facts, and a model that takes notes and answers only from its prompt.
 
 It takes notes of what is marked as a goal, a decision and so on, and answers with the sentence of its prompt that
 shares most words with the question: what is not in the prompt it cannot say.
@@ -12,7 +12,7 @@ from typing import Any
 from memorybank.services import NewOutput
 from tests.support.factories import MONDAY
 
-#: What is said early, once, and asked after the chat was shortened: section, sentence, question, what must be answered.
+#: Facts that are stated once, early, and asked for after compaction: section, sentence, question, expected answer.
 PLANTED = (
     ("goal", "The goal is to move the billing service of Northwind to Postgres 16 without downtime.",
      "What is the goal for the billing service of Northwind?", "Postgres 16"),
@@ -29,7 +29,7 @@ PLANTED = (
     ("next", "Next we switch the read replicas to port 6544 and rerun the smoke test.",
      "To which port are the read replicas switched next?", "6544"),
 )  # fmt: skip
-#: What the last turns say: it is kept as it was.
+#: The last turns, which compaction keeps unchanged.
 LAST = "The smoke test on port 6544 passed at noon, and ticket BILL-902 is closed."
 
 _SIGNS = {
@@ -45,7 +45,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def turns(tokens: int, *, chat: str = "long", author: str = "Priya", at: datetime = MONDAY) -> list[NewOutput]:
-    """About ``tokens`` tokens of talk: what is planted lies in its first half, tool output everywhere."""
+    """About ``tokens`` tokens of turns: the planted facts are in the first half, tool output everywhere."""
     count = max(20, tokens // 300)
     planted = {2 + number * (count // 2) // len(PLANTED): said[1] for number, said in enumerate(PLANTED)}
     made = []
@@ -59,7 +59,7 @@ def turns(tokens: int, *, chat: str = "long", author: str = "Priya", at: datetim
 
 
 def tool_work(number: int) -> list[dict[str, Any]]:
-    """A call and its result, as a client records them."""
+    """A tool call and its result, as a client records them."""
     function = {"name": "read_log", "arguments": f'{{"shard": {number}}}'}
     return [
         {"role": "assistant", "content": None, "tool_calls": [{"id": f"c{number}", "function": function}]},
@@ -73,13 +73,13 @@ def tool_work(number: int) -> list[dict[str, Any]]:
 
 
 def model(messages: Sequence[dict[str, Any]]) -> str:
-    """Notes when asked to shorten, and when asked anything else the best sentence of the prompt."""
+    """Take notes if asked to compact; answer anything else with the best sentence of the prompt."""
     system, last = str(messages[0]["content"]), str(messages[-1]["content"])
     return notes(last) if system.startswith("You shorten a long chat") else best_sentence(messages)
 
 
 def notes(prompt: str) -> str:
-    """Notes that are shown, kept; and of talk, the marked sentences."""
+    """Keep the notes in the prompt, and note the marked sentences of turns."""
     shown = dict(_FENCE.findall(prompt))
     body = shown.get("data", "")
     known = [
@@ -99,7 +99,7 @@ def _marked(body: str) -> Iterator[str]:
 
 
 def best_sentence(messages: Sequence[dict[str, Any]]) -> str:
-    """What shares most words with the last question, of all that stands before it."""
+    """The sentence before the last question that shares most words with it."""
     asked, _, beside = str(messages[-1]["content"]).partition("\n\n")  # recalled notes follow the question
     question, before = _words(asked), [*(str(message["content"]) for message in messages[:-1]), beside]
     texts = [sentence for text in before for sentence in _SENTENCE.split(text) if sentence.strip()]

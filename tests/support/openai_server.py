@@ -111,7 +111,7 @@ class OpenAIServer:
         self._http.serve_forever(poll_interval=0.05)
 
     def before_piece(self) -> None:
-        """Wait as long as the next piece of a streamed answer is to take."""
+        """Wait for the delay of the next piece of a streamed answer."""
         self.stopping.wait(self.pace)
 
     def record(self, body: dict[str, Any], key: str) -> None:
@@ -129,7 +129,7 @@ class _Server(ThreadingHTTPServer):
     owner: OpenAIServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that gave up (a time-out under test) is no news."""
+        """Ignore clients that gave up, as in tests of time-outs."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -202,7 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(200, {"object": "list", "model": body.get("model", "test"), "data": data, "usage": usage})
 
     def _fails(self, body: dict[str, Any]) -> bool:
-        """Record the call, wait as told, and answer with the mode's error, if it is one."""
+        """Record the call, wait for the configured delay, and answer with the mode's error if it has one."""
         owner = self.server.owner
         owner.record(body, (self.headers.get("Authorization") or "").removeprefix("Bearer "))
         mode = owner.mode
@@ -263,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Silent: what is sent here is chat text."""
+        """Log nothing: requests contain chat text."""
 
 
 def _deltas(text: str) -> Iterator[tuple[dict[str, str], str | None]]:

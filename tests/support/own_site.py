@@ -1,4 +1,4 @@
-"""A whole site for one test: its own database, data directory, environment and processes; nothing of it survives."""
+"""A whole site for one test: its own database, data directory, environment and processes, all removed afterwards."""
 
 import atexit
 import os
@@ -36,16 +36,16 @@ from django.test import override_settings
 from . import prepared
 from .commands import NO_MODEL, OURS, PATIENCE, ROOT, Ran, run
 
-#: Lets a test use a database that is not the test database. Set as the run begins.
+#: Allows a test to use a database other than the test database. Set at the start of the run.
 unblocked: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 @dataclass
 class Site:
-    """Runs commands and workers on one database. ``env`` is what its processes get besides.
+    """Runs commands and workers on one database. ``env`` are further environment variables of its processes.
 
-    ``manage`` starts a process, which costs a second of a processor. ``call`` does the same in this one: for what only
-    prepares a test, or looks at what became of it.
+    ``manage`` starts a process, which takes a second of CPU time. ``call`` runs the same in this process: for preparing
+    a test and checking its result.
     """
 
     data: Path
@@ -82,7 +82,7 @@ class Site:
         return Ran(ran.code, ran.out + printed.getvalue(), ran.err)
 
     def start(self, *args: object, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.Popen[bytes]:
-        """Start ``python …`` in a process group of its own, its words in ``data/output``."""
+        """Start ``python …`` in its own process group; its output is in ``data/output``."""
         with (self.data / "output").open("ab") as output:
             process = subprocess.Popen(
                 [sys.executable, *map(str, args)],
@@ -97,7 +97,7 @@ class Site:
         return process
 
     def output(self) -> str:
-        """What the started processes said."""
+        """The output of the started processes."""
         return (self.data / "output").read_text(errors="replace")
 
     def stop(self) -> None:
@@ -106,7 +106,7 @@ class Site:
             kill(process)
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """What ``query`` finds in the database."""
+        """The rows of a query of the database."""
         if self.database_url:
             with psycopg.connect(self.database_url) as connection:
                 return connection.execute(query).fetchall()  # type: ignore[call-overload]
@@ -114,7 +114,7 @@ class Site:
             return file.execute(query).fetchall()
 
     def tell(self, statement: str) -> None:
-        """Have the database do it."""
+        """Execute a statement in the database."""
         if self.database_url:
             with psycopg.connect(self.database_url) as connection:
                 connection.execute(statement)  # type: ignore[call-overload]
@@ -154,14 +154,14 @@ class Site:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """kill -9, children too."""
+    """Kill the process group (SIGKILL)."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def wait_until(condition: Callable[[], object], what: str, site: Site) -> None:
-    """Look every tenth of a second; give up with what the processes said."""
+    """Poll every tenth of a second; fail with the output of the processes."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"in {PATIENCE} s not {what}:\n{site.output()[-3000:]}"
@@ -211,7 +211,7 @@ atexit.register(templates.close)
 
 @cache
 def _migrated_template(server: str) -> str:
-    """The name of a database that has every table, made once in each process: a copy takes less than migrating."""
+    """The name of a migrated database, made once in each process: copying it is faster than migrating."""
     address = templates.enter_context(_created(server))
     with tempfile.TemporaryDirectory() as data:
         migrated = Site(Path(data), {}, address).manage("migrate", "--verbosity", "0")

@@ -1,4 +1,4 @@
-"""What a newcomer may not have, servers and programs: where it is, or one loud skip each; in CI that is a failure."""
+"""Servers and programs that a developer may lack: their addresses, or a skip with a reason; in CI a failure."""
 
 import os
 import shutil
@@ -15,26 +15,26 @@ LOCAL = {
     "TEST_REDIS_URL": "redis://127.0.0.1:6379",
     "TEST_RABBITMQ_URL": "amqp://guest:guest@127.0.0.1:5672//",
 }
-PATIENCE = 120  # seconds; nobody at the address is known at once
+PATIENCE = 120  # seconds, for slow servers; a closed port is noticed at once
 
 
 def needs_postgres() -> str:
-    """The address of a database from which others may be made."""
+    """The address of a PostgreSQL database whose user may create others."""
     return _address("PostgreSQL", "TEST_DATABASE_URL", _postgres)
 
 
 def needs_redis() -> str:
-    """The address of a server, without a database number, which the test chooses itself."""
+    """The address of a Redis server, without a database number, which the test chooses."""
     return urlunsplit(urlsplit(_address("Redis", "TEST_REDIS_URL", _broker))._replace(path=""))
 
 
 def needs_rabbitmq() -> str:
-    """The address of a server, its virtual host included."""
+    """The address of a RabbitMQ server with its virtual host."""
     return _address("RabbitMQ", "TEST_RABBITMQ_URL", _broker)
 
 
 def needs_chromium() -> str:
-    """The program that shows pages."""
+    """The path of Chromium."""
     names = (os.environ.get("TEST_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
     program = next(filter(None, map(shutil.which, names)), "")
     if not program:
@@ -43,17 +43,17 @@ def needs_chromium() -> str:
 
 
 def needs_systemd() -> str:
-    """The program that reads units."""
+    """The path of the program that checks systemd units."""
     return _program("systemd-analyze")
 
 
 def needs_nginx() -> str:
-    """The reverse proxy."""
+    """The path of nginx."""
     return _program("nginx")
 
 
 def needs_clients() -> Path:
-    """The directory of installed clients; skipped in CI, too, for only `make test-clients` names one."""
+    """The directory of installed clients. Skipped in CI, too, because only `make test-clients` sets it."""
     place = os.environ.get("TEST_CLIENTS", "")
     if not place:
         pytest.skip("!! NO CLIENTS: `make test-clients` installs them and runs their tests; they did NOT run.")
@@ -61,7 +61,7 @@ def needs_clients() -> Path:
 
 
 def needs_small_model() -> str:
-    """The Python that has a small model and its server; skipped in CI, too, for only `make test-llm` names one."""
+    """The Python with the small model and its server. Skipped in CI, too, because only `make test-llm` sets it."""
     program = os.environ.get("TEST_SMALL_MODEL", "")
     if not program:
         pytest.skip("!! NO SMALL MODEL: `make test-llm` prepares it and runs its tests; they did NOT run.")
@@ -69,7 +69,7 @@ def needs_small_model() -> str:
 
 
 def _program(name: str) -> str:
-    # Where administrators' programs are, which is not on everybody's path.
+    # Directories of system programs, which are not in every user's path.
     program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/local/sbin")
     if not program:
         _give_up(f"!! NO {name.upper()}: install it; its tests did NOT run.")
@@ -85,7 +85,7 @@ def _address(server: str, variable: str, connect: Callable[[str], None]) -> str:
 
 @cache
 def _trouble(connect: Callable[[str], None], address: str) -> str:
-    """Why there is nobody at the address, or ""; asked once."""
+    """Why no server answers at the address, or ""; tried once."""
     try:
         connect(address)
     except Exception as error:  # every client raises its own

@@ -1,4 +1,4 @@
-"""The model of a test: scripted, or none."""
+"""Fixtures of the language model of a test: scripted, or none."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ SCRIPTED = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": "scripted
 
 @pytest.fixture
 def no_model(settings: Any) -> Iterator[None]:
-    """Extractive memory, whatever the environment says."""
+    """No model, whatever the environment says, so that memory is extracted."""
     settings.MEMORYBANK = {}
     llm.reset()
     yield
@@ -24,7 +24,7 @@ def no_model(settings: Any) -> Iterator[None]:
 
 @pytest.fixture
 def model(settings: Any) -> Iterator[ScriptedLLM]:
-    """A summary model that takes notes in the items' own words, until the test says otherwise."""
+    """A summary model that by default takes notes in the items' own words."""
     with scripted(settings, "summary", note_taker) as built:
         yield built
 

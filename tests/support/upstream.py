@@ -1,6 +1,6 @@
 """An upstream that speaks the wire protocols of OpenAI and Anthropic: python -m tests.support.upstream --port 9.
 
-It answers as it is told, as slowly as it is told, breaks off, fails, and notices whoever goes away.
+It answers as configured, with the configured delays, breaks off, fails, and counts the clients that disconnect.
 """
 
 import argparse
@@ -35,20 +35,20 @@ class Seen:
 
 
 def spoken(content: Any) -> str:
-    """A content's words."""
+    """The text of a message's content."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text") or "") for part in content)
     return str(content or "")
 
 
 def last_words(body: Body) -> str:
-    """The newest message's, in any of the protocols."""
+    """The text of the newest message, in any of the protocols."""
     messages = body.get("messages") or body.get("input") or []
     return messages if isinstance(messages, str) else spoken(messages[-1].get("content")) if messages else ""
 
 
 def obedient(body: Body) -> Said:
-    """Calls the first tool it is offered, once; else says what it was asked."""
+    """Call the first tool that is offered, once; otherwise repeat the question."""
     messages = body.get("messages") or body.get("input")
     after_tool = isinstance(messages, list) and _is_result(messages[-1])
     if body.get("tools") and not after_tool:
@@ -81,12 +81,12 @@ class Upstream:
 
     @property
     def base_url(self) -> str:
-        """As a client of OpenAI's takes it."""
+        """The base URL for clients of OpenAI's protocol."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def anthropic_url(self) -> str:
-        """As a client of Anthropic's takes it."""
+        """The base URL for clients of Anthropic's protocol."""
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
@@ -110,7 +110,7 @@ class Upstream:
         self._loop.close()
 
     async def serve(self) -> asyncio.Server:
-        """Listen; the port is known then."""
+        """Listen; from then on the port is known."""
         server = await asyncio.start_server(self._client, "127.0.0.1", self.port, backlog=1024)
         self.port = server.sockets[0].getsockname()[1]
         return server
@@ -175,7 +175,7 @@ class Upstream:
 
 
 async def _ended(server: asyncio.Server) -> None:
-    """Nobody is served any more, and every connection is closed, so that no socket is left to be collected."""
+    """Stop the server and close every connection, so that no socket is left to the garbage collector."""
     server.close()
     while clients := asyncio.all_tasks() - {asyncio.current_task()}:
         for client in clients:
@@ -199,7 +199,7 @@ def _head(status: int, headers: dict[str, str]) -> bytes:
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Look a hundred times a second."""
+    """Poll a hundred times a second."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"not {what}"

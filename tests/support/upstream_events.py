@@ -1,4 +1,4 @@
-"""Answers as OpenAI and Anthropic put them on the wire: whole, and event by event."""
+"""Answers in the wire formats of OpenAI and Anthropic: as a whole, and as a stream of events."""
 
 import json
 import re
@@ -9,7 +9,7 @@ Body = dict[str, Any]
 
 
 class Said(NamedTuple):
-    """What a model says: words, or the call of a tool with its arguments as JSON. An ``error`` ends a stream of it."""
+    """The answer of a model: words, or a tool call with its arguments as JSON. An ``error`` ends its stream."""
 
     text: str
     call: tuple[str, str] | None = None

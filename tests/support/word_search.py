@@ -1,4 +1,4 @@
-"""Where a word is: in every text column of every table, in the database's own index, in what a chat is told."""
+"""Search for a word in every text column of every table, in the full-text index, and in everything a chat gets."""
 
 import json
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from memorybank.reading.recall.index_terms import hash_word, speaker_words
 
 
 def places(word: str) -> list[str]:
-    """Every table and column with ``word`` in any row, whatever the table; of the index too."""
+    """Every table and column with ``word`` in any row, and the full-text index."""
     return [*_columns(word), *_indexed(word)]
 
 
 def _columns(word: str) -> Iterator[str]:
     for model in apps.get_models(include_auto_created=True):
-        for row in model._default_manager.order_by().values():  # every model, of every app, now and later
+        for row in model._default_manager.order_by().values():  # the models of all apps
             for name, value in row.items():
                 if word.casefold() in _text(value).casefold():
                     yield f"{model._meta.label}.{name}"
@@ -34,7 +34,7 @@ def _text(value: Any) -> str:
 
 
 def _indexed(word: str) -> Iterator[str]:
-    """The rows that the full-text index has for it, by the same hash; and what the index's own tables hold."""
+    """The rows that the full-text index finds by the word's hash, and the contents of the index's own tables."""
     for bank in Bank.objects.all():
         hashes = [hash_word(bank.pk, term) for term in (*terms(word), *speaker_words(word))]
         if any(index.newest([[[word]] for word in hashes], 1)):  # whoever may read it
@@ -50,7 +50,7 @@ def _indexed(word: str) -> Iterator[str]:
 
 
 def visible_text(bank: Bank, question: str) -> str:
-    """All that anybody is given or can ask for: block, notes, hits, and the export."""
+    """All text that anybody gets or can ask for: block, notes, hits, and the export."""
     bank = Bank.objects.get(pk=bank.pk)
     memory = services.prompt_memory(bank, question=question)
     hits = [hit.text for hit in services.recall(bank, question, top=100)]
@@ -59,5 +59,5 @@ def visible_text(bank: Bank, question: str) -> str:
 
 
 def tables() -> list[type[models.Model]]:
-    """What is walked, for the test of the walk itself."""
+    """The searched tables, for the test of the search itself."""
     return list(apps.get_models(include_auto_created=True))
