@@ -2,9 +2,9 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 #: Tokens of a message beside its text, in the chat formats we know (OpenAI's cookbook: 3 or 4).
 MESSAGE_TOKENS = 4
@@ -33,10 +33,14 @@ class LLM(ABC):
     model: str
     #: Seconds after which no answer is expected any more, including retries.
     patience: float = 120.0
+    #: Whether lines of memory are asked for as JSON, with the ``schema`` that the endpoint keeps the answer to.
+    json_schema: bool = False
 
     @abstractmethod
-    def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
-        """Answer ``messages`` with at most ``max_tokens`` tokens.
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
+        """Answer ``messages`` with at most ``max_tokens`` tokens; in JSON of ``schema``, if there is one.
 
         Raises ``LLMUnavailable`` (try later), ``LLMMisconfigured`` (an operator must act) or
         ``LLMRejected`` (this request will always fail), and nothing else.

@@ -37,7 +37,8 @@ class OpenAICompatibleLLM(LLM):
 
     ``timeout`` is in seconds, for connecting and for each silence, not for the whole answer. ``max_retries`` is the
     only retry layer: the SDK's, with back-off, obeying Retry-After up to two minutes. The SDK is imported at the first
-    call (half a second).
+    call (half a second). ``json_schema``: the endpoint takes ``response_format`` of type ``json_schema``, as OpenAI,
+    vLLM, llama.cpp and Ollama do.
     """
 
     def __init__(
@@ -48,11 +49,13 @@ class OpenAICompatibleLLM(LLM):
         api_key: str = "",
         timeout: float = 60.0,
         max_retries: int = 2,
+        json_schema: bool = False,
     ) -> None:
         self.model = model
         self.base_url = base_url or OPENAI_URL
         self.timeout = timeout
         self.max_retries = max_retries
+        self.json_schema = json_schema
         self.patience = timeout * (max_retries + 1)
         self._api_key = api_key
         self._cap = "max_tokens"
@@ -63,11 +66,13 @@ class OpenAICompatibleLLM(LLM):
         """sha256 hex of address, model and key."""
         return fingerprint(self.base_url, self.model, self._api_key)
 
-    def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
         """One chat completion, not streamed. See ``LLM.complete`` for what it raises."""
         clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
         with scrub_errors([message["content"] for message in clean if message["role"] != "system"]):
-            answer = self._ask(clean, max_tokens)
+            answer = self._ask(clean, max_tokens, **_response_format(schema))
             text = self._text(answer)
         return self._completion(answer, clean, text)
 
@@ -224,6 +229,14 @@ def _provider_message(error: Any) -> str:
         inner = body.get("error", body)
         body = (inner.get("message") if isinstance(inner, Mapping) else inner) or body
     return str(body or "no explanation")
+
+
+def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The option that keeps an answer to ``schema``."""
+    if schema is None:
+        return {}
+    named = {"name": "answer", "strict": True, "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

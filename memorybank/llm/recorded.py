@@ -3,9 +3,10 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message
@@ -27,7 +28,9 @@ class RecordedLLM(LLM):
         self.used: set[str] = set()
         self.missing: dict[str, Sequence[Message]] = {}
 
-    def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
         """The recorded answer, with estimated counts of tokens."""
         key = prompt_key(messages)
         answer = read_answers(self.path).get(key)

@@ -2,8 +2,9 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from threading import Lock
+from typing import Any
 
 from memorybank.language import tokens
 from memorybank.llm.base import LLM, Completion, Message
@@ -37,7 +38,9 @@ class ScriptedLLM(LLM):
         with self._lock:
             self._queue.extend(answers)
 
-    def complete(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
         """The next scripted answer; ``max_tokens`` is not enforced, so that a test gets its own answer."""
         answer = self._next(messages)
         if isinstance(answer, BaseException):

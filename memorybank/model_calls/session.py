@@ -15,6 +15,7 @@ from memorybank import conf, llm, prompts
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.transcript import SourceItem, fence
 from memorybank.core.validation import NOT_A_LINE, AcceptedLines, ParsedLine, accept, comparison_key
+from memorybank.core.validation.json_answers import lines_schema, rows_of_json
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable, UnusableAnswer
 from memorybank.language.terms import word_count
 from memorybank.llm.base import LLM, Message
@@ -48,10 +49,11 @@ class PromptSpec:
     cited: bool = True
     max_answer_tokens: int = 0
 
-    def messages(self, shown: Mapping[str, Sequence[object]]) -> list[Message]:
+    def messages(self, shown: Mapping[str, Sequence[object]], *, in_json: bool = False) -> list[Message]:
         """The system message, then ``shown`` by name between fences with a fresh nonce, and the reminder."""
         nonce = secrets.token_hex(8)
-        variables = {**self.context, "lines": self.lines, "words": self.words, "cited": self.cited, "nonce": nonce}
+        caps = {"lines": self.lines, "words": self.words, "cited": self.cited}
+        variables = {**self.context, **caps, "nonce": nonce, "in_json": in_json}
         fenced = [fence(lines, nonce, name) for name, lines in shown.items() if lines]
         return [
             Message(role="system", content=render(self.name, variables)),
@@ -93,15 +95,16 @@ class ModelSession:
         """
 
         def proved(text: str) -> list[AcceptedLines]:
-            return [_accepted(text, shown)]
+            return [_accepted(rows_of_json(text) if schema else text, shown)]
 
-        [answer] = self.read(purpose, prompt, {"data": shown}, proved)
+        schema = lines_schema([item.label for item in shown]) if self.model.json_schema else None
+        [answer] = self.read(purpose, prompt, {"data": shown}, proved, schema)
         lines, dropped = answer.lines, _wrong_lines(answer)
         if dropped:
             again = replace(prompt, context={**prompt.context, "again": True})
             reasons = [f"{row} ({why})" for row, why in dropped]
             try:
-                [second] = self.read(purpose, again, {"data": shown, "dropped": reasons}, proved)
+                [second] = self.read(purpose, again, {"data": shown, "dropped": reasons}, proved, schema)
                 known = {comparison_key(line.text) for line in lines}
                 lines += tuple(line for line in second.lines if comparison_key(line.text) not in known)
                 dropped = _wrong_lines(second)
@@ -112,15 +115,20 @@ class ModelSession:
         return _within(lines, prompt.words)
 
     def read(
-        self, purpose: Purpose, prompt: PromptSpec, shown: Mapping[str, Sequence[Any]], proved: Callable[[str], list[T]]
+        self,
+        purpose: Purpose,
+        prompt: PromptSpec,
+        shown: Mapping[str, Sequence[Any]],
+        proved: Callable[[str], list[T]],
+        schema: Mapping[str, Any] | None = None,
     ) -> list[T]:
         """Like :meth:`ask`, with the answer parsed by ``proved``, which raises :class:`UnusableAnswer` if nothing is
-        usable.
+        usable. ``schema`` is the JSON schema that the endpoint keeps the answer to, if any.
         """
-        messages = prompt.messages(shown)
+        messages = prompt.messages(shown, in_json=schema is not None)
         entry = ledgered(self.bank.pk, purpose, self.model.model, self.now, keep=self.calls.append)
         with self.hold_gate(), entry as call:  # waiting does not count as the model's time
-            answer = self.model.complete(messages, max_tokens=prompt.max_tokens())
+            answer = self.model.complete(messages, max_tokens=prompt.max_tokens(), schema=schema)
             call.charge(answer)
             lines = proved(answer.text)
             self.versions[prompt.version()] = None

@@ -1,6 +1,7 @@
 """A model session: the prompt, the ledger, and the circuit breaker that all workers share."""
 
 import re
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,17 +9,25 @@ import pytest
 
 from memorybank import llm, services
 from memorybank.core.transcript import SourceItem
+from memorybank.core.validation.json_answers import rows_of_json
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
+from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.model_calls.session import BackingOff, PromptSpec, Purpose, session
 from memorybank.models import EXTRACTIVE, Bank, Chat, Entry, LLMCall, LLMEndpoint
 from memorybank.models.ledger import backoff
+from tests.support.commands import PATIENCE
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, endpoint, make_bank, refusing, run, say, talk
+from tests.support.openai_server import OpenAIServer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
 ITEMS = [SourceItem("1", "(2 March 2026) Priya: The crane is orange.", 12)]
 SUMMARISE = PromptSpec("summarise", 180)
+IN_JSON = """\
+Here it is:
+{"lines": [{"kind": "fact", "text": "The crane\\nis orange", "sources": ["1"]},
+           {"kind": "plan", "text": "It is tall", "sources": ["1"]}]}"""
 
 
 def ask(bank: Bank, *, now: datetime = MONDAY) -> list[str]:
@@ -51,6 +60,35 @@ def test_a_prompt_names_its_caps_and_fences_the_data_with_a_fresh_nonce() -> Non
     assert nonces[0] == nonces[1] != nonces[2]
     assert "at most 180 words in all" in first[1]["content"]
     assert "[1] (2 March 2026) Priya: The crane is orange." in first[1]["content"]
+
+
+def test_an_endpoint_that_keeps_to_a_schema_is_asked_for_json_and_can_cite_only_what_it_was_shown() -> None:
+    with OpenAIServer() as server:
+        server.answer = lambda messages: IN_JSON
+        small = OpenAICompatibleLLM(model="small", base_url=server.base_url, timeout=PATIENCE, json_schema=True)
+        with closing(small), llm.using("summary", small):
+            assert ask(make_bank()) == ["The crane is orange", "It is tall"]
+        [asked] = server.requests
+    form = asked["response_format"]["json_schema"]
+    assert form["strict"] and form["schema"]["properties"]["lines"]["items"]["properties"]["sources"]["items"] == {
+        "type": "string",
+        "enum": ["1"],
+    }
+    assert "as JSON" in asked["messages"][1]["content"] and "- KIND" not in asked["messages"][1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "rows"),
+    [
+        (IN_JSON, "- fact: The crane is orange [1]\n- plan: It is tall [1]"),
+        (IN_JSON[:-20], "- fact: The crane is orange [1]"),  # cut off at the answer's limit
+        ('{"lines": []}', "- nothing"),
+        ("- fact: The crane is orange [1]", "- fact: The crane is orange [1]"),  # the endpoint ignores the schema
+        ("I cannot do that.", "I cannot do that."),
+    ],
+)
+def test_an_answer_in_json_is_read_as_lines(answer: str, rows: str) -> None:
+    assert rows_of_json(answer) == rows
 
 
 def test_the_focus_stands_under_its_own_header_and_is_not_escaped() -> None:
