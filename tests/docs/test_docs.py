@@ -136,7 +136,17 @@ def environment() -> dict[str, object]:
         if called.startswith("env.") or called == "_number":
             given = [*node.args[1:], *(keyword.value for keyword in node.keywords if keyword.arg == "default")]
             found.setdefault(str(node.args[0].value), _literal(given[0]) if given else ...)
-    for name in ("BASE_URL", "API_KEY", "MODEL", "TIMEOUT", "MAX_RETRIES", "PROMPT_PRICE", "COMPLETION_PRICE"):
+    options = (
+        "BASE_URL",
+        "API_KEY",
+        "MODEL",
+        "TIMEOUT",
+        "MAX_RETRIES",
+        "JSON_SCHEMA",
+        "PROMPT_PRICE",
+        "COMPLETION_PRICE",
+    )
+    for name in options:
         found |= {f"LLM_{name}": ..., f"SUMMARY_LLM_{name}": ...}
     for provider in PROVIDERS:
         found |= {f"GATEWAY_{provider.upper()}_{part}": ... for part in ("BASE_URL", "API_KEY")}
