@@ -25,6 +25,7 @@ from memorybank.models import (
     Entry,
     Fact,
     FactOutput,
+    FactSource,
     KeptFact,
     MaskedValue,
     OptOut,
@@ -148,15 +149,27 @@ def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     return deleted | _prune_digests(digests, counts)
 
 
+def remove_quotes(bank: Bank, chat: Chat, words: TurnWords, counts: Counter[str]) -> None:
+    """Remove the facts of a chat that its turns do not support without the answers that quote what is private.
+
+    One person alone could read it, and others may now. The caller holds the locks of ``bank`` and ``chat``.
+    """
+    deleted = {fact for leaf in chat.entries.all() for fact in _prune_leaf(bank, leaf, set(), words, counts)}
+    Fact.objects.filter(pk__in=deleted).delete()
+
+
 def detach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     """Take a chat that has just become private out of what is for everybody; return the facts that this concerns.
 
-    Its leaves stay, with what people decided on their facts, and rest in no digest. Its turns are indexed again. The
-    caller holds the locks of ``bank`` and ``chat``.
+    Its leaves stay, with what people decided on their facts, and rest in no digest. A pin on a digest's line passes to
+    the facts that the line rests on. Its turns are indexed again. The caller holds the locks of ``bank`` and ``chat``.
     """
     leaves = chat.entries.all()
     digests = list(leaves.above())
     facts = set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
+    pinned_lines = FactSource.objects.filter(source__in=facts, fact__pinned=True).values("fact")
+    sources = FactSource.objects.filter(fact__in=pinned_lines).values_list("source", flat=True)
+    Fact.objects.filter(pk__in=set(sources)).update(pinned=True)
     leaves.update(parent=None)
     bank.facts.filter(pk__in=facts).update(tier=None)
     KeptFact.objects.filter(fact__in=facts).delete()

@@ -117,16 +117,23 @@ def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any
 
 @at_present
 def set_audience(
-    bank: Bank, *, chat_key: str, readers: Collection[str] | None, actor: str, now: datetime = PRESENT
-) -> None:
+    bank: Bank,
+    *,
+    chat_key: str,
+    readers: Collection[str] | None,
+    actor: str,
+    dry_run: bool = False,
+    now: datetime = PRESENT,
+) -> Counter[str]:
     """Say whom a chat's memory is for: everybody in the project (None), or these persons; without any, nobody.
 
     What others may no longer read leaves every prompt at once. What people decided on its facts stays, unless nobody
-    may read them: then nothing is remembered. The chat's turns stay in any case.
+    may read them: then nothing is remembered. The chat's turns stay in any case. Returns the counts of what was
+    deleted; with ``dry_run`` nothing changes.
     """
     from memorybank.erasure import cascade
 
-    people = set(readers or ())
+    people, counts, words = set(readers or ()), Counter[str](), cascade.TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
@@ -135,9 +142,12 @@ def set_audience(
             chat.private = readers is not None
             chat.readers.exclude(person__in=people).delete()
             ChatReader.objects.bulk_create(ChatReader(chat=chat, person=person) for person in people - before)
-            counts, facts = Counter[str](), set[int]()
-            # Memory of an answer that quotes what is private is for one audience only.
-            if (chat.private and not people) or chat.outputs.filter(quotes_private=True).exists():
+            chat.save(update_fields=["private"])
+            facts = set[int]()
+            # Only memory for one person is made from answers that quote what is private.
+            if len(before) == 1 and people != before and chat.outputs.filter(quotes_private=True).exists():
+                cascade.remove_quotes(row, chat, words, counts)
+            if chat.private and not people:
                 facts = cascade.remove_chat(row, chat, counts)
             elif chat.private:
                 facts = cascade.detach_chat(row, chat, counts)
@@ -149,6 +159,8 @@ def set_audience(
                 Bank.objects.touch(row.pk, epoch=F("epoch") + 1, compress_at=LONG_DUE)
         action = Event.Action.PUBLIC if readers is None else Event.Action.PRIVATE
         log(row, actor, action, now, chat=chat.pk, **({"readers": len(people)} if people else {}))
+        transaction.set_rollback(dry_run)
+    return counts
 
 
 @at_present

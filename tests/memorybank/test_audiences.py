@@ -119,6 +119,45 @@ def test_narrowing_takes_a_chat_out_at_once_and_keeps_what_people_decided() -> N
     assert Fact.objects.get(pk=fact.pk).pinned
 
 
+def test_a_dry_run_says_what_would_go_and_changes_nothing() -> None:
+    bank = bank_with_chats(crane=None, salary=None)
+    before = block_of(bank)
+    services.set_audience(bank, chat_key="salary", readers=[ANN], actor="ann", dry_run=True, now=MONDAY + HOUR)
+    assert block_of(Bank.objects.get(pk=bank.pk)) == before
+    assert services.readers_of(Chat.objects.get(key="salary")) is None
+    assert not bank.events.filter(action="private").exists()
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_pin_outlasts_a_private_spell_even_if_an_answer_quotes_what_is_private(marked: bool) -> None:
+    bank = bank_with_chats(crane=None, salary=None)
+    chat = Chat.objects.get(key="salary")
+    chat.outputs.update(quotes_private=marked)
+    [fact] = Fact.objects.filter(text__contains="surgeon")
+    services.pin(bank, fact_ids=[fact.pk], actor="ann", now=MONDAY + HOUR)
+    for hours, readers in enumerate(([ANN], [ANN, BEN], [ANN], None), 2):
+        services.set_audience(bank, chat_key="salary", readers=readers, actor="ann", now=MONDAY + hours * HOUR)
+        remembered(bank, MONDAY + hours * HOUR + HOUR / 2)
+        assert Fact.objects.get(pk=fact.pk).pinned
+    assert "surgeon" in block_of(bank)[0]
+
+
+def test_the_pin_of_a_digests_line_passes_to_what_it_rested_on(model: ScriptedLLM) -> None:
+    bank = make_bank(max_tokens=200)
+    day_of_leaves(bank, 0)
+    model.answer = "- fact: The crane and the ferry were discussed. [1,5]\n- fact: The roster is settled. [9]"
+    run(MONDAY + 2 * DAY)
+    line = Fact.objects.filter(entry__chat=None).earliest("pk")
+    services.pin(bank, fact_ids=[line.pk], actor="ann", now=MONDAY + 2 * DAY)
+    sources = list(line.sources.all())
+    key = sources[0].entry.chat.key if sources[0].entry.chat else ""
+    services.set_audience(bank, chat_key=key, readers=[ANN], actor="ann", now=MONDAY + 2 * DAY)
+    assert not Fact.objects.filter(pk=line.pk).exists()
+    assert all(Fact.objects.get(pk=source.pk).pinned for source in sources)
+    run(MONDAY + 4 * DAY)
+    assert not services.check(Bank.objects.get(pk=bank.pk))
+
+
 def test_leaving_somebody_out_is_felt_at_once_and_letting_somebody_in_soon() -> None:
     bank = bank_with_chats(salary=[ANN, BEN])
     services.set_audience(bank, chat_key="salary", readers=[ANN, CLEO], actor="ann", now=MONDAY + 2 * HOUR)
