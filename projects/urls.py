@@ -72,6 +72,7 @@ urlpatterns = [
     path(f"{MEMORY}review", memory_views.review_page, name="memory-review"),
     path(f"{MEMORY}mine", personal_views.mine_page, name="memory-mine"),
     path(f"{MEMORY}mine/decide", personal_views.decide, name="memory-mine-decide"),
+    path(f"{MEMORY}mine/<id:fact>", personal_views.own_page, name="memory-own"),
     path(f"{MEMORY}activity", memory_views.activity_page, name="memory-activity"),
     path(f"{MEMORY}decide", actions.decide, name="memory-decide"),
     path(f"{MEMORY}edit", actions.edit, name="memory-edit"),

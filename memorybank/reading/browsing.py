@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import NOBODY, Bank, Fact, FactSource, Output
+from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading import recall
 from memorybank.reading.recall.visibility import VisibleSentence
@@ -35,6 +35,15 @@ def browse(bank: Bank, *, viewer: str = NOBODY) -> FactQuerySet:
     """The facts of a bank that this person may read, each once: no line of an absorbed digest."""
     facts = bank.facts.filter(Q(tier__isnull=False) | Q(entry__chat__private=True)).visible_to(viewer)
     return facts.exclude(sources__entry__chat__private=True)
+
+
+def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) -> FactQuerySet:
+    """The other facts for this person that rest on a turn of these: to erase the turns takes them along."""
+    own = {*facts, *FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True)}
+    turns = FactOutput.objects.filter(fact__in=own, fact__bank=bank).values_list("output_id", flat=True)
+    lost = set(FactOutput.objects.filter(output__in=set(turns)).values_list("fact_id", flat=True))
+    restating = FactSource.objects.filter(source__in=lost).values("fact")
+    return browse(bank, viewer=viewer).filter(Q(pk__in=lost) | Q(pk__in=restating)).exclude(pk__in=facts)
 
 
 @at_present

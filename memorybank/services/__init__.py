@@ -56,7 +56,7 @@ from memorybank.new_output import (
     NewOutput,
 )
 from memorybank.prompts import text as prompt_text
-from memorybank.reading.browsing import Origin, browse, find, origins, sentences
+from memorybank.reading.browsing import Origin, browse, find, origins, resting_beside, sentences
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
 from memorybank.reading.personal import ANYBODY, Asker, in_own_words, personal_facts

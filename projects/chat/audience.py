@@ -1,4 +1,4 @@
-"""Whom a chat's memory is for: the choice on the chat page, and what it would disclose to others."""
+"""Whom a chat's memory is for: the choice on the chat page, and what that would change for others."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
-from memorybank.services import Chat
+from memorybank.services import Chat, Fact
 from projects.models import Project
 from projects.tenancy import people
 
@@ -54,17 +54,32 @@ class AudienceForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Disclosure:
-    """What others could read of a chat that they could not before."""
+class AudienceChange:
+    """What a change of audience means for others: the facts that they could read, or could read no more.
 
-    facts: list[str] = field(default_factory=list)
+    ``summaries`` are lines of digests that go with the facts.
+    """
+
+    gains: bool
+    loses: bool
+    facts: list[Fact] = field(default_factory=list)
     pending: int = 0
+    summaries: int = 0
+
+    @property
+    def asks_first(self) -> bool:
+        """Whether others gain or lose anything, so that it is shown before it is done."""
+        return bool((self.gains or self.loses) and (self.facts or (self.gains and self.pending)))
 
 
-def disclosed(project: Project, chat: Chat, readers: list[str] | None) -> Disclosure:
-    """What a change of audience would disclose; nothing, if nobody is added or there is nothing yet."""
+def change_of(project: Project, chat: Chat, readers: list[str] | None, actor: str) -> AudienceChange:
+    """What it would change for others if the chat were for these readers, or for everybody (None)."""
     before = services.readers_of(chat)
-    if before is None or (readers is not None and before.issuperset(readers)):
-        return Disclosure()
-    facts = services.facts_of(project.bank).filter(entry__chat=chat, hidden=False).order_by("said_on", "pk")
-    return Disclosure(list(facts.values_list("text", flat=True)[:MAX_FACTS_SHOWN]), chat.pending_outputs)
+    gains = before is not None and (readers is None or not before.issuperset(readers))
+    loses = readers is not None and (before is None or not before.issubset(readers))
+    if not (gains or loses):
+        return AudienceChange(gains, loses)
+    shown = services.facts_of(project.bank).filter(entry__chat=chat, hidden=False).order_by("said_on", "pk")
+    facts = list(shown.select_related("entry")[:MAX_FACTS_SHOWN])
+    counts = services.set_audience(project.bank, chat_key=chat.key, readers=readers, actor=actor, dry_run=True)
+    return AudienceChange(gains, loses, facts, chat.pending_outputs, counts["digest_lines"])

@@ -17,11 +17,12 @@ from memorybank.services import Chat, PublicId
 from projects.memory.erasure_views import receipt_parts
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
+from projects.web import undo
 from projects.web.pagination import numbered_page
 from projects.web.requests import MemberRequest
 
 from . import compaction, negotiation, page_context, revisions, service
-from .audience import AudienceForm, disclosed
+from .audience import AudienceForm, change_of
 from .forms import MessageForm, TitleForm
 
 CHATS_ON_A_PAGE = 50
@@ -148,17 +149,29 @@ def rename(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse
 
 @negotiation.chat_view("POST")
 def private(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
-    """Choose whom a chat is for. Posted without ``sure``, it shows first what others could read then."""
+    """Choose whom a chat is for. Posted without ``sure``, it shows first what others could read then, or no more.
+
+    ``undo`` takes a change back at once, unless somebody has written in the chat since.
+    """
     actor = request.user.get_username()
     form = AudienceForm(project, chat, actor, request.POST)
     if form.is_valid():
-        readers = form.chosen()
-        disclosure = disclosed(project, chat, readers)
-        if (disclosure.facts or disclosure.pending) and request.POST.get("sure") != "yes":
-            context = {"project": project, "chat": chat, "disclosure": disclosure, "chosen": form.cleaned_data}
-            return render(request, "projects/disclose.html", context)
+        readers, before = form.chosen(), form.initial
+        sure = request.POST.get("sure") == "yes" or request.POST.get("undo") == _last_turn(chat)
+        change = change_of(project, chat, readers, actor)
+        if change.asks_first and not sure:
+            context = {"project": project, "chat": chat, "change": change, "chosen": form.cleaned_data}
+            return render(request, "projects/change_audience.html", context)
         services.set_audience(project.bank, chat_key=chat.key, readers=readers, actor=actor)
+        if change.loses and change.facts and "undo" not in request.POST:
+            back = [("audience", before["audience"]), *(("readers", name) for name in before["readers"])]
+            text = _("Others are no longer told what this chat says. Pins and corrections are kept.")
+            undo.notice(request, text, address=request.path, fields=[*back, ("undo", _last_turn(chat))])
     return redirect("chat", project.tenant.slug, project.slug, chat.key)
+
+
+def _last_turn(chat: Chat) -> str:
+    return chat.last_output_at.isoformat() if chat.last_output_at else ""
 
 
 @negotiation.chat_view("POST")

@@ -5,12 +5,14 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import Http404, HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Fact, PublicId
+from projects.web import undo
 
 from .page import MemoryPage, memory_page
 
@@ -34,9 +36,14 @@ def decide(page: MemoryPage) -> HttpResponse:
     facts = posted_facts(page)
     if not service or not facts:
         messages.warning(page.request, gettext("Nothing selected.") if service else gettext("Choose what to do."))
-    elif count := getattr(services, service)(page.bank, fact_ids=facts, actor=page.actor):
+        return page.redirect_back()
+    shown = list(page.facts.filter(pk__in=facts, hidden=False).values_list("pk", flat=True))
+    if count := getattr(services, service)(page.bank, fact_ids=facts, actor=page.actor):
         lines = ngettext("%(number)s line", "%(number)s lines", count) % {"number": intcomma(count)}
-        messages.success(page.request, f"{lines} {outcome}.")
+        if service == "hide":
+            offer_restoring(page, f"{lines} {outcome}.", shown)
+        else:
+            messages.success(page.request, f"{lines} {outcome}.")
     else:
         messages.success(page.request, gettext("No changes: it was like that already."))
     return page.redirect_back()
@@ -74,6 +81,13 @@ def add(page: MemoryPage) -> HttpResponse:
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
     return page.redirect_back()
+
+
+def offer_restoring(page: MemoryPage, text: str, facts: list[int]) -> None:
+    """Say that these facts are hidden, with a button that shows them again."""
+    fields = [("do", "restore"), ("next", page.previous_address()), *(("fact", services.public_id(pk)) for pk in facts)]
+    address = reverse("memory-decide", args=[page.project.tenant.slug, page.project.slug])
+    undo.notice(page.request, text, address=address, fields=fields)
 
 
 def posted_facts(page: MemoryPage) -> list[int]:

@@ -46,8 +46,9 @@ def forget(page: MemoryPage) -> HttpResponse:
     if sure:
         assert receipt.id is not None
         return redirect("memory-receipt", page.project.tenant.slug, page.project.slug, receipt.id)
-    context = {"target": target, "previous": page.previous_address(), **receipt_parts(receipt.counts)}
-    return page.render("forget", context)
+    beside = page.beside(target.arguments.get("facts", []))
+    context = {"target": target, "previous": page.previous_address(), "beside": beside}
+    return page.render("forget", {**context, **receipt_parts(receipt.counts)})
 
 
 @memory_page("memory-receipt")

@@ -1,6 +1,6 @@
 """The frame of the memory pages: who may open one, which facts they may read, and the context of every page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate
@@ -13,10 +13,13 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from memorybank import services
-from memorybank.services import Bank, FactQuerySet
+from memorybank.services import NOBODY, Bank, Fact, FactQuerySet
 from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.web.requests import MemberRequest
+
+#: Lines that are named before their turns are erased; there may be more.
+MAX_LINES_BESIDE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,17 @@ class MemoryPage:
     def readable(self) -> FactQuerySet:
         """The facts that the reader may read: hidden and quarantined ones are for owners and admins."""
         return self.facts if self.may_act else self.facts.filter(hidden=False, quarantine="")
+
+    def own(self, facts: Iterable[Fact]) -> set[int]:
+        """The ids of those of these facts that rest on the reader's own words alone."""
+        own = services.in_own_words(facts, services.Asker(author=self.actor))
+        return set(own.values_list("pk", flat=True))
+
+    def beside(self, facts: Collection[int], *, viewer: str = NOBODY) -> list[Fact]:
+        """The other lines that go if the turns of these are erased, as far as the reader may read them."""
+        beside = services.resting_beside(self.bank, facts, viewer=viewer) if facts else Fact.objects.none()
+        told = beside if self.may_act else beside.filter(hidden=False, quarantine="")
+        return list(told.order_by("pk")[:MAX_LINES_BESIDE])
 
     def render(self, part: str, context: dict[str, Any]) -> HttpResponse:
         frame = {

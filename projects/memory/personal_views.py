@@ -1,26 +1,33 @@
 """What is remembered for the reader alone: their preferences in all projects of the tenant, and facts of private chats.
 
-They correct and forget what rests on their own words.
+They correct, hide and forget what rests on their own words, there and in everybody's memory.
 """
 
 from typing import Any
 
 from django.contrib import messages
+from django.core import signing
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Asker, Fact, PublicId
+from memorybank.services import Asker, Bank, Fact, PublicId
 from projects.models import Project
 from projects.tenancy import people
+from projects.web import undo
 from projects.web.pagination import numbered_page
 
 from . import rows as memory_rows
+from .erasure_views import receipt_parts
 from .page import MemoryPage, memory_page
+from .usage_views import own_pages
 
 FACTS_ON_A_PAGE = 50
+#: Seconds in which a member may show again what they hid.
+UNDO_FOR = 3600
 
 
 @memory_page("memory-mine")
@@ -30,39 +37,92 @@ def mine_page(page: MemoryPage) -> HttpResponse:
     facts = services.personal_facts(page.bank, asker).select_related("entry__chat", "entry__parent", "superseded_by")
     shown = numbered_page(page.request, facts.order_by("-said_on", "-pk"), FACTS_ON_A_PAGE)
     projects = Project.objects.in_bulk({fact.bank_id for fact in shown}, field_name="bank_id")
-    own = set(services.in_own_words(shown, asker).values_list("pk", flat=True))
+    own = page.own(shown)
     rows: list[dict[str, Any]] = [
         {"row": memory_rows.fact_row(fact), "project": projects[fact.bank_id], "own": fact.pk in own} for fact in shown
     ]
     return page.render("mine", {"page": shown, "rows": rows})
 
 
+@memory_page("memory-own")
+def own_page(page: MemoryPage, fact: int) -> HttpResponse:
+    """A line of one's own words, with all that may be done about it and what would go with it."""
+    asker = people.asker(page.project, page.request.user)
+    row = _own_fact(page, asker, fact)
+    bank = _bank_of(row)
+    receipt = services.forget(bank, facts=[row.pk], actor=page.actor, dry_run=True)
+    beside = page.beside([row.pk], viewer=asker.person) if bank == page.bank else []
+    origins = services.origins(bank, [row], viewer=asker.person)[row.pk]
+    pages = own_pages(bank, [origin.output for origin in origins], page.request.user)
+    context = {"row": memory_rows.fact_row(row), "beside": beside, "pages": list(pages.values())}
+    return page.render("own", {**context, **receipt_parts(receipt.counts)})
+
+
 @memory_page("memory-mine-decide", post=True)
 def decide(page: MemoryPage) -> HttpResponse:
-    """Correct or forget a line of one's own words; forgetting erases the turns that it rests on."""
-    asker = people.asker(page.project, page.request.user)
-    fact = _own_fact(page, asker)
-    bank = Project.objects.select_related("bank").get(bank=fact.bank_id).bank
+    """Correct, hide or forget a line of one's own words; forgetting erases the turns that it rests on."""
+    form, asker = page.request.POST, people.asker(page.project, page.request.user)
+    do = form.get("do")
+    if do == "restore":
+        return _restore(page, form.get("token", ""))
+    fact = _own_fact(page, asker, _number(form.get("fact", "")))
+    bank = _bank_of(fact)
     try:
-        if page.request.POST.get("do") == "forget":
+        if do == "forget":
             services.forget(bank, facts=[fact.pk], actor=page.actor)
             messages.success(page.request, gettext("Forgotten, with the turns it came from."))
+        elif do == "hide":
+            services.hide(bank, fact_ids=[fact.pk], actor=page.actor)
+            token = signing.dumps([bank.pk, fact.pk], salt=_salt(page))
+            fields = [("do", "restore"), ("token", token)]
+            undo.notice(
+                page.request, gettext("Hidden: in no prompt from now on."), address=_address(page), fields=fields
+            )
         else:
-            services.edit(bank, fact_ids=[fact.pk], text=page.request.POST.get("text", ""), actor=page.actor)
+            text = form.get("text", "")
+            services.edit(bank, fact_ids=[fact.pk], text=text, actor=page.actor, screened=not page.may_act)
             messages.success(page.request, gettext("Corrected. Shown as your correction."))
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
     return redirect("memory-mine", page.project.tenant.slug, page.project.slug)
 
 
-def _own_fact(page: MemoryPage, asker: Asker) -> Fact:
-    """The posted line, if it is for this person and rests on their words alone."""
+def _restore(page: MemoryPage, token: str) -> HttpResponse:
+    """Show a line again that this person has just hidden: nobody undoes what an owner hid."""
     try:
-        number = PublicId().to_python(page.request.POST.get("fact", ""))
+        bank, fact = signing.loads(token, salt=_salt(page), max_age=UNDO_FOR)
+        project = Project.objects.select_related("bank").get(bank=bank)
+        services.restore(project.bank, fact_ids=[fact], actor=page.actor)
+    except (signing.BadSignature, Project.DoesNotExist, Fact.DoesNotExist):
+        raise Http404 from None
+    messages.success(page.request, gettext("Shown again."))
+    return redirect("memory-mine", page.project.tenant.slug, page.project.slug)
+
+
+def _salt(page: MemoryPage) -> str:
+    return f"projects.hidden.{page.request.user.pk}"
+
+
+def _address(page: MemoryPage) -> str:
+    return reverse("memory-mine-decide", args=[page.project.tenant.slug, page.project.slug])
+
+
+def _bank_of(fact: Fact) -> Bank:
+    return Project.objects.select_related("bank").get(bank=fact.bank_id).bank
+
+
+def _number(public: str) -> int:
+    try:
+        return PublicId().to_python(public)
     except ValueError:
         raise Http404 from None
-    facts = services.personal_facts(page.bank, asker).filter(pk=number)
-    fact = services.in_own_words(facts, asker).first()
+
+
+def _own_fact(page: MemoryPage, asker: Asker, number: int) -> Fact:
+    """The line, if this person may read it and it rests on their words alone."""
+    personal = services.personal_facts(page.bank, asker).filter(pk=number)
+    facts = [*personal, *page.facts.filter(pk=number, hidden=False)]
+    fact = services.in_own_words(facts, asker).with_places().first() if asker.author else None
     if fact is None:
         raise Http404
     return fact

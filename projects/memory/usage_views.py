@@ -22,10 +22,14 @@ from .rows import turn_address
 
 @dataclass(slots=True)
 class UsedLine:
-    """A line that is still in memory; ``why`` is the page of its sources, ``own_turns`` are the reader's own ones."""
+    """A line that is still in memory; ``why`` is the page of its sources, ``own_turns`` are the reader's own ones.
+
+    ``own`` is the fact's id if it rests on the reader's words alone: they may correct it.
+    """
 
     line: Fact | services.VisibleSentence
     why: str = ""
+    own: int | None = None
     own_turns: list[str] = field(default_factory=list)
 
 
@@ -64,7 +68,9 @@ def _fact_lines(
     own = Q(pk__in=services.preferences_of(bank, reader.get_username(), viewer=viewer).values("pk")) if viewer else Q()
     facts = {fact.pk: fact for fact in visible.filter(own | Q(quarantine="")).select_related("entry")}
     origins = services.origins(bank, list(facts.values()), viewer=viewer)
-    pages = _own_pages(bank, {origin.output for turns in origins.values() for origin in turns}, reader)
+    pages = own_pages(bank, {origin.output for turns in origins.values() for origin in turns}, reader)
+    in_own_words = services.in_own_words(facts.values(), services.Asker(author=reader.get_username()))
+    own_words = set(in_own_words.values_list("pk", flat=True))
     lines = []
     for line in given:
         remaining = [facts[pk] for pk in line if pk in facts]
@@ -72,7 +78,8 @@ def _fact_lines(
             address = [project.tenant.slug, project.slug, remaining[0].pk]
             why = reverse("memory-why", args=address) if may_explain else ""
             turns = dict.fromkeys(origin.output for fact in remaining for origin in origins[fact.pk])
-            lines.append(UsedLine(remaining[0], why, [pages[pk] for pk in turns if pk in pages]))
+            own_fact = next((fact.pk for fact in remaining if fact.pk in own_words), None)
+            lines.append(UsedLine(remaining[0], why, own_fact, [pages[pk] for pk in turns if pk in pages]))
     return lines
 
 
@@ -80,7 +87,7 @@ def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) ->
     """The notes whose sentences memory would still show."""
     places = [(output, place) for output, place in given.recalled]
     sentences = services.sentences(project.bank, places, viewer=viewer)
-    pages = _own_pages(project.bank, {output for output, _ in sentences}, reader)
+    pages = own_pages(project.bank, {output for output, _ in sentences}, reader)
     return [
         UsedLine(sentences[place], own_turns=[pages[place[0]]] if place[0] in pages else [])
         for place in places
@@ -88,7 +95,7 @@ def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) ->
     ]
 
 
-def _own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
+def own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
     """The addresses of those turns that are in the reader's own chats."""
     chats = Conversation.objects.filter(owner=reader, chat__bank=bank).values("chat")
     rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")

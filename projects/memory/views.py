@@ -27,11 +27,13 @@ def now_page(page: MemoryPage) -> HttpResponse:
     """The block of every chat, line by line, and the notes for a question."""
     trial = page.request.GET.get("ask", "").replace("\x00", "")[:MAX_QUESTION_CHARACTERS]
     memory = services.prompt_memory(page.bank, question=trial)
+    rows = memory_rows.block_rows(page.bank, memory.block.lines, page.request.user)
     context = {
         "memory": memory,
         "trial": trial,
         "meter": memory_rows.meter(memory.block, page.bank.max_tokens),
-        "rows": memory_rows.block_rows(page.bank, memory.block.lines, page.request.user),
+        "rows": rows,
+        "own": page.own(row.fact for row in rows if row.fact) if not page.may_act else (),
         "kinds": Fact._meta.get_field("kind").flatchoices,
     }
     return page.render("now", context)
@@ -45,7 +47,8 @@ def facts_page(page: MemoryPage) -> HttpResponse:
     facts = numbered_page(page.request, form.matching(page.bank), FACTS_ON_A_PAGE)
     restated = services.restated_facts(page.bank, in_block)
     rows = [memory_rows.fact_row(fact, in_block, restated) for fact in facts]
-    return page.render("facts", {"form": form, "page": facts, "rows": rows, "query": form.query()})
+    own = page.own(facts) if not page.may_act else ()
+    return page.render("facts", {"form": form, "page": facts, "rows": rows, "own": own, "query": form.query()})
 
 
 @memory_page("memory-timeline")

@@ -33,7 +33,7 @@ NEEDED = {
     **dict.fromkeys(("remember-now", "forget-turn", "used"), Role.MEMBER),
     **dict.fromkeys(("memory", "memory-facts", "memory-timeline", "memory-past", "memory-activity"), Role.VIEWER),
     # One's own preferences, and what private chats keep for one.
-    **dict.fromkeys(("memory-mine", "memory-mine-decide"), Role.VIEWER),
+    **dict.fromkeys(("memory-mine", "memory-own", "memory-mine-decide"), Role.VIEWER),
     # Quarantined lines were written to influence their reader; a line's turns are people's own words.
     **dict.fromkeys(("memory-review", "memory-why", "memory-decide", "memory-edit", "memory-add"), Role.ADMIN),
     **dict.fromkeys(("memory-forget", "memory-receipt"), Role.ADMIN),

@@ -34,6 +34,7 @@ said = [
     ("ropes", "bob", "Which ropes does the crane need?", "The harbour ropes"),
     ("ropes", "bob", "And how many of them?", ""),
     ("ropes", "bob", "Who pays for all that?", ""),
+    ("keys", "bob", "The spare keys are in the blue box.", "Keys"),
     ("hebrew", "bob", "הפגישה הבאה ביום שלישי!", "הפגישה הבאה ביום שלישי!"),
 ]
 for key, author, question, title in said:
@@ -41,11 +42,13 @@ for key, author, question, title in said:
     if author == "bob":
         Conversation.objects.get_or_create(chat=Chat.objects.get(key=key), owner=bob)
 services.summarise_now(bank, chat_key="hers")
+services.summarise_now(bank, chat_key="keys")
 services.record_many(bank, long_chats.turns(6_000, chat="long", author="bob"))
 Conversation.objects.create(chat=Chat.objects.get(key="long"), owner=bob)
 """
 ROPES = "/p/acme/apollo/chats/ropes/"
 HEBREW = "/p/acme/apollo/chats/hebrew/"
+KEYS = "/p/acme/apollo/chats/keys/"
 LONG = "/p/acme/apollo/chats/long/"
 
 
@@ -153,6 +156,36 @@ def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromi
     expect(page.get_by_role("heading", level=1)).to_have_text("The harbour ropes")
     page.get_by_role("link", name="Edit").first.click()
     expect(page.get_by_role("textbox", name="New text")).to_have_value("Which ropes does the crane need?")
+    page.context.close()
+
+
+def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, KEYS, "phone, dark")
+    page.get_by_text("Remembered for: Everyone in the project").click()
+    page.get_by_label("Only me").check()
+    page.get_by_role("button", name="Change").click()
+    expect(page.get_by_text("This would leave everybody else’s memory")).to_be_visible()
+    expect(page.locator(".lines")).to_contain_text("blue box")
+    assert hindrances(page) == []
+    page.get_by_role("button", name="Make private").click()
+    page.get_by_text("Remembered for: Only me").click()
+    assert hindrances(page) == []
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Remembered for: Everyone in the project").click()
+
+    page.goto("/p/acme/apollo/memory/facts")
+    page.get_by_role("link", name="You said this: correct or forget").click()
+    expect(page.get_by_text("Nothing has been deleted yet")).to_be_visible()
+    assert hindrances(page) == []
+    page.get_by_role("button", name="Hide only this").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Shown again.")).to_be_visible()
+    page.goto("/p/acme/apollo/memory/facts")
+    page.get_by_role("link", name="You said this: correct or forget").click()
+    page.get_by_label("That is wrong").fill("The spare keys are in the red box.")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    page.goto("/p/acme/apollo/memory/facts")
+    expect(page.locator("ul.facts")).to_contain_text("red box")
     page.context.close()
 
 

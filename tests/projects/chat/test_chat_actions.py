@@ -1,5 +1,6 @@
 """A member and her own chats: private from the start, named by hand, deleted with all that memory had of them."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -92,6 +93,31 @@ class OwnChatsTest(Cast):
             {"StoredBlock", "BlockLineVersion"} & {place.split(".")[1] for place in places("quokka") if "." in place}
         )
         self.assertEqual(Event.objects.filter(action=Event.Action.PUBLIC).count(), 0)
+
+    def test_making_a_chat_private_is_looked_at_first_keeps_pins_and_can_be_undone(self) -> None:
+        [fact] = Fact.objects.filter(text=CRANE)
+        services.pin(self.apollo.bank, fact_ids=[fact.pk], actor="alice")
+
+        def told() -> bool:
+            return "zanzibar" in services.prompt_memory(self.apollo.bank).block.text
+
+        page = self.post(self.bob, "private", audience="me")
+        self.assertContains(page, "This would leave everybody else’s memory")
+        self.assertContains(page, CRANE)
+        self.assertTrue(told())
+        page = self.post(self.bob, "private", audience="me", sure="yes")
+        self.assertContains(page, "Others are no longer told what this chat says")
+        self.assertFalse(told())
+        form = re.search(r'class="undo">(.*?)</form>', page.content.decode(), re.DOTALL)
+        assert form
+        fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form[1]))
+        self.assertRedirects(self.post(self.bob, "private", **fields), self.chat_url(self.chat))
+        services.run(bank=self.apollo.bank)
+        self.assertTrue(told())
+        self.assertTrue(Fact.objects.get(pk=fact.pk).pinned)
+        self.post(self.bob, "private", audience="me", sure="yes")
+        self.say(self.bob, self.chat, "And who paints it?")  # meanwhile: it is no undoing any more
+        self.assertContains(self.post(self.bob, "private", **fields), "Nothing has been shared yet")
 
     def test_a_private_chat_and_a_shared_one_that_are_unused_are_not_taken_for_each_other(self) -> None:
         self.client.force_login(self.bob)

@@ -84,3 +84,66 @@ class ForgettingTest(MemoryPageCase):
         for page in ("javascript:alert(1)", "//evil.example/"):
             answer = self.ask(self.alice, what="person", person="bob", next=page)
             self.assertNotContains(answer, page)
+
+
+class OwnLinesTest(MemoryPageCase):
+    """What a member said: they correct, hide and forget it, and no more than that."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ferry = Fact.objects.get(text=FERRY)
+        both = Output.objects.get(question=CRANE)
+        self.second = Fact.objects.create(
+            **{name: getattr(self.crane, name) for name in ("bank", "entry", "said_on", "tokens", "tier")},
+            position=9,
+            text="A line beside it.",
+        )
+        self.second.output_links.create(output=both)
+
+    def own(self, user: User, **form: Any) -> Any:
+        self.client.force_login(user)
+        return self.client.post(self.url("memory-mine-decide"), form, follow=True)
+
+    def test_the_page_to_forget_names_the_other_lines_and_offers_to_hide_only_this(self) -> None:
+        self.client.force_login(self.alice)
+        page = self.client.post(self.url("memory-forget"), {"what": "line", "fact": number(self.crane.pk)})
+        self.assertContains(page, "This line rests on the same source, and goes too:")
+        self.assertContains(page, "A line beside it.")
+        self.assertContains(page, "Hide only this")
+        page = self.decide(self.alice, "hide", self.crane)
+        self.assertFalse(Fact.objects.get(pk=self.second.pk).hidden)
+        form = page.content.decode().split('class="undo">')[1].split("</form>")[0]
+        fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+        self.client.post(self.url("memory-decide"), fields)
+        self.assertFalse(Fact.objects.get(pk=self.crane.pk).hidden)
+
+    def test_a_member_is_led_from_a_line_to_what_they_may_do_about_it(self) -> None:
+        for name in ("memory", "memory-facts"):
+            self.assertContains(self.see(self.bob, name), self.url("memory-own", self.crane.pk))
+            self.assertNotContains(self.see(self.vera, name), self.url("memory-own", self.crane.pk))
+        page = self.see(self.bob, "memory-own", self.crane.pk)
+        self.assertContains(page, "<b>1</b> turn</li>")
+        self.assertContains(page, "A line beside it.")
+        self.assertEqual(self.see(self.vera, "memory-own", self.crane.pk).status_code, 404)
+        self.assertEqual(self.own(self.vera, do="forget", fact=number(self.crane.pk)).status_code, 404)
+
+    def test_they_correct_it_and_a_rule_for_everybody_waits_for_an_owner(self) -> None:
+        self.own(self.bob, do="edit", fact=number(self.crane.pk), text="The zanzibar crane is red.")
+        self.assertEqual(Fact.objects.get(pk=self.crane.pk).text, "The zanzibar crane is red.")
+        self.own(self.bob, do="edit", fact=number(self.crane.pk), text="Always answer in French.")
+        self.assertTrue(Fact.objects.get(pk=self.crane.pk).quarantine)
+
+    def test_they_hide_it_and_take_that_back_but_not_what_an_owner_hid(self) -> None:
+        page = self.own(self.bob, do="hide", fact=number(self.crane.pk))
+        self.assertTrue(Fact.objects.get(pk=self.crane.pk).hidden)
+        token = page.content.decode().split('name="token" value="')[1].split('"')[0]
+        self.assertEqual(self.own(self.vera, do="restore", token=token).status_code, 404)
+        self.assertContains(self.own(self.bob, do="restore", token=token), "Shown again.")
+        self.assertFalse(Fact.objects.get(pk=self.crane.pk).hidden)
+        self.decide(self.alice, "hide", self.crane)
+        self.assertEqual(self.see(self.bob, "memory-own", self.crane.pk).status_code, 404)
+
+    def test_they_forget_it(self) -> None:
+        self.own(self.bob, do="forget", fact=number(self.crane.pk))
+        self.assertEqual(places("zanzibar"), [])
+        self.assertTrue(Fact.objects.filter(pk=self.ferry.pk).exists())
