@@ -19,7 +19,7 @@ from memorybank import services
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, SearchDocument
 from memorybank.reading import recall
-from memorybank.reading.recall.index_terms import date_words, index_text
+from memorybank.reading.recall.index_terms import audience_words, date_words, index_text
 from memorybank.writing.fact_store import new_fact
 
 from . import scratch, seeding
@@ -39,13 +39,13 @@ def measure(*, large: bool = False) -> list[Measurement]:
     """Medians over many different questions."""
     with scratch.database(EMBEDDINGS={}):
         bank = seeding.bank()
-        _fill([bank], 10_000)
-        _settle()
+        fill([bank], 10_000)
+        settle()
         found = _timed("10,000 turns", [bank], "≤ 10")
         if large and connection.vendor == "postgresql":
             banks = [seeding.bank() for _ in range(LARGE_BANK_COUNT)]
             _copy(banks, LARGE_BANK_TURNS)
-            _settle()
+            settle()
             found += _timed("1,000,000 turns in 1,000 banks", banks, "≤ 30")
         return found
 
@@ -70,7 +70,7 @@ def _timed(what: str, banks: Sequence[Bank], target: str) -> list[Measurement]:
 # --- data ---------------------------------------------------------------------------------------------
 
 
-def _fill(banks: Sequence[Bank], turns: int) -> None:
+def fill(banks: Sequence[Bank], turns: int) -> None:
     """Turns with their documents, and a leaf with three facts for each chat."""
     for model, rows in _rows(banks, turns):
         fields = [dict(zip(COLUMNS[model], row, strict=True)) for row in rows]
@@ -104,7 +104,7 @@ def _copy(banks: Sequence[Bank], turns: int) -> None:
             _copy_rows(model, rows, Json)
 
 
-def _settle() -> None:
+def settle() -> None:
     """What a server does by itself a minute after so many rows came in."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
@@ -151,7 +151,7 @@ def _document(
     bank: int, pk: int, sequence: int, chat: int, author: str, asked: str, said: str, _: str, at: datetime
 ) -> tuple[Any, ...]:
     found = terms(f"{author} {asked} {said}")
-    words = index_text(bank, chat, found, date_words(at.date(), ""))
+    words = index_text(bank, chat, found, date_words(at.date(), ""), audience_words(bank, None))
     return (pk, sequence, bank, chat, words, len(found), [[author, asked, 0.5], ["assistant", said, 0.2]], at, pk - 1)
 
 

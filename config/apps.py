@@ -9,6 +9,8 @@ from django.core.checks import CheckMessage, Tags, register
 class Admin(apps.SimpleAdminConfig):
     """The admin app without autodiscovery at startup."""
 
+    default_site = "config.admin_site.MemoryAdminSite"
+
     def ready(self) -> None:
         register(checks.check_dependencies, Tags.admin)
         register(_check, Tags.admin)

@@ -29,6 +29,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
+@services.every_bank()
 def readyz(request: HttpRequest) -> HttpResponse:
     """200, or 503 with the names of missing parts; error messages may contain addresses and are left out."""
     parts: dict[str, Callable[[], bool]] = {"database": _database, "broker": _broker, "sweep": _swept}
@@ -37,6 +38,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
+@services.every_bank()
 def metrics(request: HttpRequest) -> HttpResponse:
     """Metrics for clients with METRICS_TOKEN; without a token set, for this machine only. Otherwise 404."""
     if not _may_read(request):

@@ -107,6 +107,10 @@ else:
     DATABASES["default"].setdefault("OPTIONS", {}).update(connect_timeout=10, tcp_user_timeout=30_000)
     if pooled := _number("DATABASE_POOL", 0):
         DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pooled}
+# PostgreSQL keeps tenants apart: see docs/operating.md.
+ROW_SECURITY_ROLE = env.str("ROW_SECURITY_ROLE", default="")
+if ROW_SECURITY_ROLE:  # a cursor of the server would outlive the statement that says which rows it may see
+    DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
 if env.str("TEST_DB_NAME", default=""):  # several test runs against one server
     DATABASES["default"]["TEST"] = {"NAME": env.str("TEST_DB_NAME")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -244,6 +248,7 @@ MEMORYBANK: dict[str, Any] = {
         "embedding": (_number("EMBEDDING_PRICE", 0.0), 0.0),
     },
     "CAPPED_FOR_BANK": "projects.tenancy.budget.is_capped",
+    "ROW_SECURITY_ROLE": ROW_SECURITY_ROLE,
     "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for",
     "ON_CHANGE": "projects.webhooks.queue.enqueue",
     "SEND_TASK": "config.celery.send_task",

@@ -12,10 +12,16 @@ class MemoryBankConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django.db.models.signals import post_migrate
+        from django.core.signals import request_started
+        from django.db.backends.signals import connection_created
+        from django.db.models.signals import post_migrate, pre_migrate
 
-        from memorybank import checks, i18n  # noqa: F401  (checks registers the system checks)
+        from memorybank import bank_scope, checks, i18n, row_security  # noqa: F401  (checks registers the system checks)
         from memorybank.models.public_id import make_key
 
         post_migrate.connect(make_key, sender=self)
+        post_migrate.connect(row_security.install, sender=self)
+        pre_migrate.connect(bank_scope.enter_every, sender=self)
+        connection_created.connect(row_security.attach)
+        request_started.connect(bank_scope.leave)
         i18n.translate_models(self)

@@ -74,6 +74,8 @@ class Conf:
     capped_for_bank: str = ""
     #: Dotted path of ``f(user) -> QuerySet[Bank]``: the banks a staff member may see in the admin.
     banks_for_user: str = ""
+    #: The PostgreSQL role that web and workers connect as; with it row-level security keeps banks apart.
+    row_security_role: str = ""
     #: Dotted path of ``f(bank_id, kind, ids)``, called in the transaction in which memory changes: see ``hooks``.
     on_change: str = ""
     #: Dotted path of ``f(task name)`` that sends a task's message; without it a job waits for the next sweep.

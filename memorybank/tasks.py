@@ -13,7 +13,7 @@ from celery.utils.time import maybe_iso8601
 from django.db import connections
 from django.utils import timezone
 
-from memorybank import conf, llm, worker
+from memorybank import bank_scope, conf, llm, worker
 from memorybank.indexing import document_writer, embedding
 from memorybank.language import tokens
 from memorybank.model_calls import budget_cap
@@ -47,6 +47,7 @@ def _note_shutdown(**_: Any) -> None:
 
 
 @shared_task(bind=True)
+@bank_scope.every_bank()
 def sweep(self: "Task[Any, Any]") -> None:
     """Start a worker if anything is due. Harmless if it runs twice at once: leases decide who does the work."""
     now = timezone.now()
@@ -63,6 +64,7 @@ def sweep(self: "Task[Any, Any]") -> None:
 
 
 @shared_task(bind=True)
+@bank_scope.every_bank()
 def work(self: "Task[Any, Any]") -> None:
     """Do one work item after another, until nothing is due or other messages should have a turn.
 
@@ -94,6 +96,7 @@ def _work_until(loop: worker.WorkLoop, gate: ModelGate, item: worker.WorkItem | 
     return done and (item is None or _is_shutting_down())
 
 
+@bank_scope.every_bank()
 def _work_beside(gate: ModelGate, until: float) -> bool:
     """Work in a second thread, with its own database connection."""
     loop = worker.WorkLoop(gate, consolidates=False)
@@ -108,12 +111,14 @@ def _is_shutting_down() -> bool:
 
 
 @shared_task
+@bank_scope.every_bank()
 def index() -> None:
     """Index the pending turns, and embed them if there is a model. If two run at once, one does the work."""
     worker.index(now=timezone.now())
 
 
 @shared_task
+@bank_scope.every_bank()
 def expire() -> None:
     """Delete what has passed its retention period. If two run at once, one does the work."""
     worker.expire(now=timezone.now())

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.db.models import Sum
 from django.utils import timezone
 
+from memorybank import bank_scope
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.reports import RunReport
 from memorybank.erasure import retention
@@ -34,6 +35,11 @@ def consolidate(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
 
     Does nothing (0) if another worker was faster, or, unless ``at_once``, if the bank must rest.
     """
+    with bank_scope.inside(bank_id):
+        return _consolidate_inside(bank_id, now, at_once=at_once)
+
+
+def _consolidate_inside(bank_id: int, now: datetime, *, at_once: bool) -> int:
     due = Bank.objects.compressible(now) if at_once else Bank.objects.compressible(now).not_recent(now)
     if not due.filter(pk=bank_id).update(settled_at=now):
         return 0
@@ -146,7 +152,8 @@ def expire(bank: Bank | None = None, *, now: datetime) -> None:
     due = Bank.objects.expiring(now)
     for bank_id in list((due.filter(pk=bank.pk) if bank else due).values_list("pk", flat=True)):
         try:
-            retention.expire(bank_id, now=now)
+            with bank_scope.inside(bank_id):
+                retention.expire(bank_id, now=now)
         except Exception as error:
             logger.error("bank %s: retention: %s", bank_id, log_message(error))
 

@@ -13,6 +13,7 @@ from itertools import count
 import pytest
 import pytest_django
 from django.conf import settings as site
+from django.core.signals import request_finished
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
@@ -21,6 +22,7 @@ from django.test import SimpleTestCase
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 
+from memorybank import services
 from tests.support import own_site, prepared
 
 from .support.scripted_model import model, no_model, tuned  # noqa: F401 - fixtures of all tests
@@ -72,6 +74,18 @@ def _vacuum(request: pytest.FixtureRequest) -> None:
         other = connection.copy()  # the test's own connection is in a transaction
         with closing(other), other.cursor() as cursor:
             cursor.execute("VACUUM (SKIP_LOCKED, TRUNCATE FALSE)")  # waits for no lock
+
+
+@receiver(request_finished)
+def _sees_every_bank(**signal: object) -> None:
+    """With row-level security a test itself looks into every bank; requests, commands and tasks enter theirs."""
+    services.enter_every()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """What the test before has entered is left."""
+    services.enter_every()
 
 
 @pytest.fixture(autouse=True)

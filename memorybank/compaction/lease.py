@@ -13,6 +13,7 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import DatabaseError, connections
 from django.utils.translation import gettext as _
 
+from memorybank import bank_scope
 from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import InvalidInput, NotCompacted, NothingToCompact, log_message, public_message
 from memorybank.models import Bank, Chat, Compaction
@@ -144,7 +145,7 @@ def _chat(bank: Bank, key: str) -> Chat:
 def _heartbeat(reporter: ProgressReporter) -> Iterator[None]:
     """Renew the lease from a second thread while the work goes on."""
     finished = Event()
-    thread = Thread(target=_renew_until, args=(reporter, finished), name="heartbeat", daemon=True)
+    thread = Thread(target=bank_scope.carried(_renew_until), args=(reporter, finished), name="heartbeat", daemon=True)
     thread.start()
     try:
         yield

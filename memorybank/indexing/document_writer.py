@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memorybank import conf
+from memorybank import bank_scope, conf
 from memorybank.core import transcript
 from memorybank.core.turns import Turn
 from memorybank.exceptions import log_message
@@ -74,6 +74,11 @@ def index_chat(chat_id: int) -> int:
     chat = Chat.objects.select_related("bank").filter(pk=chat_id, bank__enabled=True).remembered().first()
     if chat is None:
         return 0
+    with bank_scope.inside(chat.bank_id):
+        return _index(chat)
+
+
+def _index(chat: Chat) -> int:
     covered = list(_covered(chat, chat.indexed_through).order_by("sequence")[:TURNS_PER_WRITE])
     masker = MaskedValue.objects.masker(chat.bank)
     made = _read(chat, [output for output in covered if output.status == Output.Status.OK], masker)

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from django.db import transaction
 
-from memorybank import conf
+from memorybank import bank_scope, conf
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.embeddings import Embeddings, OpenAICompatibleEmbedder
 from memorybank.models import Bank, Embedding, LLMEndpoint, SearchDocument
@@ -42,8 +42,9 @@ def embed_due(*, now: datetime, bank: Bank | None = None) -> int:
     try:
         for bank_id, documents in groupby(waiting, key=lambda document: document.bank_id):
             rows = list(documents)
-            for start in range(0, len(rows), TURNS_PER_CALL):
-                done += _embed(model, bank_id, rows[start : start + TURNS_PER_CALL], now)
+            with bank_scope.inside(bank_id):
+                for start in range(0, len(rows), TURNS_PER_CALL):
+                    done += _embed(model, bank_id, rows[start : start + TURNS_PER_CALL], now)
     except LLMUnavailable as error:
         endpoint.failed(str(error), now, error.retry_after)
         raise

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from memorybank import conf, llm, prompts
+from memorybank import bank_scope, conf, llm, prompts
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.transcript import SourceItem, fence
 from memorybank.core.validation import NOT_A_LINE, AcceptedLines, ParsedLine, accept, comparison_key
@@ -152,7 +152,7 @@ def run_parallel(
     finished parts and of all parts.
     """
     with ThreadPoolExecutor(max_workers=conf.current().concurrency, thread_name_prefix="part") as pool:
-        futures = [pool.submit(part) for part in parts]
+        futures = [pool.submit(bank_scope.carried(part)) for part in parts]
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 _outcome(future)

@@ -7,6 +7,8 @@ function that changes something is named by a verb. Model classes are exported a
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from memorybank.bank_scope import add as enter_also
+from memorybank.bank_scope import carried, enter, enter_all, enter_every, every_bank, inside
 from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import MemoryLine, Text
 from memorybank.core.reports import ExplainedLine, RunReport

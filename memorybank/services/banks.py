@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from django.db.models import QuerySet, Subquery
 
+from memorybank import bank_scope
 from memorybank.models import Bank, StoredBlock
 
 
@@ -13,8 +14,11 @@ def all_banks() -> QuerySet[Bank]:
 
 
 def create_bank() -> Bank:
-    """A new bank, switched off."""
-    return Bank.objects.create()
+    """A new bank, switched off, and entered."""
+    with bank_scope.every_bank():
+        bank = Bank.objects.create()
+    bank_scope.add(bank.pk)
+    return bank
 
 
 def lock_bank(bank: Bank) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import TimeoutError as TookTooLong
 from dataclasses import replace
 from functools import partial
 
-from memorybank import conf
+from memorybank import bank_scope, conf
 from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.validation import ParsedLine
@@ -82,7 +82,11 @@ def _merge_with_model(session: ModelSession, bank: Bank, lines: Sequence[ParsedL
         items, now.chunk_tokens, width=now.concurrency, limit=now.input_tokens, encoding=now.encoding
     )
     with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="group") as pool:
-        return [line for group in pool.map(partial(_merge_group, session, bank, lines), groups) for line in group]
+        return [
+            line
+            for group in pool.map(bank_scope.carried(partial(_merge_group, session, bank, lines)), groups)
+            for line in group
+        ]
 
 
 def _merge_group(
@@ -95,7 +99,9 @@ def _merge_group(
     prompt = PromptSpec("merge", share * WORDS_PER_LINE, share, {"focus": bank.focus})
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="merge")
     try:
-        merged = pool.submit(session.ask, Purpose.MERGE, prompt, shown).result(timeout=now.merge_seconds)
+        merged = pool.submit(bank_scope.carried(session.ask), Purpose.MERGE, prompt, shown).result(
+            timeout=now.merge_seconds
+        )
     except (LLMError, TookTooLong) as error:
         logger.warning("merge failed, the parts stand as they are: %s", type(error).__name__)
         return list(originals.values())

@@ -12,7 +12,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from memorybank import conf, hooks
+from memorybank import bank_scope, conf, hooks
 from memorybank.core import rollup_policy, transcript
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
@@ -47,10 +47,15 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     chat = (chats if even_if_busy else chats.filter(due_at__lte=now)).claim(chat_id, now)
     if chat is None:
         return None
+    with bank_scope.inside(chat.bank_id):
+        return _summarise_claimed(chat, now)
+
+
+def _summarise_claimed(chat: Chat, now: datetime) -> Entry | None:
     try:
         leaf, indexed = _summarise(chat, now)
     except (OutdatedWork, NotRemembered) as reason:
-        logger.info("chat %s: nothing written: %s", chat_id, reason)
+        logger.info("chat %s: nothing written: %s", chat.pk, reason)
         return None
     except LLMError as error:
         if not isinstance(error, BackingOff):
@@ -62,7 +67,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     finally:
         chat.release()  # no effect if the commit or the failure has released it
     if not indexed:
-        document_writer.index_summarised(chat_id)
+        document_writer.index_summarised(chat.pk)
     return leaf
 
 

@@ -119,7 +119,9 @@ def _stage(running: Compaction) -> str:
 
 def _start_thread(running: Compaction) -> None:
     # A daemon: a stopping server does not wait for the model; the next request for the progress resumes it.
-    Thread(target=_finish, args=(running, get_language()), name=f"compaction-{running.pk}", daemon=True).start()
+    Thread(
+        target=services.carried(_finish), args=(running, get_language()), name=f"compaction-{running.pk}", daemon=True
+    ).start()
 
 
 def _finish(running: Compaction, language: str | None) -> None:

@@ -93,7 +93,7 @@ def begin(asked: AnswerRequest) -> None:
         if _saver is None:
             _saver = Thread(target=_save_drafts, name="drafts", daemon=True)
             _saver.start()
-    Thread(target=_generate, args=(generation, get_language()), daemon=True).start()
+    Thread(target=services.carried(_generate), args=(generation, get_language()), daemon=True).start()
 
 
 def of_this_process(output: Output) -> Generation | None:
@@ -121,6 +121,7 @@ def stop(output: Output) -> None:
     _save_now.set()
 
 
+@services.every_bank()
 def shut_down(seconds: float) -> None:
     """Wait ``seconds`` for the answers of this process; the messages that have none by then may be asked again."""
     deadline = monotonic() + seconds
@@ -162,6 +163,7 @@ def _end(generation: Generation) -> None:
         generation.end()
 
 
+@services.every_bank()  # of all answers of this process
 def _save_drafts() -> None:
     """Save all drafts at intervals until nothing is being generated."""
     global _saver

@@ -106,6 +106,7 @@ def inject_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -
         return without_memory(turn, body, SkipReason.FAILED)
 
 
+@services.every_bank()
 def warm_up() -> None:
     """Do what the first message would wait for. Records nothing but the call of an embedding model, if there is one."""
     import httpx2  # noqa: F401  (what sends to upstreams)

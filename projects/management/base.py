@@ -19,6 +19,7 @@ from django.db import DatabaseError, ProgrammingError, connection
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
 
+from memorybank import services
 from memorybank.exceptions import InvalidInput, MemoryBankError
 from memorybank.services import ANYBODY, Asker, PublicId
 from projects.tenancy import people
@@ -65,7 +66,8 @@ class MemoryCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
-            return super().execute(*args, **options)
+            with services.every_bank():  # until the command names one project
+                return super().execute(*args, **options)
         except InvalidInput as error:
             raise CommandError(printable(str(error)), returncode=USAGE_EXIT_CODE) from error
         except (MemoryBankError, ImproperlyConfigured) as error:
@@ -124,7 +126,7 @@ def find_asker(project: Project, name: str) -> Asker:
 
 
 def find_project(path: str) -> Project:
-    """The project ``tenant/project``; the error says which half is unknown."""
+    """Enter the project ``tenant/project``; the error says which half is unknown."""
     tenant, slash, _ = path.partition("/")
     if not slash:
         raise CommandError(f"“{path}” is not of the form tenant/project.", returncode=USAGE_EXIT_CODE)
@@ -133,6 +135,7 @@ def find_project(path: str) -> Project:
     project = Project.objects.at(path).select_related("tenant", "bank").first()
     if project is None:
         raise CommandError(f"Tenant “{tenant}” has no project “{path.partition('/')[2]}”.", returncode=USAGE_EXIT_CODE)
+    services.enter(project.bank_id)
     return project
 
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from memorybank import services
 from projects.models import APIKey, Scope
 
 from .rate_limit import shares
@@ -60,7 +61,7 @@ def digest_of(header: str) -> str:
 
 
 def authenticate(header: str, scope: Scope, *, now: datetime | None = None) -> APIKey:
-    """The key in the value of a header, ``Bearer mb_…`` or ``mb_…``, with its project, bank and tenant.
+    """Enter the bank of the key in the value of a header, ``Bearer mb_…`` or ``mb_…``; with project, bank and tenant.
 
     The project comes from the key alone, so no key reaches another project. One indexed read; at most a few writes a
     minute. Raises :class:`Refused`.
@@ -72,13 +73,16 @@ def authenticate(header: str, scope: Scope, *, now: datetime | None = None) -> A
     if not shares.grant(key, settings.API_REQUESTS_PER_MINUTE, now):
         raise RateLimited(settings.API_REQUESTS_PER_MINUTE, now)
     require_scope(key, scope)
+    services.enter(key.project.bank_id)
     return key
 
 
 def find(digest: str, now: datetime) -> APIKey | None:
     """The valid key with this digest, with its project, bank and tenant."""
     # The lookup time reveals nothing about a key: nobody can choose its digest.
-    key = APIKey.objects.valid(now).select_related("project__bank", "project__tenant").filter(digest=digest).first()
+    keys = APIKey.objects.valid(now).select_related("project__bank", "project__tenant")
+    with services.every_bank():
+        key = keys.filter(digest=digest).first()
     return key if key and hmac.compare_digest(key.digest, digest) else None
 
 

@@ -12,4 +12,6 @@ def is_capped(bank: Bank, since: datetime) -> bool:
     tenant = Tenant.objects.filter(projects__bank=bank).first()
     if tenant is None or tenant.monthly_cap is None:
         return False
-    return services.spent_since(services.all_banks().filter(project__tenant=tenant), since) >= tenant.monthly_cap
+    with services.every_bank():
+        spent = services.spent_since(services.all_banks().filter(project__tenant=tenant), since)
+    return spent >= tenant.monthly_cap

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from memorybank import services
 from memorybank.services import ANYBODY, NOBODY, Asker, Chat
 from projects.models import APIKey, Membership, NameSource, Project, Role, Scope
 from projects.models.key import PERSON_HEADER
@@ -31,8 +32,11 @@ def asker(project: Project, user: User) -> Asker:
     if not person:
         return ANYBODY
     others = Project.objects.visible_to(user).filter(tenant=project.tenant_id, bank__enabled=True)
-    elsewhere = others.exclude(pk=project.pk).order_by("-pk").values_list("bank", flat=True)[:MAX_PROJECTS_ELSEWHERE]
-    return Asker(person, user.get_username(), tuple(elsewhere))
+    banks = others.exclude(pk=project.pk).order_by("-pk").values_list("bank", flat=True)[:MAX_PROJECTS_ELSEWHERE]
+    with services.every_bank():
+        elsewhere = tuple(banks)
+    services.enter_also(*elsewhere)
+    return Asker(person, user.get_username(), elsewhere)
 
 
 def asker_of(project: Project, chat: Chat) -> Asker:

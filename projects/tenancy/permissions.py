@@ -122,7 +122,11 @@ def _visible(user: User | AnonymousUser, path: str) -> Project:
 
 
 def _first(projects: QuerySet[Project]) -> Project:
-    return get_object_or_404(projects.select_related("tenant", "bank"))
+    """Enter the bank of the one project."""
+    with services.every_bank():
+        project = get_object_or_404(projects.select_related("tenant", "bank"))
+    services.enter(project.bank_id)
+    return project
 
 
 def require(user: User | AnonymousUser, tenant: Tenant, needed: Role) -> Role:
@@ -146,6 +150,7 @@ def tenant_for(user: User, slug: str) -> Tenant:
     tenant = get_object_or_404(Tenant, slug=slug)
     if not user.is_superuser:
         require(user, tenant, NEEDED["people"])
+    services.enter_all(services.all_banks().filter(project__tenant=tenant))
     return tenant
 
 
@@ -173,7 +178,10 @@ def may(user: User, tenant: Tenant, needed: Role) -> bool:
 
 
 def projects_for(user: User) -> QuerySet[Project]:
-    return Project.objects.visible_to(user).select_related("tenant", "bank")
+    """The projects that ``user`` may open; enters their banks."""
+    projects = Project.objects.visible_to(user)
+    services.enter_all(services.all_banks().filter(project__in=projects))
+    return projects.select_related("tenant", "bank")
 
 
 def tenants_to_write_in(user: User) -> set[int]:
@@ -193,6 +201,14 @@ def banks_for(user: Any) -> QuerySet[Bank]:
     """The banks whose memory a staff member may see in the admin, each with its ``label``."""
     banks = services.all_banks().annotate(label=Concat("project__tenant__slug", Value("/"), "project__slug"))
     return banks if user.is_superuser else banks.filter(project__tenant__in=tenants_for(user))
+
+
+def enter_banks_for(user: Any) -> None:
+    """Enter the banks whose memory a staff member may see in the admin."""
+    if user.is_superuser:
+        services.enter_every()
+    else:
+        services.enter_all(banks_for(user))
 
 
 def last_owners(user: Any, leaving: Iterable[Membership]) -> list[Tenant]:

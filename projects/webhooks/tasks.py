@@ -3,6 +3,8 @@
 from celery import shared_task
 from django.utils import timezone
 
+from memorybank import services
+
 from .delivering import deliver_due
 from .queue import DELIVER
 
@@ -11,6 +13,7 @@ MAX_ROUNDS = 10
 
 
 @shared_task(name=DELIVER)
+@services.every_bank()
 def deliver() -> None:
     """Deliver until nothing is due. Harmless if it runs twice at once: each delivery is claimed."""
     for _ in range(MAX_ROUNDS):

@@ -11,6 +11,7 @@ from django.utils import timezone
 from ninja import Router, Status
 from pydantic import BaseModel, Field, StrictInt
 
+from memorybank import services
 from projects.tenancy import api_keys, authentication, provisioning
 
 from ...models import APIKey, Membership, Project, Role, Scope, Tenant
@@ -27,6 +28,7 @@ def operator(request: HttpRequest) -> str:
     sent = rest.strip() if kind.lower() == "bearer" else kind
     if not settings.OPERATOR_API_KEY or not hmac.compare_digest(sent.encode(), settings.OPERATOR_API_KEY.encode()):
         raise authentication.Unauthenticated
+    services.enter_every()
     return ACTOR
 
 

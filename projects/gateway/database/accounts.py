@@ -9,6 +9,7 @@ from django.db import DatabaseError
 from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
+from memorybank import services
 from projects.tenancy import authentication, rate_limit
 
 from ...models import APIKey
@@ -94,6 +95,7 @@ async def authenticate(headers: Mapping[str, str], seconds: float, now: datetime
     if not (header := authentication.key_header(headers)):
         raise authentication.Unauthenticated
     account = await accounts.find(authentication.digest_of(header), seconds)
+    services.enter(account.key.project.bank_id)
     limit = settings.API_REQUESTS_PER_MINUTE
     allowed, is_due = rate_limit.shares.admit(account.key, limit, now)
     if not allowed:

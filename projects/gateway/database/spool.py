@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, transaction
 
+from memorybank import services
 from memorybank.exceptions import log_message
 
 from .threads import writers
@@ -138,7 +139,7 @@ class Spool:
 
     def _write_together(self, bank_id: int, pieces: list[Piece]) -> None:
         """All of them in one transaction; one that fails for a reason of its own is counted and stops no other."""
-        with transaction.atomic():
+        with services.inside(bank_id), transaction.atomic():
             for piece in pieces:
                 try:
                     with transaction.atomic():
