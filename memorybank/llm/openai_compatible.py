@@ -133,15 +133,19 @@ class OpenAICompatibleLLM(LLM):
 
     def _create(self, messages: Sequence[Message], max_tokens: int | None, **options: Any) -> Any:
         cap = {} if max_tokens is None else {self._cap: max_tokens}
+        client = self._client
         try:
-            create: Any = self._client.chat.completions.create
+            create: Any = client.chat.completions.create
             return create(model=self.model, messages=messages, **cap, **options)
         except Exception as error:  # the SDK lets JSON, header and URL errors through untouched
             self._translate(error)
 
     @cached_property
     def _client(self) -> "OpenAI":
-        import openai
+        try:
+            import openai
+        except ModuleNotFoundError as error:
+            raise LLMMisconfigured('A model needs the package openai: pip install "memory-bank[models]"') from error
 
         # The SDK refuses a missing key and reads the environment for it; a local server ignores this one.
         return openai.OpenAI(

@@ -5,11 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib import metadata
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.support.commands import ROOT
 
@@ -59,6 +63,18 @@ for name in sys.argv[1].split():
     get_template(name)
 import projects
 print(Path(projects.__file__).parent)
+"""
+
+#: Read by Python as it starts: what the package asks for only with an extra is not there.
+WITHOUT_EXTRAS = """
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {modules!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
 """
 
 pytestmark = pytest.mark.long
@@ -134,12 +150,35 @@ def test_another_site_finds_every_template(kind: str, request: pytest.FixtureReq
     assert Path(where.strip()).is_relative_to(built if kind == "editable" else tmp_path), "not this checkout's"
 
 
-def test_the_page_on_embedding_works_as_it_stands(installed: Path, tmp_path: Path) -> None:
+def distributions(requirements: Iterable[str]) -> Iterator[str]:
+    """Names of all that must be installed for these requirements, without their extras."""
+    for requirement in map(Requirement, requirements):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield canonicalize_name(requirement.name)
+            yield from distributions(metadata.requires(requirement.name) or [])
+
+
+@pytest.fixture(scope="module")
+def not_installed() -> set[str]:
+    """Modules of this environment that come with an extra of the package, or with the tools for tests."""
+    core = set(distributions(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]))
+    assert len(core) <= 25
+    owners = metadata.packages_distributions()
+    return {name for name, found in owners.items() if not core & {canonicalize_name(owner) for owner in found}}
+
+
+def test_the_page_on_embedding_works_as_it_stands_and_without_extras(
+    installed: Path, not_installed: set[str], tmp_path: Path
+) -> None:
+    modules = not_installed - {*PACKAGES, "pip", "setuptools"}
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_EXTRAS.format(modules=modules), encoding="utf-8")
     for name, text in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.S):
         (tmp_path / name).write_text(text, encoding="utf-8")
     commands, printed = re.search(r"```sh\n(.*?)```.*?~~~text\n(.*?)~~~", PAGE, re.S).groups()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {"PATH": path, "PYTHONPATH": os.pathsep.join([str(installed), str(tmp_path)])}
+    tried = "try: import openai\nexcept ModuleNotFoundError: print('not there')"
+    assert run(["python", "-c", tried], tmp_path, **environment) == "not there\n"
     where = run(["python", "-c", "import memorybank; print(memorybank.__file__)"], tmp_path, **environment)
     assert Path(where).is_relative_to(installed), "it is ours from the wheel, not from this checkout"
     assert run(["sh", "-ec", commands], tmp_path, **environment).endswith(printed)

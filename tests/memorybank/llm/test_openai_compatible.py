@@ -53,6 +53,12 @@ def model(server: OpenAIServer, **options: Any) -> OpenAICompatibleLLM:
     return made[-1]
 
 
+def test_without_the_sdk_it_says_what_to_install(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)  # as if it were not installed
+    with pytest.raises(LLMMisconfigured, match=r"memory-bank\[models\]"):
+        model(server).complete(ASK)
+
+
 def test_it_answers_and_counts(server: OpenAIServer) -> None:
     answer = model(server).complete(ASK, max_tokens=100)
     assert answer.text == "- fact: Postgres 16 for billing. [1]\n- fact: Deploy on Tuesdays [2]"
