@@ -6,6 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 from memorybank.core.memory_line import MemoryLine
 from memorybank.language import plain
+from memorybank.language.dates import shorten_dates
 from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.quoting import quote_speech
@@ -52,6 +53,7 @@ class Item(Generic[L]):
     #: Items with the same value share a paragraph.
     paragraph: tuple[object, ...] = field(init=False)
     _key: tuple[str, ...] = ()
+    _near: str = ""
 
     def __post_init__(self) -> None:
         self.paragraph = (self.line.era, self.line.label)
@@ -62,6 +64,13 @@ class Item(Generic[L]):
         if not self._key:
             self._key = dedup_key(self.line.speaker, self.text)
         return self._key
+
+    @property
+    def near_its_date(self) -> str:
+        """Its text near the date of its paragraph, where dates are short. Laid out often, and computed once."""
+        if not self._near:
+            self._near = shorten_dates(self.text, self.line.label)
+        return self._near
 
 
 def item_of(line: MemoryLine) -> Item[MemoryLine]:

@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from memorybank.core.packing.items import Item, inert
 from memorybank.language import tokens
-from memorybank.language.dates import shorten_dates
 from memorybank.language.terms import word_count
 
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
@@ -32,10 +31,10 @@ def ordered(items: Sequence[AnyItem]) -> list[AnyItem]:
         for group in (item.paragraph, strand, (*strand, item.line.speaker)):
             first.setdefault(group, place)
 
-    def place_of(item: AnyItem) -> tuple[tuple[Any, ...], int, int, int]:
+    def place_of(item: AnyItem) -> tuple[Any, int, int, int]:
         strand = (*item.paragraph, item.line.strand)
         speaker = (*strand, item.line.speaker)
-        return (item.line.era, first[item.paragraph], first[strand], first[speaker])
+        return (item.paragraph[0], first[item.paragraph], first[strand], first[speaker])
 
     return sorted(by_time, key=place_of)
 
@@ -72,7 +71,7 @@ def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
     for item in ordered(items):
         if item.paragraph != paragraph:
             paragraph, words = item.paragraph, 0
-        text = shorten_dates(item.text, item.line.label) if words < NEAR_DATE_WORDS else item.text
+        text = item.near_its_date if words < NEAR_DATE_WORDS else item.text
         words += word_count(text)
         yield item, text
 

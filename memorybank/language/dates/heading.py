@@ -37,4 +37,6 @@ def _weeks(text: str, day: str) -> str:
         words = WEEK_NAMES[match["way"]]
         return words.capitalize() if match[0][0].isupper() else words
 
+    if "he week " not in text:
+        return text
     return re.sub(rf"\b(?:[Ii]n )?[Tt]he week (?P<way>before|after) {re.escape(day)}(?!\w)", written, text)
