@@ -57,7 +57,8 @@ def _timed(what: str, banks: Sequence[Bank], target: str) -> list[Measurement]:
         services.recall(bank, question)
     hits = sorted(seconds(partial(services.recall, bank, question)) * 1000 for bank, question in asked)
     tails = [
-        seconds(partial(recall.find_passages, bank, question, max_tokens=1800)) * 1000 for bank, question in asked[:50]
+        seconds(partial(recall.find_passages, recall.IndexCache(bank), question, max_tokens=1800)) * 1000
+        for bank, question in asked[:50]
     ]
     return [
         Measurement(f"{what}, ms", f"{statistics.median(hits):.1f}", target),

@@ -65,6 +65,8 @@ class Conf:
 
     #: Minutes after its last turn during which a chat keeps its block.
     block_keep_minutes: int = 10
+    #: What a process keeps of the index and the blocks, while memory stays the same, for all banks together.
+    index_cache_megabytes: int = 64
     #: Days during which lines that have left the block are kept for its history.
     history_days: int = 90
 

@@ -38,6 +38,7 @@ def expire(bank_id: int, *, now: datetime) -> Counter[str]:
         gone: set[int] = set()
         if bank.keep_turns_days:
             _expire_turns(bank, now - timedelta(days=bank.keep_turns_days), counts)
+            Bank.objects.touch_index(bank.pk)
         if bank.keep_memory_days:
             gone = _expire_memory(bank, now - timedelta(days=bank.keep_memory_days), counts)
         if counts.total():

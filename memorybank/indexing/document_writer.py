@@ -137,6 +137,7 @@ def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
         unique_fields=["output"],
         update_fields=["words", "length", "lines"],
     )
+    Bank.objects.touch_index(bank.pk)
     return True
 
 

@@ -78,6 +78,7 @@ def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument],
     """Store the vectors of the documents that still exist unchanged."""
     name = model_name(model)
     with transaction.atomic():
+        Bank.objects.touch_index(documents[0].bank_id)  # first: who erases holds the bank's lock, too
         rows = SearchDocument.objects.select_for_update().filter(pk__in=[document.pk for document in documents])
         current = dict(rows.values_list("pk", "words"))
         unchanged = [index for index, document in enumerate(documents) if current.get(document.pk) == document.words]

@@ -38,6 +38,7 @@ class Migration(migrations.Migration):
                 ('off_after', models.PositiveBigIntegerField(default=0, editable=False, help_text='While it is off: the sequence of the last turn while it was on.')),
                 ('epoch', models.PositiveIntegerField(default=0, editable=False, help_text='Incremented by every erasure.')),
                 ('version', models.PositiveBigIntegerField(default=1, editable=False, help_text='Incremented by every change.')),
+                ('index_version', models.PositiveBigIntegerField(default=0, editable=False, help_text='Incremented whenever turns are indexed.')),
                 ('capped_at', models.DateTimeField(blank=True, editable=False, help_text='Since when the monthly cap is reached.', null=True)),
                 ('remembers_since', models.DateTimeField(blank=True, editable=False, help_text='Turns from before this time are excluded from memory.', null=True)),
                 ('expire_at', models.DateTimeField(blank=True, editable=False, help_text='When retention is checked next.', null=True)),

@@ -63,6 +63,10 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         """Lock a bank's row until the transaction ends. Whoever changes several of its chats takes this lock first."""
         self.select_for_update().filter(pk=pk).exists()
 
+    def touch_index(self, pk: int) -> None:
+        """Note that the index changed, so that nothing that was read from it is used any more."""
+        self.filter(pk=pk).update(index_version=F("index_version") + 1)
+
     def touch(self, pk: int, **changed: Any) -> None:
         """Note that a bank's memory changed, so that its stored block is no longer current."""
         self.filter(pk=pk).update(version=F("version") + 1, **changed)
@@ -157,6 +161,9 @@ class Bank(Leased):
     )
     epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Incremented by every erasure.")
     version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Incremented by every change.")
+    index_version = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Incremented whenever turns are indexed."
+    )
     capped_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Since when the monthly cap is reached."
     )

@@ -1,19 +1,21 @@
 """Render all memory that a chat would get: the standing block, the personal part and recalled notes. Reads only."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
+from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 
 from memorybank import conf, prompts
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.memory_line import MemoryLine, Source, Text
 from memorybank.core.packing.exclusion import exclude
-from memorybank.core.packing.notes import Passage, pack_notes
+from memorybank.core.packing.notes import Notes, Passage, lay_out_notes, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
-from memorybank.models import NOBODY, Bank
+from memorybank.models import Bank
 from memorybank.reading import recall
 from memorybank.reading.block_rendering import render_block
 from memorybank.reading.personal import ANYBODY, Asker, render_personal
@@ -23,6 +25,8 @@ NOTES_HEADER = prompts.text("memory.recalled")
 
 
 EMPTY_TEXT = Text()
+#: About what the wording of a sentence holds, in bytes.
+WORDING_BYTES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +67,62 @@ def render(
     shown = exclude(render_block(bank, limit), limit, encoding=encoding, own=exclude_chat)
     max_note_tokens = bank.recall_tokens if recall_budget is None else recall_budget
     personal = render_personal(bank, asker, bank.personal_tokens, shown=shown, exclude_chat=exclude_chat)
-    given = [shown, personal]
-    recalled = render_notes(
-        bank, question, given, max_note_tokens, exclude_chat=exclude_chat, viewer=asker.person, now=now
-    )
+    index, given = recall.IndexCache(bank, asker.person), [shown, personal]
+    without, speakers = index.find_chat(exclude_chat), speakers_of(given)
+    recalled = render_notes(index, question, given, max_note_tokens, speakers=speakers, without=without, now=now)
     return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled, personal)
 
 
+def speakers_of(given: Iterable[Text]) -> frozenset[str]:
+    """Of whom these texts have lines."""
+    return frozenset(line.speaker for text in given for line in text.lines)
+
+
 def render_notes(
-    bank: Bank,
+    index: recall.IndexCache,
     question: str,
     given: Sequence[Text],
     max_tokens: int,
     *,
-    exclude_chat: str = "",
-    viewer: str = NOBODY,
+    speakers: Collection[str] = (),
+    without: int | None = None,
     now: datetime | None = None,
 ) -> Text:
     """Notes that answer a message in at most ``max_tokens`` tokens and repeat nothing given; empty if nothing does.
 
-    From turns that memory covers and the viewer may read, never from the asking chat.
+    ``speakers`` are those of whom the prompt has lines already.
+    From turns that memory covers and the index's person may read, never from the chat ``without``, which asks.
     """
     if max_tokens <= 0 or not question.strip():
         return EMPTY_TEXT
-    known = [line.text for text in given for line in text.lines]
-    speakers = [line.speaker for text in given for line in text.lines]
-    notes = recall.find_passages(
-        bank, question, max_tokens=max_tokens, known=known, exclude_chat=exclude_chat, viewer=viewer, now=now
-    )
+    lines = [line.text for text in given for line in text.lines]
+    notes = recall.find_passages(index, question, max_tokens=max_tokens, given=lines, without=without, now=now)
+    return _notes_text(pack_notes, index, notes.passages, notes.max_tokens, speakers)
+
+
+def render_given_notes(
+    index: recall.IndexCache,
+    places: Sequence[recall.SentencePlace],
+    max_tokens: int,
+    *,
+    speakers: Collection[str] = (),
+    without: int | None = None,
+) -> Text:
+    """Notes that were given before, in the same bytes, as far as they may still be shown and say the same."""
+    passages = recall.given_passages(index, places, without=without)
+    return _notes_text(lay_out_notes, index, passages, max_tokens, speakers)
+
+
+def _notes_text(
+    pack: Callable[..., Notes],
+    index: recall.IndexCache,
+    passages: Sequence[Passage],
+    max_tokens: int,
+    speakers: Collection[str],
+) -> Text:
+    keep = partial(index.keep, size=lambda wording: WORDING_BYTES)
     encoding = conf.current().encoding
-    packed = pack_notes(notes.passages, notes.max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=encoding)
+    packed = pack(passages, max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=encoding, keep=keep)
     return Text(packed.text, packed.tokens, tuple(map(_recalled_line, packed.passages)))
 
 
@@ -107,7 +137,7 @@ def _recalled_line(passage: Passage) -> MemoryLine:
         sources=(Source((passage.chat_key,), (passage.output,)),),
         place=passage.place,
         private=passage.private,
-        why=_recall_reason(passage),
+        why=_lazy_recall_reason(passage),
     )
 
 
@@ -125,3 +155,7 @@ def _recall_reason(passage: Passage) -> str:
     reasons += [_("is said by somebody the question names")] if passage.named else []
     why = _(" and ").join(reasons)
     return _("It %(why)s; its turn is number %(rank)d of those found.") % {"why": why, "rank": passage.rank}
+
+
+#: Only pages and the API show it, and words are looked up for it.
+_lazy_recall_reason = lazy(_recall_reason, str)

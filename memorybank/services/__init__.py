@@ -62,7 +62,7 @@ from memorybank.reading.browsing import Origin, browse, find, origins, resting_b
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
 from memorybank.reading.personal import ANYBODY, Asker, in_own_words, personal_facts
-from memorybank.reading.prompting import PromptMemory, prompt_memory
+from memorybank.reading.prompting import GivenNotes, PromptMemory, prompt_memory
 from memorybank.reading.recall import Hit, recall
 from memorybank.reading.recall.visibility import VisibleSentence
 from memorybank.reading.rendering import Block, render

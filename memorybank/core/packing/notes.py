@@ -4,14 +4,15 @@ Separate from ``pack``, because notes have an order already, and no tiers, stabl
 and the proof of the budget are shared.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from memorybank.core.packing.assembly import FURTHER, MIN_LINE_TOKENS, Assembly
 from memorybank.core.packing.greedy import Openings
-from memorybank.core.packing.items import Item, as_line
+from memorybank.core.packing.items import Item, as_line, dedup_key
 from memorybank.core.packing.layout import worded
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
@@ -75,30 +76,84 @@ class Notes:
     passages: tuple[Passage, ...] = ()
 
 
+class Wording(NamedTuple):
+    """How a passage is shown among people with certain names, its tokens, and what it has in common with its like."""
+
+    text: str
+    cost: int
+    key: tuple[str, ...]
+
+
+Keep = Callable[[Hashable, Callable[[], Wording]], Wording]
+
+
 def pack_notes(
-    passages: Sequence[Passage], budget: int, *, header: str, speakers: Iterable[str] = (), encoding: str = "o200k_base"
+    passages: Sequence[Passage],
+    budget: int,
+    *,
+    header: str,
+    speakers: Iterable[str] = (),
+    encoding: str = "o200k_base",
+    keep: Keep = lambda key, make: make(),
 ) -> Notes:
-    """As many passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does."""
+    """As many passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does.
+
+    ``keep`` returns what ``make`` returns, which is equal for equal keys.
+    """
     if not passages or budget <= 0:
         return Notes()
-    items = list(_items(passages, name_words([*speakers, *(passage.speaker for passage in passages)]), encoding))
-    assembly: Assembly[Passage] = Assembly(header, budget, encoding)
+    assembly, items = _assembly(passages, budget, header, speakers, encoding, keep)
     to = AsRanked()
     assembly.fill(FURTHER, items, assembly.room(), to)
     _top_up(assembly, items, to)
+    return _finished(assembly)
+
+
+def lay_out_notes(
+    passages: Sequence[Passage],
+    budget: int,
+    *,
+    header: str,
+    speakers: Iterable[str] = (),
+    encoding: str = "o200k_base",
+    keep: Keep = lambda key, make: make(),
+) -> Notes:
+    """All passages, which were chosen before. The last ones are dropped only if they no longer fit in ``budget``."""
+    if not passages or budget <= 0:
+        return Notes()
+    assembly, items = _assembly(passages, budget, header, speakers, encoding, keep)
+    assembly[FURTHER].extend(items)
+    assembly.trim()
+    return _finished(assembly)
+
+
+def _assembly(
+    passages: Sequence[Passage], budget: int, header: str, speakers: Iterable[str], encoding: str, keep: Keep
+) -> tuple[Assembly[Passage], list[Item[Passage]]]:
+    """An empty one, and the passages as they would be shown in it."""
+    names = name_words([*speakers, *(passage.speaker for passage in passages)])
+    return Assembly(header, budget, encoding), list(_items(passages, names, encoding, keep))
+
+
+def _finished(assembly: Assembly[Passage]) -> Notes:
     text, size = assembly.finished()
     return Notes(text, size, tuple(item.line._replace(text=text) for item, text in worded(assembly[FURTHER])))
 
 
-def _items(passages: Sequence[Passage], names: Collection[str], encoding: str) -> Iterable[Item[Passage]]:
+def _items(passages: Sequence[Passage], names: frozenset[str], encoding: str, keep: Keep) -> Iterable[Item[Passage]]:
     """The passages as they would be shown, without repetitions."""
     seen = set()
     for passage in passages:
-        text = as_line(passage.text, names)
-        item = Item(passage, text, tokens.count(text, encoding) + 1)
-        if text and item.key not in seen:
-            seen.add(item.key)
-            yield item
+        text, speaker = passage.text, passage.speaker
+        wording = keep((text, speaker, names), partial(_worded, text, speaker, names, encoding))
+        if wording.text and wording.key not in seen:
+            seen.add(wording.key)
+            yield Item(passage, wording.text, wording.cost)
+
+
+def _worded(text: str, speaker: str, names: frozenset[str], encoding: str) -> Wording:
+    text = as_line(text, names)
+    return Wording(text, tokens.count(text, encoding) + 1, dedup_key(speaker, text))
 
 
 class AsRanked:

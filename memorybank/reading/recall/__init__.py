@@ -6,14 +6,20 @@ index. Facts are found through the turns they cite, so hiding, editing or erasin
 """
 
 from memorybank.reading.recall.hits import Hit, facts_about, recall
-from memorybank.reading.recall.notes import find_passages, visible_sentences
+from memorybank.reading.recall.index_cache import IndexCache, MemoryState, kept
+from memorybank.reading.recall.notes import SentencePlace, find_passages, given_passages, visible_sentences
 from memorybank.reading.recall.searching import chats_mentioning
 
 __all__ = [
     "Hit",
+    "IndexCache",
+    "MemoryState",
+    "SentencePlace",
     "chats_mentioning",
     "facts_about",
     "find_passages",
+    "given_passages",
+    "kept",
     "recall",
     "visible_sentences",
 ]

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Literal
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import NOBODY, Bank, Chat, Entry, Fact, FactState, SearchDocument
+from memorybank.models import NOBODY, Bank, Entry, Fact, FactState, SearchDocument
+from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.searching import SearchResult, parse_question, search
 from memorybank.reading.recall.visibility import as_paragraphs, visible_lines
@@ -53,9 +54,8 @@ def recall(
     """
     if not bank.enabled or top < 1:
         return []
-    without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
-    parsed = parse_question(bank, question, now)
-    result = search(bank, parsed, without=without, most=top, within=within, viewer=viewer)
+    index, parsed = IndexCache(bank, viewer), parse_question(bank, question, now)
+    result = search(index, parsed, without=index.find_chat(exclude_chat), most=top, within=within)
     scores = dict(result.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
@@ -81,7 +81,7 @@ def _of_kinds(hits: list[Hit], kinds: Collection[str]) -> list[Hit]:
 
 def facts_about(bank: Bank, question: str, *, most: int, now: datetime, viewer: str = NOBODY) -> list[int]:
     """Ids of the leaf facts for this person about the subject of a question, best first, whatever their state."""
-    result = search(bank, parse_question(bank, question, now), without=None, most=most, viewer=viewer)
+    result = search(IndexCache(bank, viewer), parse_question(bank, question, now), without=None, most=most)
     scores = dict(result.ranked)
     turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
     values: dict[int, float] = {}

@@ -4,19 +4,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from typing import NamedTuple
 
-from memorybank import conf
 from memorybank.core.packing.notes import Passage
-from memorybank.language import dates, tokens
-from memorybank.models import NOBODY, Bank, Chat, Entry, Fact, SearchDocument
+from memorybank.language import dates
+from memorybank.models import NOBODY, Bank
 from memorybank.models.fact import Replacement
-from memorybank.reading.recall.index_terms import FILLER_WORDS, content_words, words_naming
+from memorybank.reading.recall.index_cache import IndexCache, ReadTurn
+from memorybank.reading.recall.index_terms import content_words, words_naming
 from memorybank.reading.recall.searching import ParsedQuestion, SearchResult, parse_question, score_passages, search
-from memorybank.reading.recall.visibility import VisibleSentence, replacing_line, visible_lines
+from memorybank.reading.recall.visibility import VisibleSentence, replacing_line
 
 #: The value of a sentence depends on its turn's score and its passage's, on its share of the question's words, on
 #: whether the question names its speaker, on its prior, and on its length. Chosen on dialogues and on meetings.
-TURN_SCORE_POWER, NAMED_SPEAKER_BONUS, PRIOR_POWER, LENGTH_POWER = 2.0, 3.0, 0.35, 0.8
+TURN_SCORE_POWER, NAMED_SPEAKER_BONUS = 2.0, 3.0
 #: From this share of the best passage's score on, turns are read that have no word of the question.
 MIN_PASSAGE_SCORE = 0.3
 #: The value of a sentence is multiplied by this for each part that was replaced.
@@ -54,8 +56,7 @@ SINGLE_FACT, BROAD_TOPIC = ScoringProfile(0.06, 3.0, 4.0, 120, 1), ScoringProfil
 BROAD_TOPIC_OF_SPEAKER = replace(BROAD_TOPIC, focus=3.0)
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateSentence:
+class CandidateSentence(NamedTuple):
     """One sentence of a turn that was found, with its value for the question."""
 
     turn: int
@@ -70,6 +71,10 @@ class CandidateSentence:
     behind: tuple[tuple[int, int], ...] = ()
 
 
+#: Where a sentence stands: its turn, by id, and its place in it. JSON makes a list of it.
+SentencePlace = Sequence[int]
+
+
 @dataclass(frozen=True, slots=True)
 class RecalledPassages:
     """Sentences that answer a message, best first, and the tokens that they are worth."""
@@ -79,67 +84,68 @@ class RecalledPassages:
 
 
 def find_passages(
-    bank: Bank,
+    known: IndexCache,
     question: str,
     *,
     max_tokens: int,
-    known: Sequence[str] = (),
-    exclude_chat: str = "",
-    viewer: str = NOBODY,
+    given: Sequence[str] = (),
+    without: int | None = None,
     now: datetime | None = None,
 ) -> RecalledPassages:
     """Sentences that answer ``question`` in at most ``max_tokens`` tokens (and a few spare ones), best first.
 
     The less of the question the bank knows, the fewer tokens; none if it shares no more than chance would give.
-    From turns that ``viewer`` may read. Leaves out what the ``known`` lines say already. Reads the index and
-    the turns it names; writes nothing.
+    Leaves out what the ``given`` lines say already, and the chat with the id ``without``. Reads the index and the turns
+    it names, as far as they are not ``known``; writes nothing.
     """
-    without = Chat.objects.filter(bank=bank, key=exclude_chat).first() if exclude_chat else None
-    parsed = parse_question(bank, question, now)
-    result = search(bank, parsed, without=without, most=MAX_TURNS_READ, viewer=viewer)
+    parsed = parse_question(known.bank, question, now)
+    result = search(known, parsed, without=without, most=MAX_TURNS_READ)
     max_tokens = int(max_tokens * result.relevance)
     if not result.ranked or not max_tokens:
         return RecalledPassages()
     profile = choose_profile(parsed, result)
-    valued = _turn_values(result, score_passages(bank, result), profile)
-    read = list(_documents_with_lines(bank, valued, viewer))
-    rows, lines = {pk: row for pk, row, _ in read}, {pk: own for pk, _, own in read}
-    matcher, repeats = QuestionMatcher(profile, result, parsed.text), RepeatFilter(known)
+    valued = _turn_values(result, score_passages(known, result), profile)
+    turns = {turn.pk: turn for turn in known.read(valued)}
+    repeats = known.keep(("given", *given), partial(RepeatFilter, given), RepeatFilter.size)
+    matcher = QuestionMatcher(profile, result, parsed.text)
     sentences: list[CandidateSentence] = []
-    for pk, value in valued.items():
-        if pk in rows:
-            sentences += discount_same_turn(
-                _candidate_sentences(pk, lines[pk], value, matcher, repeats), profile.enough
-            )
+    for pk, turn in turns.items():
+        sentences += discount_same_turn(_candidate_sentences(turn, valued[pk], matcher, repeats), profile.enough)
     ranks = {turn: rank for rank, turn in enumerate(sorted(valued, key=lambda turn: -valued[turn]), start=1)}
     chosen = choose_sentences(sentences, max_tokens)
-    others = {output for sentence in chosen for end in sentence.ends for output in end.citations} - rows.keys()
-    for pk, row, own in _documents_with_lines(bank, others, viewer):
-        if row.chat_id != (without and without.pk):
-            rows[pk], lines[pk] = row, own
-    passages = (
-        _to_passage(sentence, rows[sentence.turn], ranks.get(sentence.turn, 0))
-        for sentence in follow_replacements(chosen, lines)
-    )
-    return RecalledPassages(tuple(passages), max_tokens)
+    return RecalledPassages(tuple(_passages(known, chosen, turns, ranks, without)), max_tokens)
+
+
+def given_passages(known: IndexCache, places: Sequence[SentencePlace], *, without: int | None = None) -> list[Passage]:
+    """The sentences at these places as they may be shown now; those that may not are left out."""
+    turns = {turn.pk: turn for turn in known.read(dict.fromkeys(output for output, _ in places))}
+    sentences = {(pk, one.line.place): one for pk, turn in turns.items() for one in turn.sentences}
+    chosen = [
+        CandidateSentence(place[0], place[1], one.line.speaker, one.line.text, one.tokens, 0.0, ends=one.line.ends)
+        for place in places
+        if (one := sentences.get((place[0], place[1])))
+    ]
+    return list(_passages(known, chosen, turns, {}, without))
+
+
+def _passages(
+    known: IndexCache,
+    chosen: Sequence[CandidateSentence],
+    turns: dict[int, ReadTurn],
+    ranks: Mapping[int, int],
+    without: int | None,
+) -> Iterator[Passage]:
+    """The chosen sentences, those that were replaced in part behind what replaced them, which is read as well."""
+    others = {output for sentence in chosen for end in sentence.ends for output in end.citations} - turns.keys()
+    turns = turns | {turn.pk: turn for turn in known.read(others) if turn.chat != without}
+    lines = {pk: turn.lines for pk, turn in turns.items()} if any(one.ends for one in chosen) else {}
+    for sentence in follow_replacements(chosen, lines):
+        yield _to_passage(sentence, turns[sentence.turn], ranks.get(sentence.turn, 0))
 
 
 def visible_sentences(bank: Bank, turns: Iterable[int], viewer: str = NOBODY) -> dict[int, list[VisibleSentence]]:
     """The lines of these turns that may be shown now, with their places; none of a turn that recall excludes."""
-    return {pk: lines for pk, _, lines in _documents_with_lines(bank, turns, viewer)}
-
-
-def _documents_with_lines(
-    bank: Bank, turns: Iterable[int], viewer: str
-) -> Iterator[tuple[int, SearchDocument, list[VisibleSentence]]]:
-    """These turns, as far as this person may read them, with their documents and visible lines."""
-    documents = SearchDocument.objects.of(bank).visible_to(viewer).select_related("chat").defer("words")
-    rows = documents.in_bulk(list(turns))
-    facts = Fact.objects.filter(
-        entry__in=Entry.objects.leaves().filter(chat__in={row.chat_id for row in rows.values()})
-    )
-    lines = visible_lines({pk: row.lines for pk, row in rows.items()}, facts.states(changed=True, viewer=viewer))
-    yield from ((pk, row, lines[pk]) for pk, row in rows.items())
+    return {turn.pk: turn.lines for turn in IndexCache(bank, viewer).read(turns)}
 
 
 def choose_profile(question: ParsedQuestion, result: SearchResult) -> ScoringProfile:
@@ -166,6 +172,7 @@ class QuestionMatcher:
 
     def __init__(self, profile: ScoringProfile, result: SearchResult, question: str) -> None:
         self.profile, self.idfs, self._names = profile, result.idfs, result.names
+        self._asked = frozenset(result.idfs)
         self._whole = sum(result.idfs.values()) or 1.0
         self._named: dict[str, bool] = {}
         taken = {word for name in result.names for word in name.split()}
@@ -181,23 +188,36 @@ class QuestionMatcher:
             self._named[speaker] = called or not self._capitals.isdisjoint(spelt)
         return self._named[speaker]
 
-    def share(self, has: Iterable[str]) -> float:
-        """These words' share of the question, 0…1."""
-        return sum(self.idfs[word] for word in has) / self._whole
+    def match(self, words: frozenset[str]) -> tuple[tuple[str, ...], float]:
+        """The words of the question that are among these, and their share of it, 0…1."""
+        if self._asked.isdisjoint(words):
+            return (), 0.0
+        has = tuple([word for word in self.idfs if word in words])
+        return has, sum([self.idfs[word] for word in has]) / self._whole
 
 
 class RepeatFilter:
-    """Recognises sentences that the known lines say already."""
+    """Recognises sentences that the given lines say already."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._having: dict[str, list[frozenset[str]]] = {}
+        self._said: dict[str, bool] = {}
         for line in lines:
             words = frozenset(content_words(line))
             for word in words:
                 self._having.setdefault(word, []).append(words)
 
+    def size(self) -> int:
+        """About how many bytes it holds, with what it will remember of sentences."""
+        return 1_000 * len(self._having)
+
     def says(self, text: str, words: frozenset[str]) -> bool:
         """Whether one line has every word of the sentence, however dates are written."""
+        if text not in self._said:
+            self._said[text] = self._has(text, words)
+        return self._said[text]
+
+    def _has(self, text: str, words: frozenset[str]) -> bool:
         undated = _RELATIVE_DATE.sub("", text)
         words = words if undated == text else frozenset(content_words(undated))
         fewest = min((self._having.get(word, []) for word in words), key=len, default=[])
@@ -205,27 +225,27 @@ class RepeatFilter:
 
 
 def _candidate_sentences(
-    turn: int, lines: Sequence[VisibleSentence], turn_value: float, matcher: QuestionMatcher, repeats: RepeatFilter
+    turn: ReadTurn, turn_value: float, matcher: QuestionMatcher, repeats: RepeatFilter
 ) -> Iterator[CandidateSentence]:
-    """The turn's sentences that say enough and are not known, with their values."""
-    encoding = conf.current().encoding
-    for speaker, text, worth, place, ends in lines:
-        words = frozenset(content_words(text))
-        if len(words - FILLER_WORDS) < matcher.profile.telling or repeats.says(text, words):
+    """The turn's sentences that say enough and are not given, with their values."""
+    named_by, least, said = matcher.names, matcher.profile.telling, repeats.says
+    for (speaker, text, _, place, ends), words, telling, size, worth, length in turn.sentences:
+        if telling < least or said(text, words):
             continue
-        size = tokens.count(text, encoding)  # last, because it costs most
-        has, named = tuple(word for word in matcher.idfs if word in words), matcher.names(speaker)
-        relevance = (1 + matcher.profile.asked * matcher.share(has)) * (1 + (NAMED_SPEAKER_BONUS if named else 0.0))
-        value = turn_value * relevance * (worth + 0.02) ** PRIOR_POWER / (size + 1) ** LENGTH_POWER
-        value *= REPLACED_PART_FACTOR ** len(ends)
-        yield CandidateSentence(turn, place, speaker, text, size, float(value), has, named, ends)
+        (has, share), named = matcher.match(words), named_by(speaker)
+        relevance = (1 + matcher.profile.asked * share) * (1 + (NAMED_SPEAKER_BONUS if named else 0.0))
+        value = turn_value * relevance * worth / length
+        value *= REPLACED_PART_FACTOR ** len(ends) if ends else 1.0
+        yield CandidateSentence(turn.pk, place, speaker, text, size, float(value), has, named, ends)
 
 
 def discount_same_turn(sentences: Iterable[CandidateSentence], enough: int) -> Iterator[CandidateSentence]:
     """A turn's sentences; each loses value the more its better ones say. Pure."""
     tokens_before = 0
     for sentence in sorted(sentences, key=lambda one: (-one.value, one.place)):
-        yield replace(sentence, value=sentence.value / (1 + (tokens_before / enough) ** 2))
+        yield (
+            sentence._replace(value=sentence.value / (1 + (tokens_before / enough) ** 2)) if tokens_before else sentence
+        )
         tokens_before += sentence.tokens
 
 
@@ -250,23 +270,23 @@ def follow_replacements(
         if len(replacing) < len(sentence.ends):
             continue
         for turn, line in replacing:
-            yield replace(sentence, turn=turn, place=line.place, speaker=line.speaker, text=line.text, ends=())
-        yield replace(sentence, behind=tuple((turn, line.place) for turn, line in replacing))
+            yield sentence._replace(turn=turn, place=line.place, speaker=line.speaker, text=line.text, ends=())
+        yield sentence._replace(behind=tuple((turn, line.place) for turn, line in replacing))
 
 
-def _to_passage(sentence: CandidateSentence, row: SearchDocument, rank: int) -> Passage:
+def _to_passage(sentence: CandidateSentence, turn: ReadTurn, rank: int) -> Passage:
     return Passage(
-        output=row.pk,
+        output=turn.pk,
         place=sentence.place,
         text=sentence.text,
-        at=row.said_at,
-        chat=row.chat_id,
-        chat_key=row.chat.key,
-        label=dates.format_date(row.said_at.date()),
+        at=turn.said_at,
+        chat=turn.chat,
+        chat_key=turn.chat_key,
+        label=dates.format_date(turn.said_at.date()),
         speaker=sentence.speaker,
         asked=sentence.asked,
         named=sentence.named,
         rank=rank,
         behind=sentence.behind,
-        private=row.chat.private,
+        private=turn.private,
     )

@@ -6,9 +6,9 @@ Neighbours count because an answer seldom repeats the words of the question befo
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean
+from typing import NamedTuple
 
 #: BM25: how soon repetitions of a word stop counting, and how much long turns are discounted.
 BM25_K1, BM25_B = 1.2, 0.4
@@ -26,8 +26,7 @@ PASSAGE_REACH_TURNS = 8
 MENTION_SATURATION = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedTurn:
+class IndexedTurn(NamedTuple):
     """A candidate as the ranking sees it: how often it has each word of the question, and its neighbours."""
 
     id: int
@@ -90,7 +89,8 @@ def passage_scores(
     words = [(frozenset(turns), value) for turns, value in zip(postings, idfs, strict=True)]
     around: dict[int, float] = {}
     for turns in chats:
-        nearby = [(_fade_both_ways([float(turn in having) for turn in turns]), value) for having, value in words]
+        mentioned = [(having, value) for having, value in words if not having.isdisjoint(turns)]
+        nearby = [(_fade_both_ways([float(turn in having) for turn in turns]), value) for having, value in mentioned]
         for place, turn in enumerate(turns):
             around[turn] = sum(value * near[place] / (near[place] + MENTION_SATURATION) for near, value in nearby)
     most = max(around.values(), default=0.0) or 1.0

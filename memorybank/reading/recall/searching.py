@@ -6,8 +6,9 @@ from datetime import datetime
 from itertools import chain, islice
 
 from memorybank.language import dates
-from memorybank.models import NOBODY, Bank, Chat, SearchDocument
+from memorybank.models import Bank, SearchDocument
 from memorybank.reading.recall import index, ranking, vectors
+from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.index_terms import (
     FILLER_WORDS,
     NAME_SUFFIX,
@@ -21,7 +22,6 @@ from memorybank.reading.recall.index_terms import (
     topic_words,
 )
 from memorybank.reading.recall.index_terms import possible_names as names_in
-from memorybank.reading.recall.ranking import IndexedTurn
 from memorybank.reading.recall.relevance import DECISIVE_FACTOR, IDF_POWER, Term, covered_share, relevance
 from memorybank.reading.turn_filter import TurnFilter
 
@@ -31,8 +31,6 @@ MIN_RANKED_TURNS = 40
 MAX_QUESTION_CHARACTERS = 8_000
 #: Passages are searched in the chats of this many best turns.
 MAX_PASSAGE_SEEDS = 60
-#: The newest turns of those chats that are read.
-MAX_PASSAGE_TURNS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,27 +88,21 @@ def _exactness(partial: PartialDate) -> float:
 
 
 def search(
-    bank: Bank,
-    question: ParsedQuestion,
-    *,
-    without: Chat | None,
-    most: int,
-    within: TurnFilter | None = None,
-    viewer: str = NOBODY,
+    known: IndexCache, question: ParsedQuestion, *, without: int | None, most: int, within: TurnFilter | None = None
 ) -> SearchResult:
-    """The ``most`` best turns that this person may read; other turns do not change the figures either.
+    """The ``most`` best turns that the person may read; other turns do not change the figures either.
 
-    One query for the words, two for the turns, one for vectors if there are any. With a filter, one more; then only its
-    turns count, as if the bank had no others.
+    ``without`` is the id of a chat that is left out. With a filter only its turns count, as if the bank had no others.
     """
+    bank = known.bank
     terms = (*question.words, *question.dates, *(name + NAME_SUFFIX for name in question.names))
     hashes = [hash_word(bank.pk, word) for word in terms]
-    postings, hidden = index.postings(bank.pk, hashes, viewer=viewer, without_chat=without.pk if without else None)
-    cosines = vectors.cosines(bank, question.text, without=without, viewer=viewer)
-    documents = SearchDocument.objects.filter(bank=bank)
+    postings, total = known.postings(hashes, without)
+    cosines = vectors.cosines(known, question.text, without=without)
     if within:
-        documents = documents.filter(output__in=within.outputs(bank).order_by().values("pk")).visible_to(viewer)
-        allowed = set(documents.values_list("pk", flat=True))
+        documents = SearchDocument.objects.filter(output__in=within.outputs(bank).order_by().values("pk"), bank=bank)
+        allowed = set(documents.visible_to(known.viewer).values_list("pk", flat=True))
+        total = len(allowed)
         postings = [[pk for pk in turns if pk in allowed] for turns in postings]
         cosines = {pk: cosine for pk, cosine in cosines.items() if pk in allowed}
     if not (any(postings) or cosines):
@@ -118,7 +110,6 @@ def search(
     remaining = iter(postings)
     by_word, by_date = (list(islice(remaining, len(part))) for part in (question.words, question.dates))
     by_name = {name: turns for name, turns in zip(question.names, remaining, strict=True) if turns}
-    total = len(allowed) if within else documents.count() - hidden
     idfs = _idfs(dict(zip(question.words, by_word, strict=True)), by_name, total)
     dated = _date_scores(by_date, question.exact)
     others = [*by_date, *by_name.values()]
@@ -126,26 +117,19 @@ def search(
     all_idfs = [*idfs, *(ranking.idf(len(turns), total) for turns in others)]
     shortlist = ranking.shortlist([*by_word, *others], all_idfs, max_ranked)
     shortlist = list(dict.fromkeys([*shortlist, *sorted(cosines, key=lambda pk: -cosines[pk])[:max_ranked]]))
-    turns = _turns(bank, shortlist, hashes[: len(question.words)])
+    turns = known.indexed_turns(shortlist, hashes[: len(question.words)])
     spoken = frozenset(chain.from_iterable(by_name.values()))
     scored = ranking.scores(turns, idfs, dated=dated, spoken=spoken, cosines=cosines)
     ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
-    known = dict(zip(question.words, idfs, strict=True))
-    share = covered_share(_terms(known, by_word, by_date, by_name, total), turns)
-    return SearchResult(ranked[:most], known, by_word, frozenset(by_name), relevance(share, total, cosines))
+    by_idf = dict(zip(question.words, idfs, strict=True))
+    share = covered_share(_terms(by_idf, by_word, by_date, by_name, total), turns)
+    return SearchResult(ranked[:most], by_idf, by_word, frozenset(by_name), relevance(share, total, cosines))
 
 
-def score_passages(bank: Bank, result: SearchResult) -> dict[int, float]:
-    """How much of the question is mentioned around the turns of the best turns' chats, 0…1. One query."""
-    best = SearchDocument.objects.of(bank).filter(pk__in=[pk for pk, _ in result.ranked[:MAX_PASSAGE_SEEDS]])
-    # Newest first, so that the beginning of an endless chat is what is left out.
-    documents = SearchDocument.objects.of(bank).filter(chat__in=best.values("chat")).order_by("-sequence")
-    chats: dict[int, list[int]] = {}
-    for chat, pk in documents.values_list("chat", "pk")[:MAX_PASSAGE_TURNS]:
-        chats.setdefault(chat, []).append(pk)
-    return ranking.passage_scores(
-        [turns[::-1] for turns in chats.values()], result.postings, list(result.idfs.values())
-    )
+def score_passages(known: IndexCache, result: SearchResult) -> dict[int, float]:
+    """How much of the question is mentioned around the turns of the best turns' chats, 0…1."""
+    chats = known.chat_turns(pk for pk, _ in result.ranked[:MAX_PASSAGE_SEEDS])
+    return ranking.passage_scores(chats, result.postings, list(result.idfs.values()))
 
 
 def chats_mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
@@ -212,22 +196,3 @@ def _date_scores(postings: Sequence[Sequence[int]], exact: Sequence[float]) -> d
         for pk in turns:
             scores[pk] = max(scores.get(pk, 0.0), value)
     return scores
-
-
-def _turns(bank: Bank, ids: Sequence[int], hashes: Sequence[str]) -> list[IndexedTurn]:
-    """The turns with their neighbours."""
-    documents = SearchDocument.objects.of(bank).values_list("pk", "words", "length", "previous")
-    matches = [*documents.filter(pk__in=ids), *documents.filter(previous__in=ids)]  # an "or" would use no index
-    before = {row[3] for row in matches if row[3]} - {row[0] for row in matches}
-    rows = set(matches).union(documents.filter(pk__in=before) if before else ())
-    following = {row[3]: row[0] for row in rows if row[3]}
-    return [
-        IndexedTurn(pk, _counts(words, hashes), length, previous, following.get(pk))
-        for pk, words, length, previous in rows
-    ]
-
-
-def _counts(words: str, hashes: Sequence[str]) -> tuple[int, ...]:
-    """How often each index word is among a document's."""
-    index_words = words.split(" ")
-    return tuple(map(index_words.count, hashes))

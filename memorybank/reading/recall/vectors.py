@@ -7,13 +7,15 @@ model is down. numpy is imported only if there are vectors.
 from collections.abc import Sequence
 from datetime import datetime
 from importlib.util import find_spec
+from typing import Any
 
 from django.utils import timezone
 
 from memorybank import conf, llm
 from memorybank.exceptions import LLMError, LLMRejected
 from memorybank.llm.embeddings import Embeddings, OpenAICompatibleEmbedder
-from memorybank.models import NOBODY, Bank, Chat, Embedding, LLMCall, LLMEndpoint, MaskedValue, ledgered
+from memorybank.models import Bank, Embedding, LLMCall, LLMEndpoint, MaskedValue, ledgered
+from memorybank.reading.recall.index_cache import IndexCache
 
 #: Of a text: models read some 8,000 tokens, and the beginning determines the meaning.
 MAX_EMBEDDED_CHARACTERS = 8_000
@@ -28,22 +30,34 @@ def model_name(model: OpenAICompatibleEmbedder) -> str:
     return model.model[:200]
 
 
-def cosines(bank: Bank, question: str, *, without: Chat | None, viewer: str = NOBODY) -> dict[int, float]:
-    """Cosine, −1…1, of every turn for this person with a vector of the current model and of the question's size."""
+def cosines(known: IndexCache, question: str, *, without: int | None) -> dict[int, float]:
+    """Cosine, −1…1, of every turn for this person with a vector of the current model and of the question's size.
+
+    ``without`` is the id of a chat that is left out.
+    """
     model = embedder()
-    vector = question_vector(bank, question) if model else None
+    vector = question_vector(known.bank, question) if model else None
     if model is None or vector is None:
         return {}
     import numpy as np
 
-    rows = Embedding.objects.filter(bank=bank, model=model_name(model), dims=vector.dims).visible_to(viewer)
-    rows = rows.exclude(document__chat=without) if without else rows
-    stored = list(rows.values_list("pk", "vector"))
-    if not stored:
-        return {}
-    matrix = np.frombuffer(b"".join(bytes(row) for _, row in stored), dtype=np.float32)
-    near = matrix.reshape(len(stored), vector.dims) @ np.frombuffer(vector.vectors[0], dtype=np.float32)
-    return dict(zip((pk for pk, _ in stored), near.tolist(), strict=True))
+    ids, chats, matrix = _stored_vectors(known, model_name(model), vector.dims)
+    near = matrix @ np.frombuffer(vector.vectors[0], dtype=np.float32)
+    return {pk: cosine for pk, chat, cosine in zip(ids, chats, near.tolist(), strict=True) if chat != without}
+
+
+def _stored_vectors(known: IndexCache, model: str, dims: int) -> tuple[list[int], list[int], Any]:
+    """Turns, their chats, and the matrix of their vectors, a row each."""
+    import numpy as np
+
+    rows = Embedding.objects.filter(bank=known.bank, model=model, dims=dims).visible_to(known.viewer)
+
+    def read() -> tuple[list[int], list[int], Any]:
+        stored = list(rows.values_list("pk", "document__chat", "vector"))
+        matrix = np.frombuffer(b"".join(bytes(row[2]) for row in stored), dtype=np.float32)
+        return [row[0] for row in stored], [row[1] for row in stored], matrix.reshape(len(stored), dims)
+
+    return known.keep(("vectors", model, dims), read, lambda stored: int(stored[2].nbytes))
 
 
 def question_vector(bank: Bank, question: str) -> Embeddings | None:

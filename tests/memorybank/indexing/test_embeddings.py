@@ -10,6 +10,7 @@ from memorybank.indexing import embedding
 from memorybank.llm.embeddings import OpenAICompatibleEmbedder
 from memorybank.models import Chat, Embedding, LLMCall, Output, SearchDocument
 from memorybank.reading.recall import vectors
+from memorybank.reading.recall.index_cache import IndexCache
 from projects.models import Project, Tenant
 from tests.support.commands import PATIENCE
 from tests.support.factories import HOUR, MINUTE, MONDAY, make_bank, run, say
@@ -93,14 +94,14 @@ def test_vectors_of_another_model_or_size_never_meet(use: Any, server: OpenAISer
     say(bank, "b", "The crane is loud.")
     run(LATER)
     Embedding.objects.filter(pk=first.pk).update(dims=3, vector=b"\0" * 12)
-    assert set(vectors.cosines(bank, "crane", without=None)) == {first.pk + 1}
+    assert set(vectors.cosines(IndexCache(bank), "crane", without=None)) == {first.pk + 1}
     assert len({hit.pk for hit in services.recall(bank, "crane") if hit.kind == "output"}) == 2
     use("large")
-    assert vectors.cosines(bank, "crane", without=None) == {}
+    assert vectors.cosines(IndexCache(bank), "crane", without=None) == {}
     assert services.recall(bank, "crane")
     run(LATER + MINUTE)
     assert set(Embedding.objects.values_list("model", "dims")) == {("large", DIMENSIONS)}
-    assert len(vectors.cosines(bank, "crane", without=None)) == 2
+    assert len(vectors.cosines(IndexCache(bank), "crane", without=None)) == 2
 
 
 def test_meaning_finds_what_no_word_does(use: Any) -> None:
@@ -160,14 +161,14 @@ def test_a_private_chat_has_no_vector(use: Any) -> None:
     say(bank, "a", "The crane is orange.")
     run(LATER)
     services.set_audience(bank, chat_key="a", readers=(), actor="alice")
-    assert not Embedding.objects.exists() and vectors.cosines(bank, "crane", without=None) == {}
+    assert not Embedding.objects.exists() and vectors.cosines(IndexCache(bank), "crane", without=None) == {}
 
 
 def test_the_excluded_chat_is_left_out_of_the_comparison(use: Any) -> None:
     bank = make_bank()
     mine, other = say(bank, "mine", "The crane is orange."), say(bank, "other", "The crane is loud.")
     run(LATER)
-    assert set(vectors.cosines(bank, "crane", without=mine.chat)) == {other.pk}
+    assert set(vectors.cosines(IndexCache(bank), "crane", without=mine.chat_id)) == {other.pk}
 
 
 def test_an_erased_turn_gets_no_vector_from_a_call_under_way(use: Any, monkeypatch: Any) -> None:
@@ -190,7 +191,7 @@ def test_a_bank_compares_with_its_own_vectors_only(use: Any) -> None:
     say(ours, "a", "The crane is orange.")
     say(theirs, "a", "The crane is orange.")
     run(LATER)
-    assert len(vectors.cosines(ours, "crane", without=None)) == 1
+    assert len(vectors.cosines(IndexCache(ours), "crane", without=None)) == 1
 
 
 def test_what_embedding_costs_is_in_the_ledger_and_not_among_the_calls_of_a_run(use: Any) -> None:

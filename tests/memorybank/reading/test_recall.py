@@ -17,6 +17,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.recall import index, index_terms, ranking
 from memorybank.reading.recall import notes as recall_notes
+from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.index_terms import PartialDate, date_words, hash_word, partial_dates, question_words
 from memorybank.reading.recall.searching import chats_mentioning, parse_question, search
 from memorybank.services import Text
@@ -701,7 +702,7 @@ def test_somebody_is_named_by_the_whole_name_or_by_a_part_with_a_capital(questio
         say(bank, person, "The crane is orange.", author=person)
     cover(bank)
     services.reindex(bank)
-    hits = search(bank, parse_question(bank, question, None), without=None, most=9)
+    hits = search(IndexCache(bank), parse_question(bank, question, None), without=None, most=9)
     asks = recall_notes.QuestionMatcher(recall_notes.SINGLE_FACT, hits, question)
     assert [person for person in people if asks.names(person)] == named
 
@@ -720,7 +721,7 @@ def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: 
     cover(bank)
     services.reindex(bank)
     parsed = parse_question(bank, question, None)
-    assert recall_notes.choose_profile(parsed, search(bank, parsed, without=None, most=9)) == aim
+    assert recall_notes.choose_profile(parsed, search(IndexCache(bank), parsed, without=None, most=9)) == aim
 
 
 def test_who_speaks_is_mentioned_too() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from memorybank import services
 from memorybank.models import Bank
+from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.ranking import IndexedTurn
 from memorybank.reading.recall.relevance import (
     CHANCE_SHARE,
@@ -94,7 +95,7 @@ def test_small_talk_in_a_question_does_not_count_against_it(harbour: Bank) -> No
 
 
 def search_for(bank: Bank, message: str) -> SearchResult:
-    return search(bank, parse_question(bank, message, MONDAY), without=None, most=10)
+    return search(IndexCache(bank), parse_question(bank, message, MONDAY), without=None, most=10)
 
 
 # --- pure -------------------------------------------------------------------------------------------------
