@@ -14,7 +14,7 @@ from projects.tenancy import people
 
 from ..models import APIKey
 from . import request_identity, side_calls
-from .conversations import TurnLocation, is_beside_chat, locate_turn
+from .conversations import TurnLocation, find_given_notes, is_beside_chat, locate_turn
 from .messages import ParsedRequest, parse_request
 from .protocols import Protocol
 from .request_identity import Sender
@@ -124,16 +124,27 @@ def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) ->
     if is_beside_chat(bank, turn.request, location):
         return without_memory(turn, body, SkipReason.ASIDE)
     asker = people.asker_for(turn.key, turn.sender.person)
-    memory = services.prompt_memory(bank, chat_key=location.chat_key, question=question.text, asker=asker)
-    if memory.recalled.text and protocol.conversation(body):
+    given = find_given_notes(bank, location, turn.request)
+    memory = services.prompt_memory(
+        bank,
+        chat_key=location.chat_key,
+        question=question.text,
+        asker=asker,
+        given=list(given.earlier.values()),
+        given_now=given.now,
+    )
+    if protocol.conversation(body):
         # The upstream stores this conversation, so the notes would stay in it.
-        memory = replace(memory, recalled=services.Text())
-    if memory.recalled.text:
-        body = protocol.with_notes(body, question.position, memory.recalled.text)
+        memory = replace(memory, recalled=services.Text(), earlier=())
+    notes_at = {**dict(zip(given.earlier, memory.earlier, strict=False)), question.position: memory.recalled}
+    for position, notes in notes_at.items():
+        if notes.text:
+            body = protocol.with_notes(body, position, notes.text)
     # Last: a new system message shifts the positions of the others.
     if system := "\n\n".join(filter(None, [turn.key.project.system_prompt.strip(), memory.system])):
         body = protocol.with_system(body, system)
-    skipped = "" if memory.system or memory.recalled.text else _skip_reason(memory)
+    added = [memory.system, memory.recalled.text, *(notes.text for notes in memory.earlier)]
+    skipped = "" if any(added) else _skip_reason(memory)
     return MemoryInjection(body, replace(turn, location=location, memory=memory), skipped)
 
 

@@ -215,10 +215,12 @@ def _store_steps(recorded: RecordedQuestion, places: Mapping[str, str]) -> None:
     """Store steps of a turn: hashes of the conversation, each with the turn's hash if it follows an answer."""
     output, before, key = recorded.output, recorded.location.path.end, recorded.turn.sender.key_id
     assert output is not None
-    steps = [
-        ConversationNode(output=output, chat_id=output.chat_id, before=before, after=after, tail=tail, key_id=key)
-        for after, tail in places.items()
-    ]
+    values = {"output": output, "chat_id": output.chat_id, "before": before, "key_id": key}
+    steps = [ConversationNode(after=after, tail=tail, **values) for after, tail in places.items()]
+    for step in steps:
+        if step.after == recorded.location.path.question:
+            notes = recorded.turn.memory.recalled.lines
+            step.notes = [[line.citations[0], line.place] for line in notes]
     ConversationNode.objects.bulk_create(steps, ignore_conflicts=True)
 
 

@@ -208,6 +208,7 @@ class Migration(migrations.Migration):
                 ('before', models.CharField(max_length=64)),
                 ('after', models.CharField(max_length=64)),
                 ('tail', models.CharField(blank=True, max_length=64)),
+                ('notes', models.JSONField(default=list, help_text='Of each note given beside the question here its turn, by id, and the place in it.')),
                 ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversation_nodes', to='memorybank.chat')),
                 ('key', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='projects.apikey')),
                 ('output', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversation_nodes', to='memorybank.output')),

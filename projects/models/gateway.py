@@ -60,7 +60,7 @@ class ConversationNode(models.Model):
     """The position of a turn in its conversation, as keyed hashes of the messages (see ``conversations.matching``).
 
     A request leaves a node without ``tail``, an answer one with it. The hashes reveal no words, and they are deleted
-    with the turn.
+    with the turn. ``notes`` are references, so that erasure need not look here.
     """
 
     chat = models.ForeignKey("memorybank.Chat", models.CASCADE, related_name="conversation_nodes")
@@ -68,6 +68,9 @@ class ConversationNode(models.Model):
     before = models.CharField(max_length=64)
     after = models.CharField(max_length=64)
     tail = models.CharField(max_length=64, blank=True)
+    notes = models.JSONField(
+        default=list, help_text="Of each note given beside the question here its turn, by id, and the place in it."
+    )
     key = models.ForeignKey("projects.APIKey", models.SET_NULL, null=True, related_name="+")
 
     class Meta:
