@@ -49,8 +49,9 @@ class LineOut(BaseModel):
 
     @classmethod
     def of(cls, line: MemoryLine) -> "LineOut":
-        names = ("text", "speaker", "granularity", "period", "pinned", "tokens", "why")
+        names = ("text", "speaker", "granularity", "period", "pinned", "tokens")
         return cls(
+            why=str(line.why),  # made when it is read
             citations=[NUMBER.to_url(pk) for pk in line.citations],
             facts=[NUMBER.to_url(pk) for pk in line.facts],
             **{name: getattr(line, name) for name in names},
