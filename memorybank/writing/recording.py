@@ -36,9 +36,12 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
         locked = _locked_bank(bank)
         if not not_erased(locked, [new]):
             raise InvalidInput(_("created_at: what was said there up to then has been erased."))
-        chat = locked.chats.filter(key=new.chat_key).first() or begin_chats(locked, [new])[0]
-        chat = Chat.objects.select_for_update().get(pk=chat.pk)  # a worker may have locked its row, but not the bank's
-        known = chat.outputs.with_keys([new.key]).first() if new.key else None
+        # A worker may have locked the chat's row, but not the bank's.
+        chat, known = locked.chats.select_for_update().filter(key=new.chat_key).first(), None
+        if chat is None:
+            [chat] = begin_chats(locked, [new])
+        elif new.key:
+            known = chat.outputs.with_keys([new.key]).first()
         if known and not _is_answer_to(new, known):
             return known, False
         output = _insert_or_complete(locked, chat, new, known, at=new.created_at)

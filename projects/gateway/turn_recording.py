@@ -148,7 +148,8 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
         return
     path = location.path
     with transaction.atomic():
-        if status == Output.Status.OK:  # the answer's step replaces those of its tool calls
+        if status == Output.Status.OK and (turn.request.since or location.output):
+            # The answer's step replaces those of its tool calls.
             steps = ConversationNode.objects.filter(output=output, output__status=Output.Status.PENDING)
             steps.exclude(after__in=[path.question, path.request, path.repeat]).delete()
         completed = _complete(turn, output, answer, status)
