@@ -5,6 +5,7 @@ caused by the change. ``--hypothesis-profile=search`` looks for new ones.
 """
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -39,7 +40,11 @@ TESTS_PER_VACUUM, _tests = 20, count(1)
 
 
 def pytest_configure() -> None:
-    """Hash the passwords of tests fast: they protect nobody."""
+    """Hash the passwords of tests fast: they protect nobody. And keep compiled modules, whatever the environment says:
+    a run starts a hundred processes, each of which would spend a second on compiling them.
+    """
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     site.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
