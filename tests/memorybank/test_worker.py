@@ -364,7 +364,7 @@ def test_reports_add_up() -> None:
 def test_a_month_of_work_costs_hardly_more_calls_than_there_are_things_to_write(model: ScriptedLLM) -> None:
     """Each settled chat summarised once, each period digested once, then silence."""
     banks = [make_bank(max_tokens=300) for _ in range(2)]
-    chats, days = 4, 9
+    chats, days = 3, 7
     for day in range(days):
         for bank in banks:
             for number in range(chats):

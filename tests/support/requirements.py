@@ -1,4 +1,4 @@
-"""Servers and programs that a developer may lack: their addresses, or a skip with a reason; in CI a failure."""
+"""Servers and programs that a developer may lack: their addresses, or a skip; and cases that only CI runs."""
 
 import os
 import shutil
@@ -15,6 +15,8 @@ LOCAL = {
     "TEST_REDIS_URL": "redis://127.0.0.1:6379",
     "TEST_RABBITMQ_URL": "amqp://guest:guest@127.0.0.1:5672//",
 }
+#: Marks further cases of a test that everyday runs need not repeat: ``pytest.param(…, marks=in_ci)``.
+in_ci = pytest.mark.skipif(os.environ.get("CI") != "true", reason="further cases of the same test, which CI runs")
 PATIENCE = 120  # seconds, for slow servers; a closed port is noticed at once
 
 

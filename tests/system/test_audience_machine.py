@@ -95,6 +95,8 @@ class AudienceMachine(RuleBasedStateMachine):
             for name, scopes in {"people": list(Scope), "plain": [Scope.READ, Scope.WRITE]}.items()
         }
         self.said: dict[str, Said] = {}
+        #: Who has looked since the last change: a second look would find the same.
+        self.looked: set[str] = set()
         self.client = Client(headers={"host": "testserver"})
 
     def new_bank(self) -> Bank:
@@ -139,6 +141,7 @@ class AudienceMachine(RuleBasedStateMachine):
     @rule(name=names, key=chats, audience=audiences, sentence=st.integers(0, 3))
     def says(self, name: str, key: str, audience: str, sentence: int) -> None:
         """A message; its chat has this audience if it begins with it. The model repeats all that it was given."""
+        self.looked.clear()
         if not self.person(name):
             return
         if not (chat := self.chat(key)):
@@ -174,11 +177,13 @@ class AudienceMachine(RuleBasedStateMachine):
 
     @rule(minutes=st.sampled_from([15, 60, 60 * 24, 60 * 24 * 9, 60 * 24 * 40]))
     def time_passes(self, minutes: int) -> None:
+        self.looked.clear()
         self.now += timedelta(minutes=minutes)
         services.run(now=self.now, until_idle=True)
 
     @rule(key=chats, audience=audiences)
     def somebody_chooses_an_audience(self, key: str, audience: str) -> None:
+        self.looked.clear()
         chat = self.chat(key)
         if chat and (owner := chat.conversation.owner):
             readers = self.readers(audience, owner.username)
@@ -187,6 +192,7 @@ class AudienceMachine(RuleBasedStateMachine):
     @rule(name=names)
     def somebody_leaves_or_comes_back(self, name: str) -> None:
         """Who comes back is another person for memory."""
+        self.looked.clear()
         member = Membership.objects.filter(user=self.users[name])
         if member.exists():
             member.delete()
@@ -195,6 +201,7 @@ class AudienceMachine(RuleBasedStateMachine):
 
     @rule(key=chats, what=st.sampled_from(["chat", "turn", "author"]))
     def somebody_erases(self, key: str, what: str) -> None:
+        self.looked.clear()
         words = [word for word, said in self.said.items() if said.chat == key]
         if not words:
             return
@@ -218,6 +225,7 @@ class AudienceMachine(RuleBasedStateMachine):
 
     @rule(key=chats, what=st.sampled_from(["pin", "hide", "edit"]))
     def somebody_decides(self, key: str, what: str) -> None:
+        self.looked.clear()
         fact = Fact.objects.filter(bank=self.bank, entry__chat__key=key).order_by("pk").first()
         if fact is None:
             return
@@ -229,6 +237,9 @@ class AudienceMachine(RuleBasedStateMachine):
 
     @rule(viewer=st.sampled_from([*NAMES, NOBODY]))
     def looks_through_every_door(self, viewer: str) -> None:
+        if viewer in self.looked:
+            return
+        self.looked.add(viewer)
         for door, text in self.doors(viewer):
             self.judge(door, viewer, text)
 

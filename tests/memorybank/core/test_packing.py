@@ -356,7 +356,7 @@ def sourced(candidates: list[MemoryLine], budget: int) -> PackedBlock:
     return replace(block, lines=explained(block.lines), reserve=explained(block.reserve))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(CANDIDATES, st.integers(0, 400), st.sampled_from("abc"), st.sets(st.integers(0, 40), max_size=5))
 def test_what_goes_is_gone_and_the_budget_holds(
     candidates: list[MemoryLine], budget: int, chat: str, hidden: set[int]
@@ -406,7 +406,7 @@ def test_the_reserve_is_enough_for_whoever_has_most_of_the_block() -> None:
 # --- ranked notes -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.lists(PASSAGES, max_size=14), st.integers(0, 400))
 def test_notes_never_exceed_their_budget_and_cannot_be_broken_out_of(ranked: list[Passage], budget: int) -> None:
     notes = pack_notes(ranked, budget, header="Notes:")

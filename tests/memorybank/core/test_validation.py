@@ -390,7 +390,7 @@ shown = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(answers, shown)
 def test_it_never_raises_and_keeps_only_what_is_safe_cited_and_short(answer: str, sources: dict[str, str]) -> None:
     accepted = accept(answer, sources)
@@ -408,7 +408,7 @@ prose = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(prose.map(" ".join), st.lists(prose.map(" ".join), min_size=1, max_size=3))
 def test_it_keeps_no_number_that_its_sources_lack(text: str, said: list[str]) -> None:
     sources = {str(label): source for label, source in enumerate(said, start=1)}

@@ -56,15 +56,17 @@ def notes_for(bank: Bank, message: str, *, most: int = 600) -> int:
     return services.render(bank, budget=0, recall_budget=most, question=message, now=MONDAY + 91 * DAY).recalled.tokens
 
 
-@pytest.mark.parametrize("message", NOTHING_TO_REMEMBER)
-def test_a_message_that_needs_no_memory_gets_next_to_nothing(harbour: Bank, message: str) -> None:
-    assert notes_for(harbour, message) <= 60
+def test_a_message_that_needs_no_memory_gets_next_to_nothing(harbour: Bank, subtests: pytest.Subtests) -> None:
+    for message in NOTHING_TO_REMEMBER:
+        with subtests.test(message=message):
+            assert notes_for(harbour, message) <= 60
 
 
-@pytest.mark.parametrize("message", ABOUT_THE_PROJECT)
-def test_a_message_about_the_project_gets_notes(harbour: Bank, message: str) -> None:
+def test_a_message_about_the_project_gets_notes(harbour: Bank, subtests: pytest.Subtests) -> None:
     day = MONDAY + 7 * DAY
-    assert notes_for(harbour, message.format(day=f"{day:%-d %B %Y}")) > 50
+    for message in ABOUT_THE_PROJECT:
+        with subtests.test(message=message):
+            assert notes_for(harbour, message.format(day=f"{day:%-d %B %Y}")) > 50
 
 
 def test_the_less_of_a_message_is_known_the_shorter_the_notes(harbour: Bank) -> None:

@@ -28,6 +28,7 @@ from tests.support.factories import (
     talk,
 )
 from tests.support.openai_server import OpenAIServer
+from tests.support.requirements import in_ci
 from tests.support.upstream import wait_until
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +55,7 @@ def beat(start: Any, *, days: int, every: timedelta) -> None:
         services.run(now=start + tick * every)
 
 
-@pytest.mark.parametrize("how", ["500", "429", "empty", "garbage"])
+@pytest.mark.parametrize("how", ["500", *(pytest.param(how, marks=in_ci) for how in ("429", "empty")), "garbage"])
 def test_three_days_of_outage_over_budget_lose_nothing_and_are_made_up_for(model: ScriptedLLM, how: str) -> None:
     """Entries stay, calls are bounded by back-off, and all is covered after recovery."""
     bank = make_bank(max_tokens=200)
@@ -137,7 +138,7 @@ def test_chats_that_always_fail_never_starve_the_others(model: ScriptedLLM, how:
     assert sound(healthy, *bad)
 
 
-@pytest.mark.parametrize("how", ["empty", "garbage"])
+@pytest.mark.parametrize("how", [pytest.param("empty", marks=in_ci), "garbage"])
 def test_chats_with_useless_answers_make_no_other_project_wait(model: ScriptedLLM, how: str) -> None:
     model.answer = poisoned(FAILURES[how])
     bad, healthy = make_bank(), make_bank()
