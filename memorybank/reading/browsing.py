@@ -20,7 +20,7 @@ MAX_FOUND_FACTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A turn that a fact rests on, without its text: its author, time and chat."""
+    """The author, time and chat of a turn that is a source of a fact, without its text."""
 
     output: int
     sequence: int
@@ -32,7 +32,7 @@ class Origin:
 
 
 def browse(bank: Bank, *, viewer: str = NOBODY) -> FactQuerySet:
-    """The facts of a bank that this person may read, each once: no line of an absorbed digest."""
+    """The facts of a bank that this person may read, without repetitions by lines of absorbed digests."""
     facts = bank.facts.filter(Q(tier__isnull=False) | Q(entry__chat__private=True)).visible_to(viewer)
     return facts.exclude(sources__entry__chat__private=True)
 

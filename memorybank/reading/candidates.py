@@ -1,4 +1,4 @@
-"""Load a bank's best facts as candidates for its block, each with its tier, its period and its origin.
+"""Load a bank's best facts as candidates for its block, each with its tier, its period and its sources.
 
 Leaf facts are candidates whichever digest has absorbed them, and so are the facts of live digests that a model wrote:
 packing may show a period by either. Only the best facts of each tier are read, through an index, so that a long history
@@ -27,12 +27,12 @@ from memorybank.models.fact import FactQuerySet
 
 #: As many facts are read as the budget has tokens, but at least this many: several times what packing compares.
 MIN_FACTS_READ = 2_000
-#: Each tier's part of the facts still to be read: half for the months, where history grows, the rest evenly.
+#: Each tier's share of the facts that are read: half for the months, where history grows, the rest evenly.
 TIER_PARTS = {
     granularity.tier: granularity.tier + 1 if granularity is not COARSEST_PERIOD else 2
     for granularity in Granularity.coarsest_first()
 }
-#: So many written lines are read at most: a frontier that is rolled up has far fewer.
+#: The maximum of written lines that are read: a frontier that is rolled up has far fewer.
 MAX_WRITTEN_LINES = 4_000
 #: Databases limit the parameters of a query.
 IDS_PER_QUERY = 10_000
@@ -45,7 +45,7 @@ ENTRY_COLUMNS = ("entry__chat_id", "entry__chat__key", "entry__parent_id", "entr
 
 
 class EntryPosition(NamedTuple):
-    """Where an entry stands: its time and chat (none for a digest), and tier and period of the live entry above."""
+    """The time and chat of an entry (no chat for a digest), and tier and period of the live entry above it."""
 
     last_at: datetime
     chat: str
@@ -59,7 +59,7 @@ class Candidates:
     """A bank's visible facts as packing sees them, with what is needed to explain a line."""
 
     candidates: list[MemoryLine] = field(default_factory=list)
-    #: What live entries say in a model's or a person's words, in the order of the block.
+    #: The lines of live entries that a model or a person wrote, in the order of the block.
     written: list[MemoryLine] = field(default_factory=list)
     #: The outputs that each leaf fact cites.
     outputs: Mapping[int, Collection[int]] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
 
 
 def _as_written(line: MemoryLine) -> MemoryLine:
-    """A line in a model's words: it says itself whose they are."""
+    """A line that a model wrote, without a speaker: its text names the person itself."""
     return line._replace(speaker="") if line.speaker.startswith(NOTED_FROM) else line
 
 

@@ -1,6 +1,6 @@
-"""Render what a prompt has for the asking person alone: their preferences, and what private chats keep for them.
+"""Render the personal part of a prompt: the asking person's preferences, and facts of private chats that they may read.
 
-The shared block stays the same bytes for everybody; this stands after it. A bounded number of facts is read.
+It follows the shared block, which has the same bytes for everybody. A bounded number of facts is read.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.language.dates import format_date
 from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactQuerySet
 
-#: Stands above it.
+#: The first line of the personal part.
 HEADER = prompts.text("memory.personal")
 #: The newest private chats that are read, and the best facts of these; and the newest preferences.
 MAX_CHATS_READ, MAX_FACTS_READ, MAX_PREFERENCES_READ = 50, 200, 50
@@ -26,7 +26,8 @@ PREFERENCE = Fact.Kind.PREFERENCE
 class Asker:
     """The person who asks: the key by which banks know them, and the author of what they say.
 
-    ``elsewhere`` are ids of other banks whose preferences of theirs come along. Without a key nobody in particular.
+    ``elsewhere`` are ids of other banks whose preferences of this person are read, too. Without a key it is nobody in
+    particular.
     """
 
     person: str = NOBODY
@@ -38,7 +39,7 @@ ANYBODY = Asker()
 
 
 def render_personal(bank: Bank, asker: Asker, budget: int, *, shown: Text, exclude_chat: str = "") -> Text:
-    """What is for the asker only, in at most ``budget`` tokens and not in ``shown`` already; empty if there is nothing.
+    """The personal part, in at most ``budget`` tokens and without lines of ``shown``; empty if there is nothing.
 
     Never from the asking chat, whose turns the model has.
     """
@@ -53,7 +54,7 @@ def render_personal(bank: Bank, asker: Asker, budget: int, *, shown: Text, exclu
 
 
 def _facts(bank: Bank, asker: Asker, exclude_chat: str) -> Iterable[Fact]:
-    """Best first: what a person pinned, preferences, then the rest by worth."""
+    """Best first: pinned facts, preferences, then the rest by weight."""
     preferences = preferences_of([bank.pk, *asker.elsewhere], asker).exclude(bank=bank, entry__chat__key=exclude_chat)
     chats = bank.chats.restricted_to(asker.person).exclude(key=exclude_chat).order_by("-last_output_at", "-pk")
     ids = list(chats.values_list("pk", flat=True)[:MAX_CHATS_READ])
@@ -68,7 +69,7 @@ def _ready(facts: FactQuerySet) -> FactQuerySet:
 
 
 def personal_facts(bank: Bank, asker: Asker) -> FactQuerySet:
-    """All that is for the asker alone, whether or not it fits a prompt; nothing for nobody."""
+    """All facts for the asker alone, whether or not they fit a prompt; none without an asker."""
     if not asker.person:
         return Fact.objects.none()
     private = bank.facts.restricted_to(asker.person).filter(hidden=False)
@@ -77,7 +78,7 @@ def personal_facts(bank: Bank, asker: Asker) -> FactQuerySet:
 
 
 def in_own_words(facts: Iterable[Fact], asker: Asker) -> FactQuerySet:
-    """Those of these facts that rest on the asker's own words alone."""
+    """Those of these facts whose sources are the asker's own words alone."""
     cited = FactOutput.objects.filter(fact=OuterRef("pk"))
     others = cited.exclude(output__author=asker.author, output__said_by="")
     return Fact.objects.filter(Exists(cited), ~Exists(others), pk__in=[fact.pk for fact in facts])

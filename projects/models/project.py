@@ -15,10 +15,10 @@ from .tenant import SLUG, Membership, Role, Tenant
 
 class ProjectQuerySet(models.QuerySet["Project"]):
     def visible_to(self, user: User) -> ProjectQuerySet:
-        """Projects of the tenants ``user`` is a member of: those open to all, and those she is named in or manages."""
-        hers = Membership.objects.filter(user=user, tenant=OuterRef("tenant"))
-        let_in = hers.filter(Q(role__in=[Role.OWNER, Role.ADMIN]) | Q(projects=OuterRef("pk")))
-        return self.filter(Exists(hers), Q(members_only=False) | Exists(let_in))
+        """Projects of the user's tenants: open ones, those that name the user, and all if they are owner or admin."""
+        memberships = Membership.objects.filter(user=user, tenant=OuterRef("tenant"))
+        let_in = memberships.filter(Q(role__in=[Role.OWNER, Role.ADMIN]) | Q(projects=OuterRef("pk")))
+        return self.filter(Exists(memberships), Q(members_only=False) | Exists(let_in))
 
     def at(self, path: str) -> ProjectQuerySet:
         """The project named ``tenant-slug/project-slug``."""
@@ -48,7 +48,7 @@ class Project(models.Model):
     system_prompt = models.TextField(blank=True, help_text="Comes first in every prompt of this project.")
     bank = models.OneToOneField("memorybank.Bank", models.CASCADE, related_name="project", editable=False)
     members_only = models.BooleanField(default=False, help_text="Open to those who are named, not to the whole tenant.")
-    # By membership, so that nobody stays in a project of a tenant she has left.
+    # By membership, so that nobody stays in a project of a tenant that they have left.
     named = models.ManyToManyField(Membership, related_name="projects", blank=True)
 
     objects: ClassVar[ProjectQuerySet] = ProjectQuerySet.as_manager()  # type: ignore[assignment]

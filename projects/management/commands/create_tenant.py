@@ -6,7 +6,6 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memorybank.exceptions import InvalidInput
 from projects.tenancy import provisioning
 
 from ..base import COMMAND_ACTOR, USAGE_EXIT_CODE, MemoryCommand
@@ -26,8 +25,5 @@ class Command(MemoryCommand):
             raise CommandError(
                 f"There is no user “{owner}”. Create one with manage.py createsuperuser.", returncode=USAGE_EXIT_CODE
             )
-        try:
-            tenant = provisioning.create_tenant(slug, name or slug, owner=user, actor=COMMAND_ACTOR, now=timezone.now())
-        except InvalidInput as error:
-            raise CommandError(str(error), returncode=USAGE_EXIT_CODE) from error
+        tenant = provisioning.create_tenant(slug, name or slug, owner=user, actor=COMMAND_ACTOR, now=timezone.now())
         self.stdout.write(f"{owner} owns {tenant}. Its people: /t/{slug}/people/")
