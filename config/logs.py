@@ -70,6 +70,7 @@ def configuration(form: str, *, server_level: str = "INFO") -> dict[str, Any]:
             "django.server": {**loud, "level": "INFO", "handlers": ["server"]},
             "uvicorn": {**loud, "level": server_level},
             "uvicorn.access": {**loud, "level": server_level, "handlers": ["server"]},
+            "requests": {**loud, "level": server_level},
             **{name: {"level": "INFO"} for name in ("memorybank", "projects")},
         },
         "root": {"handlers": ["console"], "level": "WARNING"},

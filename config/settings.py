@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "config.middleware.request_ids.request_id_middleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.static_files.StaticFiles",
+    "config.middleware.compression.Compression",
     "config.middleware.security_headers.security_headers_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.language.PageLanguageMiddleware",
@@ -135,6 +136,9 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 # Without a mail server, invitations are printed to the console.
 globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = env.str("FROM_EMAIL", default="memory-bank@localhost")
+# Who is told by e-mail when the chat model fails.
+ADMINS = [("operator", address) for address in env.list("OPERATOR_EMAIL", default=[])]
+SERVER_EMAIL, EMAIL_SUBJECT_PREFIX = DEFAULT_FROM_EMAIL, "[Memory Bank] "
 EMAIL_TIMEOUT = 10  # the inviting person waits for it
 
 # For each key; 0: no limit. The last two count in each process.
@@ -154,7 +158,11 @@ LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "static"
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "static")))
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o755  # static files are public
 
 # --- work in the background -------------------------------------------------------------------------
@@ -234,6 +242,7 @@ def _prices(prefix: str, fallback: str = "") -> tuple[float, float]:
     return prompt, completion
 
 
+CURRENCY = env.str("CURRENCY", default="USD")  # of the prices
 LLM_CONTEXT_TOKENS = _number("LLM_CONTEXT_TOKENS", 32_000)
 MEMORYBANK: dict[str, Any] = {
     "LLMS": {

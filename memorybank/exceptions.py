@@ -1,5 +1,6 @@
 """The app's exceptions; the class says whether to try again."""
 
+import re
 from traceback import format_tb
 
 
@@ -75,6 +76,12 @@ class NotCompacted(MemoryBankError):
 
 class NothingToCompact(NotCompacted):
     """There is nothing to compact: no failure, and worth another attempt after more turns."""
+
+
+def describe(error: LLMError) -> str:
+    """For the log: the kind of failure with its HTTP status, without the provider's words, which may quote a chat."""
+    status = re.match(r"HTTP \d{3}", str(error))
+    return f"{type(error).__name__}{f' ({status[0]})' if status else ''}"
 
 
 def public_message(error: Exception) -> str:

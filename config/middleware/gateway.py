@@ -1,6 +1,7 @@
 """Middleware that answers gateway requests without the middleware for pages (sessions, CSRF, languages)."""
 
 from collections.abc import Awaitable, Callable
+from time import monotonic
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
@@ -27,8 +28,9 @@ def gateway_shortcut(pages: View) -> View:
     async def middleware(request: HttpRequest) -> HttpResponseBase:
         is_gateway = request.path_info.startswith(GATEWAY_PREFIX)
         if is_gateway and (request.is_secure() or not settings.SECURE_SSL_REDIRECT):
-            request_id = request_ids.assign_request_id(request)
+            request_id, started = request_ids.assign_request_id(request), monotonic()
             response = add_security_headers(await _answer(request))
+            request_ids.log_request(request, response, started)
             response.headers["X-Content-Type-Options"] = "nosniff"
             return request_ids.add_request_id(response, request_id, request_ids.GATEWAY_REQUEST_ID_HEADER)
         return await pages(request)
@@ -38,7 +40,7 @@ def gateway_shortcut(pages: View) -> View:
 
 async def _call_view(request: HttpRequest) -> HttpResponseBase:
     request.get_host()  # raises for a host that is not allowed
-    match = resolve(request.path_info)
+    request.resolver_match = match = resolve(request.path_info)
     assert iscoroutinefunction(match.func), match
     response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
     return response

@@ -1,8 +1,10 @@
 """Request ids: taken from the client if valid, returned in a header, and added to every log line."""
 
+import logging
 import re
 from collections.abc import Callable
 from contextvars import ContextVar
+from time import monotonic
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponseBase
@@ -13,6 +15,8 @@ GATEWAY_REQUEST_ID_HEADER = "X-Memory-Request-ID"
 #: Short and without spaces, so that an id cannot forge a log line.
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
+logger = logging.getLogger("requests")
+
 current_request_id: ContextVar[str] = ContextVar("request", default="")
 
 
@@ -22,8 +26,10 @@ def request_id_middleware(
     """Middleware; must come before all others."""
 
     def answered(request: HttpRequest) -> HttpResponseBase:
-        name = assign_request_id(request)
-        return add_request_id(answer(request), name)
+        name, started = assign_request_id(request), monotonic()
+        response = answer(request)
+        log_request(request, response, started)
+        return add_request_id(response, name)
 
     return answered
 
@@ -35,6 +41,16 @@ def assign_request_id(request: HttpRequest) -> str:
     # Never reset: Django logs errors after the last middleware, and the next request sets its own id.
     current_request_id.set(name)
     return name
+
+
+def log_request(request: HttpRequest, response: HttpResponseBase, started: float) -> None:
+    """One line for each request: method, route, status, and how long the answer took to begin.
+
+    The route and not the path, which may hold a link's secret or a new line.
+    """
+    route = request.resolver_match.route if request.resolver_match else "no such address"
+    milliseconds = round(1000 * (monotonic() - started))
+    logger.info("%s /%s: %s, %s ms", request.method, route, response.status_code, milliseconds)
 
 
 def add_request_id(response: HttpResponseBase, name: str, header: str = REQUEST_ID_HEADER) -> HttpResponseBase:

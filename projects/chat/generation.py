@@ -7,6 +7,7 @@ there that somebody wants an answer stopped or has erased its message.
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from contextvars import copy_context
 from datetime import datetime, timedelta
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -93,7 +94,9 @@ def begin(asked: AnswerRequest) -> None:
         if _saver is None:
             _saver = Thread(target=_save_drafts, name="drafts", daemon=True)
             _saver.start()
-    Thread(target=services.carried(_generate), args=(generation, get_language()), daemon=True).start()
+    # in the context of the request, so that log lines have its id
+    answer = services.carried(_generate)
+    Thread(target=copy_context().run, args=(answer, generation, get_language()), daemon=True).start()
 
 
 def of_this_process(output: Output) -> Generation | None:

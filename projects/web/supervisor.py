@@ -27,7 +27,9 @@ def serve(address: str, when_up: Callable[[], None] = lambda: None) -> int:
     If SECRET_KEY is not set, they share this machine's generated key. SIGTERM and SIGINT stop all of them.
     ``when_up`` is called once the web server accepts connections.
     """
-    environment = {**os.environ, "SECRET_KEY": settings.SECRET_KEY}
+    # They find the site from any directory, as this process did.
+    path = os.pathsep.join(filter(None, (str(settings.BASE_DIR), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "SECRET_KEY": settings.SECRET_KEY, "PYTHONPATH": path}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     processes = [subprocess.Popen([sys.executable, *command], env=environment) for command in commands(address)]
 
@@ -57,7 +59,7 @@ def is_taken(address: str) -> bool:
 def commands(address: str) -> list[list[str]]:
     """The Python arguments of the web server, and of the worker with beat."""
     host, _, port = address.rpartition(":")
-    web = ["-m", "uvicorn", "config.asgi:application", "--host", host.strip("[]"), "--port", port]
+    web = ["-m", "uvicorn", "config.asgi:application", "--host", host.strip("[]"), "--port", port, "--no-access-log"]
     # No banner, and no warning in a container, where everything runs as root: no message holds code that could run.
     celery = ["-W", "ignore:You're running the worker", "-m", "celery", "--quiet", "-A", "config"]
     worker = [*celery, "worker", "-B", "--pool", "threads", "--concurrency", "4", "--loglevel", "WARNING"]

@@ -81,12 +81,14 @@ class Site:
                 ran = run(*args)
         return Ran(ran.code, ran.out + printed.getvalue(), ran.err)
 
-    def start(self, *args: object, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, *args: object, stdin: int = subprocess.DEVNULL, cwd: Path = ROOT, **env: str
+    ) -> subprocess.Popen[bytes]:
         """Start ``python …`` in its own process group; its output is in ``data/output``."""
         with (self.data / "output").open("ab") as output:
             process = subprocess.Popen(
                 [sys.executable, *map(str, args)],
-                cwd=ROOT,
+                cwd=cwd,
                 env=self._environment(env),
                 stdin=stdin,
                 stdout=output,

@@ -3,6 +3,8 @@
 import sys
 from typing import Any
 
+from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 
 from projects.importing import demo
@@ -29,4 +31,17 @@ class Command(MemoryCommand):
                 f"“manage.py changepassword {names[0]}”, or run “manage.py demo” on this machine only.",
                 returncode=USAGE_EXIT_CODE,
             )
+        _collect_static()
         sys.exit(supervisor.serve(address))
+
+
+def _collect_static() -> None:
+    """Pages without their style sheets look broken. Where files cannot be written, they must be there already."""
+    if settings.DEBUG:
+        return
+    try:
+        call_command("collectstatic", interactive=False, verbosity=0)
+    except OSError as error:
+        if not (settings.STATIC_ROOT / "projects" / "site.css").exists():
+            why = f"{settings.STATIC_ROOT}: static files cannot be collected: {error.strerror}."
+            raise CommandError(f"{why} Run “manage.py collectstatic” as a user who may write there.") from error
