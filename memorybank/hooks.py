@@ -23,6 +23,11 @@ class Change(StrEnum):
     ERASED = "memory.erased"
     #: A chat's own content failed repeatedly: chats.
     CHAT_PARKED = "chat.parked"
+    #: Somebody asked in a chat to have something forgotten, and the owners decide: requests.
+    ERASURE_REQUESTED = "erasure.requested"
+    #: A bank has spent most of its monthly cap, or all of it: banks.
+    CAP_NEAR = "cap.near"
+    CAP_REACHED = "cap.reached"
 
 
 def notify(bank_id: int, change: Change, ids: Sequence[int]) -> None:

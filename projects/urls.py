@@ -1,19 +1,20 @@
 """Addresses of the chat pages and of the endpoint that they use."""
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path, register_converter
 from django.views.i18n import set_language
 
 from memorybank.services import PublicId
 
 from .chat import sse, turn_views, views
+from .desk import account, notices
+from .desk import views as desk_views
 from .gateway import views as gateway
 from .mcp import views as mcp_views
 from .memory import actions, block_history_views, erasure_views, personal_views, usage_views
 from .memory import views as memory_views
 from .tenancy import invitations
 from .tenancy import views as tenancy_views
-from .tenancy.login_throttle import LoginForm
 from .web.converters import ChatKey
 from .web.js_catalog import JavaScriptTranslations, LanguageConverter
 from .web.lazy_urls import LazyInclude
@@ -24,6 +25,7 @@ register_converter(PublicId, "id")
 
 PEOPLE = "t/<slug:tenant>/people/"
 MEMORY = "p/<slug:tenant>/<slug:project>/memory/"
+SETTINGS = "p/<slug:tenant>/<slug:project>/settings/"
 CHAT = "p/<slug:tenant>/<slug:project>/chats/<key:key>/"
 
 urlpatterns = [
@@ -31,13 +33,12 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("favicon.ico", views.favicon, name="favicon"),
     path("mcp", mcp_views.mcp, name="mcp"),
-    path(
-        "login/",
-        LoginView.as_view(
-            template_name="projects/login.html", authentication_form=LoginForm, redirect_authenticated_user=True
-        ),
-        name="login",
-    ),
+    path("login/", account.SignIn.as_view(), name="login"),
+    path("login/forgotten/", account.ForgottenPassword.as_view(), name="forgotten"),
+    path("login/new-password/<uidb64>/<token>/", account.NewPassword.as_view(), name="new-password"),
+    path("account/", account.account_page, name="account"),
+    path("account/sessions", account.end_sessions, name="end-sessions"),
+    path("account/delete", account.delete_account, name="delete-account"),
     path("language/", set_language, name="language"),
     path("words/<language:language>.js", JavaScriptTranslations.as_view(), name="words"),
     path("logout/", LogoutView.as_view(), name="logout"),
@@ -48,6 +49,12 @@ urlpatterns = [
     path(f"{PEOPLE}role", tenancy_views.change_role, name="change-role"),
     path(f"{PEOPLE}remove", tenancy_views.remove, name="remove-member"),
     path(f"{PEOPLE}projects", tenancy_views.open_project, name="open-project"),
+    path("t/<slug:tenant>/projects/new", desk_views.new_project, name="new-project"),
+    path(SETTINGS, desk_views.settings_page, name="project-settings"),
+    path(f"{SETTINGS}keys", desk_views.keys_page, name="project-keys"),
+    path(f"{SETTINGS}keys/revoke", desk_views.revoke_key, name="project-revoke-key"),
+    path(f"{SETTINGS}costs", desk_views.costs_page, name="project-costs"),
+    path(f"{SETTINGS}notices", notices.notices_page, name="project-notices"),
     path("p/<slug:tenant>/<slug:project>/", views.project_page, name="project"),
     path("p/<slug:tenant>/<slug:project>/chats/", views.new_chat, name="new-chat"),
     path(CHAT, views.chat_page, name="chat"),

@@ -9,9 +9,11 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
+from memorybank import hooks
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import forget_phrases
+from memorybank.hooks import Change
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language.terms import terms
 from memorybank.models import (
@@ -63,6 +65,7 @@ def file_request(bank: Bank, output: Output, now: datetime) -> ErasureRequest | 
         asked_at=now,
     )
     log(bank, output.author, Event.Action.ASK, now, request=request.pk, turns=len(ids), facts=len(facts))
+    hooks.notify(bank.pk, Change.ERASURE_REQUESTED, [request.pk])
     return request
 
 

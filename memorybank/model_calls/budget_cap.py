@@ -9,11 +9,16 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.module_loading import import_string
 
-from memorybank import conf, llm
+from memorybank import conf, hooks, llm
 from memorybank.clock import PRESENT, at_present
+from memorybank.hooks import Change
 from memorybank.models import CAPPED, EXTRACTIVE, Bank, Chat, LLMCall
+from memorybank.models.ledger import OF_CHATS
 
 logger = logging.getLogger(__name__)
+
+#: The share of a cap from which on it is near.
+NEAR_SHARE = Decimal("0.8")
 
 
 def month_of(now: datetime) -> datetime:
@@ -44,9 +49,19 @@ def is_capped(bank: Bank, now: datetime) -> bool:
 def is_stopped(bank: Bank, now: datetime) -> bool:
     """Whether work on the bank must do without the model; recorded, so that it is rebuilt once below the cap."""
     stops_model = llm.get("summary") is not None and is_capped(bank, now)
-    if stops_model:
-        Bank.objects.filter(pk=bank.pk, capped_at=None).update(capped_at=now)
+    if stops_model and Bank.objects.filter(pk=bank.pk, capped_at=None).update(capped_at=now):
+        hooks.notify(bank.pk, Change.CAP_REACHED, [bank.pk])
     return stops_model
+
+
+def notify_near(bank: Bank, calls: Iterable[LLMCall], now: datetime) -> None:
+    """Say that most of the bank's own cap is spent, if these calls, which are in the ledger, were what passed it."""
+    cost = sum((call.cost or Decimal() for call in calls if call.purpose not in OF_CHATS), Decimal())
+    cap = Bank.objects.filter(pk=bank.pk).values_list("monthly_cap", flat=True).first() if cost else None
+    if cap:
+        after, near = spent(bank, now=now), cap * NEAR_SHARE
+        if after - cost < near <= after < cap:
+            hooks.notify(bank.pk, Change.CAP_NEAR, [bank.pk])
 
 
 def method() -> str:

@@ -223,6 +223,7 @@ def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[ModelSession
         yield opened
     finally:
         LLMCall.objects.record(opened.calls, bank)
+        budget_cap.notify_near(bank, opened.calls, now)
 
 
 @contextmanager

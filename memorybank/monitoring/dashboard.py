@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from django.db.models import Count, Min, QuerySet, Sum
@@ -13,7 +13,15 @@ from memorybank import llm
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Chat, Fact, LLMCall, LLMEndpoint, PromptCount
 from memorybank.monitoring.health import last_sweep
-from memorybank.monitoring.time_series import DAYS_SHOWN, TimeSeries, first_day, load_time_series, tokens_by_bank
+from memorybank.monitoring.time_series import (
+    PERIODS,
+    TimeSeries,
+    Usage,
+    load_time_series,
+    shortest_period,
+    start,
+    usage_by_bank,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +39,17 @@ class DailyCost:
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """The summary model. ``up_since`` is None before its first answer and while it fails."""
+    """A model. ``up_since`` is None before its first answer and while it fails.
+
+    Of the chat model, ``answered_at`` and ``failed_at`` are its last answer and its last failure in the ledger.
+    """
 
     name: str
     up_since: datetime | None = None
     retry_at: datetime | None = None
     error: str = ""
+    answered_at: datetime | None = None
+    failed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,7 @@ class Dashboard:
     """Figures of some banks. ``model`` is None without a model: facts are then extracted.
 
     ``due_since`` is when the longest-waiting chat fell due; ``without_memory`` counts today's (UTC) prompts for which
-    memory failed; ``tokens`` are those of the banks that used most, by id.
+    memory failed; ``usage`` is that of the banks that used most, by id. Charts and usage are of ``period`` days.
     """
 
     due: int
@@ -55,16 +68,20 @@ class Dashboard:
     capped: int
     without_memory: int
     model: ModelStatus | None
+    chat_model: ModelStatus | None
     last_sweep: datetime | None
     days: tuple[DailyCost, ...]
     time_series: tuple[TimeSeries, ...]
-    tokens: Mapping[int, int]
+    usage: Mapping[int, Usage]
+    period: int
 
 
 @at_present
-def load_dashboard(banks: QuerySet[Bank], *, now: datetime = PRESENT) -> Dashboard:
-    """The dashboard of these banks; no other bank is counted."""
+def load_dashboard(banks: QuerySet[Bank], *, period: int = 0, now: datetime = PRESENT) -> Dashboard:
+    """The dashboard of these banks; no other bank is counted. ``period`` is one of ``PERIODS``, or is chosen."""
     ids = banks.order_by().values("pk")
+    if period not in PERIODS:
+        period = shortest_period(ids, now)
     chats = Chat.objects.filter(bank__in=ids)
     # Nothing of a private chat is shown, not even that one of its lines awaits review.
     quarantined = Fact.objects.filter(bank__in=ids).exclude(quarantine="").visible_to()
@@ -75,11 +92,13 @@ def load_dashboard(banks: QuerySet[Bank], *, now: datetime = PRESENT) -> Dashboa
         quarantined=quarantined.count(),
         capped=Bank.objects.filter(pk__in=ids, capped_at__isnull=False).count(),
         without_memory=_without_memory(PromptCount.objects.filter(bank__in=ids), now),
-        model=_model(now),
+        model=_model(),
+        chat_model=_chat_model(LLMCall.objects.filter(bank__in=ids)),
         last_sweep=last_sweep(),
-        days=tuple(_days(LLMCall.objects.filter(bank__in=ids), now)),
-        time_series=load_time_series(ids, now),
-        tokens=tokens_by_bank(banks, now),
+        days=tuple(_days(LLMCall.objects.filter(bank__in=ids), period, now)),
+        time_series=load_time_series(ids, period, now),
+        usage=usage_by_bank(banks, period, now),
+        period=period,
     )
 
 
@@ -88,7 +107,7 @@ def _without_memory(prompts: QuerySet[PromptCount], now: datetime) -> int:
     return failed.aggregate(n=Sum("prompts"))["n"] or 0
 
 
-def _model(now: datetime) -> ModelStatus | None:
+def _model() -> ModelStatus | None:
     model = llm.get("summary")
     if model is None:
         return None
@@ -98,14 +117,27 @@ def _model(now: datetime) -> ModelStatus | None:
     return ModelStatus(model.model, endpoint.up_since, endpoint.retry_at, endpoint.last_error)
 
 
-def _days(calls: QuerySet[LLMCall], now: datetime) -> Iterator[DailyCost]:
-    """The last days, oldest first, also those without a call."""
-    first = first_day(now)
-    recent = calls.filter(at__gte=datetime.combine(first, time(), UTC)).annotate(day=TruncDate("at", tzinfo=UTC))
+def _chat_model(calls: QuerySet[LLMCall]) -> ModelStatus | None:
+    """From the ledger: a chat's call has no circuit breaker, because somebody waits for it."""
+    model = llm.get("chat")
+    if model is None:
+        return None
+    asked = calls.filter(purpose=LLMCall.Purpose.CHAT, model__startswith=model.model).order_by("-at", "-pk")
+    answered = asked.filter(outcome=LLMCall.Outcome.OK).values_list("at", flat=True).first()
+    failed = asked.exclude(outcome=LLMCall.Outcome.OK).first()
+    if failed is None or (answered and answered > failed.at):
+        return ModelStatus(model.model, answered_at=answered, failed_at=failed.at if failed else None)
+    return ModelStatus(model.model, answered_at=answered, failed_at=failed.at, error=failed.error)
+
+
+def _days(calls: QuerySet[LLMCall], period: int, now: datetime) -> Iterator[DailyCost]:
+    """The days of a period, oldest first, also those without a call."""
+    first = start(period, now).date()
+    recent = calls.filter(at__gte=start(period, now)).annotate(day=TruncDate("at", tzinfo=UTC))
     rows = recent.order_by().values_list("day", "purpose").annotate(n=Count("pk"), cost=Sum("cost"))
     purposes: defaultdict[date, list[tuple[str, int, Decimal]]] = defaultdict(list)
     for day, purpose, calls_made, cost in rows:
         purposes[day].append((purpose, calls_made, cost or Decimal()))
-    for day in (first + timedelta(days=number) for number in range(DAYS_SHOWN)):
+    for day in (first + timedelta(days=number) for number in range(period)):
         own = purposes[day]
         yield DailyCost(day, sum(count for _, count, _ in own), {purpose: cost for purpose, _, cost in own})

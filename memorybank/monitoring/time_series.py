@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, F, QuerySet, Sum, Window
@@ -11,7 +12,10 @@ from django.utils.translation import gettext as _
 
 from memorybank.models import Bank, BankDay, LLMCall
 
-DAYS_SHOWN = 14
+#: The periods that charts can show, in days.
+PERIODS = (14, 90, 365)
+#: A period is long enough to begin with if there were calls on so many of its days.
+DAYS_WITH_CALLS = 3
 #: Calls that summarise chats.
 SUMMARY_PURPOSES = (LLMCall.Purpose.SUMMARY, LLMCall.Purpose.CHUNK, LLMCall.Purpose.MERGE)
 
@@ -25,36 +29,59 @@ class TimeSeries:
     values: tuple[float | None, ...]
 
     @property
+    def highest(self) -> float:
+        return max((value for value in self.values if value is not None), default=0)
+
+    @property
     def last(self) -> float | None:
         return next((value for value in reversed(self.values) if value is not None), None)
 
 
-def load_time_series(banks: QuerySet[Any], now: datetime) -> tuple[TimeSeries, ...]:
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one bank used of models in a period."""
+
+    calls: int
+    tokens: int
+    cost: Decimal
+
+
+def load_time_series(banks: QuerySet[Any], length: int, now: datetime) -> tuple[TimeSeries, ...]:
     """Tokens, chats due at once, call durations, and the share of budgets in use."""
-    recent = LLMCall.objects.filter(bank__in=banks, at__gte=datetime.combine(first_day(now), time(), UTC))
+    recent = LLMCall.objects.filter(bank__in=banks, at__gte=start(length, now))
     calls: QuerySet[Any] = recent.annotate(day=TruncDate("at", tzinfo=UTC)).order_by()
     tokens = dict(calls.values_list("day").annotate(n=Sum(F("prompt_tokens") + F("completion_tokens"))))
-    days = BankDay.objects.filter(bank__in=banks, day__gte=first_day(now)).order_by().values_list("day")
+    days = BankDay.objects.filter(bank__in=banks, day__gte=start(length, now).date()).order_by().values_list("day")
     due = dict(days.annotate(n=Sum("due")))
     full = days.filter(budget__gt=0).annotate(used=Sum("block_tokens"), of=Sum("budget"))
     return (
-        _series(_("Tokens a day"), "", now, tokens, empty=0),
-        _series(_("Peak queue"), "", now, due, empty=0),
-        _series(_("Half of summary calls (p50) take up to"), "s", now, _latency(calls, 0.5)),
-        _series(_("95 of 100 (p95) take up to"), "s", now, _latency(calls, 0.95)),
-        _series(_("Budget in use"), "%", now, {day: 100 * used / of for day, used, of in full}),
+        TimeSeries(_("Tokens a day"), "", _by_day(length, now, tokens, empty=0)),
+        TimeSeries(_("Most chats due at once"), "", _by_day(length, now, due, empty=0)),
+        TimeSeries(_("Median summary time"), "s", _by_day(length, now, _latency(calls, 0.5))),
+        TimeSeries(_("95th percentile of summary times"), "s", _by_day(length, now, _latency(calls, 0.95))),
+        TimeSeries(_("Budget in use"), "%", _by_day(length, now, {day: 100 * used / of for day, used, of in full})),
     )
 
 
-def first_day(now: datetime) -> date:
-    return now.astimezone(UTC).date() - timedelta(days=DAYS_SHOWN - 1)
+def shortest_period(banks: QuerySet[Any], now: datetime) -> int:
+    """The shortest period with calls on several of its days: of a young or quiet site, the longest."""
+    calls = LLMCall.objects.filter(bank__in=banks, at__gte=start(PERIODS[-1], now)).order_by()
+    days: QuerySet[Any] = calls.annotate(day=TruncDate("at", tzinfo=UTC)).values_list("day", flat=True)
+    newest = list(days.distinct().order_by("-day")[:DAYS_WITH_CALLS])
+    enough = len(newest) == DAYS_WITH_CALLS
+    return next((length for length in PERIODS if enough and newest[-1] >= start(length, now).date()), PERIODS[-1])
 
 
-def _series(
-    name: str, unit: str, now: datetime, by_day: Mapping[date, float], empty: float | None = None
-) -> TimeSeries:
-    days = (first_day(now) + timedelta(days=number) for number in range(DAYS_SHOWN))
-    return TimeSeries(name, unit, tuple(by_day.get(day, empty) for day in days))
+def start(length: int, now: datetime) -> datetime:
+    """The start of a period of ``length`` days (UTC) that ends today."""
+    return datetime.combine(now.astimezone(UTC).date() - timedelta(days=length - 1), time(), UTC)
+
+
+def _by_day(
+    length: int, now: datetime, values: Mapping[date, float], empty: float | None = None
+) -> tuple[float | None, ...]:
+    first = start(length, now).date()
+    return tuple(values.get(first + timedelta(days=number), empty) for number in range(length))
 
 
 def _latency(calls: QuerySet[Any], share: float) -> dict[date, float]:
@@ -68,9 +95,10 @@ def _latency(calls: QuerySet[Any], share: float) -> dict[date, float]:
     return {day: milliseconds / 1000 for day, milliseconds in picked}
 
 
-def tokens_by_bank(banks: QuerySet[Bank], now: datetime, most: int = 10) -> dict[int, int]:
-    """The tokens of each bank in these days, the largest first."""
-    since = datetime.combine(first_day(now), time(), UTC)
-    calls = LLMCall.objects.filter(bank__in=banks.order_by().values("pk"), at__gte=since).order_by()
-    sums = calls.values_list("bank").annotate(n=Sum(F("prompt_tokens") + F("completion_tokens"))).order_by("-n")
-    return dict(sums[:most])
+def usage_by_bank(banks: QuerySet[Bank], length: int, now: datetime, most: int = 10) -> dict[int, Usage]:
+    """What the banks used that cost most, or used most tokens, the largest first."""
+    calls = LLMCall.objects.filter(bank__in=banks.order_by().values("pk"), at__gte=start(length, now)).order_by()
+    tokens = Sum(F("prompt_tokens") + F("completion_tokens"))
+    sums = calls.values_list("bank").annotate(n=Count("pk"), tokens=tokens, spent=Sum("cost"))
+    rows = sums.order_by(F("spent").desc(nulls_last=True), "-tokens")[:most]
+    return {bank: Usage(calls, tokens, cost or Decimal()) for bank, calls, tokens, cost in rows}

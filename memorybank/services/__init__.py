@@ -49,6 +49,7 @@ from memorybank.monitoring.dashboard import Dashboard, load_dashboard
 from memorybank.monitoring.health import HealthMetrics, failing, health_metrics, last_sweep
 from memorybank.monitoring.invariants import check
 from memorybank.monitoring.statistics import Recorded, history, recorded, statistics
+from memorybank.monitoring.time_series import PERIODS as CHART_PERIODS
 from memorybank.monitoring.time_series import TimeSeries
 from memorybank.new_output import (
     MAX_METADATA_ENTRIES,
@@ -79,7 +80,7 @@ from memorybank.services.audit import (
     was_enabled,
 )
 from memorybank.services.authors import authors_of, opted_out
-from memorybank.services.banks import all_banks, block_tokens, create_bank, lock_bank
+from memorybank.services.banks import all_banks, block_tokens, chat_count, create_bank, last_activity, lock_bank
 from memorybank.services.block_history import (
     block_changes,
     block_kept_since,

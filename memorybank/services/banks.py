@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
 from memorybank import bank_scope
-from memorybank.models import Bank, StoredBlock
+from memorybank.models import Bank, Chat, StoredBlock
 
 
 def all_banks() -> QuerySet[Bank]:
@@ -34,3 +34,17 @@ def delete_banks(ids: Collection[int]) -> tuple[int, dict[str, int]]:
 def block_tokens(bank: str) -> Subquery:
     """Tokens of the stored block, to annotate rows that refer to their bank by the column ``bank``."""
     return StoredBlock.current_tokens(bank)
+
+
+def chat_count(bank: str) -> Subquery:
+    """The chats that are for everybody, to annotate rows whose bank's id is the column ``bank``."""
+    return Subquery(_public_chats(bank).order_by().values("bank").annotate(n=Count("pk")).values("n"))
+
+
+def last_activity(bank: str) -> Subquery:
+    """When somebody last wrote in a chat that is for everybody, to annotate rows in the same way."""
+    return Subquery(_public_chats(bank).order_by().values("bank").annotate(at=Max("last_output_at")).values("at"))
+
+
+def _public_chats(bank: str) -> QuerySet[Chat]:
+    return Chat.objects.filter(bank=OuterRef(bank), private=False, last_output_at__isnull=False)

@@ -3,13 +3,10 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from projects.tenancy.login_throttle import AdminLoginForm
-
 from . import keys, projects, tenants, upstreams, users
 
 __all__ = ["keys", "projects", "tenants", "upstreams", "users"]
 
 admin.site.site_header = admin.site.site_title = "Memory Bank"
-admin.site.login_form = AdminLoginForm
 admin.site.enable_nav_sidebar = False  # lists need the space; a project's tabs lead from page to page
 admin.site.index_title = _("Tenants, projects and their memory")

@@ -17,10 +17,10 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import llm, services
 from memorybank.services import Bank
+from projects.desk.forms import BANK_SETTINGS, ProjectForm
 from projects.tenancy import audit
 
 from ..models import Project
-from .forms import BANK_SETTINGS, ProjectForm
 from .scoping import TenantFilter, TenantScoped, deletion_summary
 
 
@@ -104,7 +104,7 @@ class ProjectAdmin(TenantScoped):
         if not change:
             obj.bank = services.create_bank()
         super().save_model(request, obj, form, change)
-        _apply(form, obj.bank, request.user.get_username())
+        form.apply(obj.bank, request.user.get_username())
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Project]) -> None:
         """Each bank's audit log ends in the log of its tenant, which stays."""
@@ -127,20 +127,6 @@ LISTS = {
     _("requests to erase"): "erasurerequest",
     _("erasures"): "erasure",
 }
-
-
-def _apply(form: ProjectForm, bank: Bank, actor: str) -> None:
-    """Apply the bank's half of the form through services, which write the audit log."""
-    if form.changed_settings:
-        services.configure(bank, actor=actor, **form.changed_settings)
-    if "enabled" not in form.changed_data:
-        return
-    if form.cleaned_data["enabled"]:
-        history = form.cleaned_data.get("history") == "include"
-        read = bool(form.cleaned_data.get("disclosure_read"))
-        services.enable(bank, actor=actor, disclosure_accepted=read, history=history)
-    else:
-        services.disable(bank, actor=actor)
 
 
 def _recorded(project: Project) -> dict[str, int]:

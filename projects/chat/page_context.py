@@ -18,6 +18,7 @@ from projects.models import Conversation, Project, Role
 from projects.tenancy import people, permissions
 from projects.web.pagination import page_after
 from projects.web.requests import MemberRequest
+from projects.webhooks import operator
 
 from . import compaction, generation, service
 from .audience import AudienceForm
@@ -116,7 +117,9 @@ def error_text(user: User, project: Project, error: str) -> str:
 
 
 def unavailable() -> str:
-    return _("The model is not available. The operator has been told.")
+    if operator.is_told():
+        return _("The model is not available. The operator has been told.")
+    return _("The model is not available. If this lasts, tell the operator of this site.")
 
 
 # --- beside the turns -------------------------------------------------------------------------------------

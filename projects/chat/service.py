@@ -13,10 +13,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, public_message
+from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, describe, public_message
 from memorybank.services import Bank, Chat, Output
 from projects.models import AnswerContext, Conversation, Draft, Project
 from projects.tenancy import people
+from projects.webhooks import operator
 
 from . import compaction, model_call
 from .model_call import OnChunk, Stopped, ignore_chunk
@@ -115,7 +116,8 @@ def answer(asked: AnswerRequest, on_chunk: OnChunk = ignore_chunk) -> Reply:
             prompt, completion = _call_model(asked, model, on_chunk)
     except LLMError as error:
         # A prompt's cost is recorded only with an answer; a failure is in the ledger alone.
-        logger.warning("output %s: the model of chats gave no answer: %s", output.pk, type(error).__name__)
+        logger.warning("output %s: model %s gave no answer: %s", output.pk, model.model, describe(error))
+        operator.chat_model_failed(model.model, str(error))
         output = services.complete(bank, output, status=Output.Status.ERROR, error=str(error))
         return Reply(asked.prompt, output, error=str(error))
     except Stopped as stop:

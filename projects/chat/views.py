@@ -46,7 +46,11 @@ def home(request: MemberRequest) -> HttpResponse:
         request,
         "projects/home.html",
         {
-            "projects": projects.annotate(memory_tokens=services.block_tokens("bank")),
+            "projects": projects.annotate(
+                memory_tokens=services.block_tokens("bank"),
+                chat_count=services.chat_count("bank"),
+                last_activity=services.last_activity("bank"),
+            ),
             "writable": permissions.tenants_to_write_in(request.user),
             "managed": permissions.tenants_for(request.user),
             "conversations": own[: CHATS_ON_A_PAGE if words else CHATS_ON_HOME],
@@ -71,6 +75,7 @@ def project_page(request: MemberRequest, tenant: str, project: str) -> HttpRespo
             "conversations": numbered_page(request, own.saying(words), CHATS_ON_A_PAGE),
             "search": words,
             "may_write": may_write,
+            "may_configure": permissions.may(request.user, project_row.tenant, Role.ADMIN),
             "to_review": _to_review(request.user, project_row),
         },
     )

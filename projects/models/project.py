@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
@@ -67,6 +68,11 @@ class Project(models.Model):
     def path(self) -> str:
         """How commands and logs name it: ``tenant-slug/project-slug``."""
         return f"{self.tenant.slug}/{self.slug}"
+
+    @property
+    def cap(self) -> Decimal | None:
+        """The limit of a month's cost that is reached first if no other project of the tenant costs anything."""
+        return min((cap for cap in (self.bank.monthly_cap, self.tenant.monthly_cap) if cap is not None), default=None)
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Delete the bank, and with it this project: no memory outlives its project."""

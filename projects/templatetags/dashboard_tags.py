@@ -1,78 +1,85 @@
-"""The dashboard at the top of the admin: figures of the user's own tenants, as tiles, charts and tables."""
+"""The operator's dashboard, and the same charts of one project: tiles, charts and tables."""
 
+from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from memorybank import services
-from memorybank.services import Dashboard, LLMCall, TimeSeries
+from memorybank.services import CHART_PERIODS, Dashboard, LLMCall
+from projects.models import Project
 from projects.tenancy import permissions
+from projects.web import charts
 
 register = template.Library()
 
-#: The size of a chart, in its own units: its height, the width of a day, and the margin above the highest value.
-CHART_HEIGHT, DAY_WIDTH, TOP_MARGIN = 64, 24, 4
 #: The parts of a bar from the bottom, so that they can be distinguished without their colours.
 PURPOSES = ("chat", "compact", "summary", "chunk", "merge", "digest", "embedding")
+#: A share is drawn up to all of it.
+FULL = {"%": 100.0}
+DAYS_A_MONTH = 30
 
 
-@register.inclusion_tag("projects/board.html")
-def board(user: User) -> dict[str, Any]:
-    """The dashboard for ``user``."""
-    dashboard = services.load_dashboard(permissions.banks_for(user))
+@register.inclusion_tag("projects/board.html", takes_context=True)
+def board(context: dict[str, Any]) -> dict[str, Any]:
+    """The dashboard of everything that the reader may see."""
+    user: User = context["request"].user
+    dashboard = services.load_dashboard(permissions.banks_for(user), period=_period(context))
+    return {"board": dashboard, "usage": _usage(user, dashboard), **_charts(dashboard, None)}
+
+
+@register.inclusion_tag("projects/charts.html", takes_context=True)
+def project_charts(context: dict[str, Any], project: Project) -> dict[str, Any]:
+    """The costs and figures of one project."""
+    dashboard = services.load_dashboard(services.all_banks().filter(pk=project.bank_id), period=_period(context))
+    return {"board": dashboard, **_charts(dashboard, project.cap)}
+
+
+@register.filter
+def money(value: Decimal | float) -> str:
+    """An amount with the currency of the prices."""
+    return f"{value:,.4f} {settings.CURRENCY}" if 0 < value < 1 else f"{value:,.2f} {settings.CURRENCY}"
+
+
+def _period(context: dict[str, Any]) -> int:
+    days = context["request"].GET.get("days", "")
+    return int(days) if days.isascii() and days.isdigit() and len(days) < 4 else 0
+
+
+def _charts(dashboard: Dashboard, cap: Decimal | None) -> dict[str, Any]:
     names = dict(LLMCall._meta.get_field("purpose").flatchoices)
     paid = [purpose for purpose in PURPOSES if any(day.costs.get(purpose) for day in dashboard.days)]
+    days = [day.day for day in dashboard.days]
+    costs = [{purpose: float(cost) for purpose, cost in day.costs.items()} for day in dashboard.days]
+    of_series = [
+        (series, charts.line(days, series.values, FULL.get(series.unit, 0))) for series in dashboard.time_series
+    ]
     values = zip(*(series.values for series in dashboard.time_series), strict=True)
+    used = [
+        {"day": day, "costs": [day.costs.get(purpose, 0) for purpose in paid], "values": row}
+        for day, row in zip(dashboard.days, values, strict=True)
+        if day.calls or any(row)
+    ]
     return {
-        "board": dashboard,
-        "bars": _bars(dashboard),
+        "cost_chart": charts.bars(days, costs, PURPOSES, float(cap or 0) / DAYS_A_MONTH),
+        "total": sum((day.cost for day in dashboard.days), Decimal()),
         "legend": [(purpose, names[purpose]) for purpose in paid],
-        "rows": [
-            {"day": day, "costs": [day.costs.get(purpose, 0) for purpose in paid]} for day in reversed(dashboard.days)
-        ],
-        "charts": [_chart(series) for series in dashboard.time_series],
-        "tokens": _tokens_by_project(user, dashboard),
-        "days": [{"day": day.day, "values": row} for day, row in zip(dashboard.days, values, strict=True)][::-1],
-        "height": CHART_HEIGHT,
-        "width": DAY_WIDTH * len(dashboard.days),
+        "charts": of_series,
+        "rows": used[::-1],
+        "periods": CHART_PERIODS,
+        "cap": cap,
+        "currency": settings.CURRENCY,
     }
 
 
-def _bars(dashboard: Dashboard) -> list[dict[str, Any]]:
-    """A bar for each day, with a part for each purpose."""
-    highest = max((day.cost for day in dashboard.days), default=None) or 1
-    bars = []
-    for number, day in enumerate(dashboard.days):
-        y, pieces = float(CHART_HEIGHT), []
-        for purpose in PURPOSES:
-            height = float(day.costs.get(purpose, 0) / highest) * CHART_HEIGHT
-            y -= height
-            if height:
-                pieces.append({"purpose": purpose, "y": f"{y:.1f}", "height": f"{height:.1f}"})
-        bars.append({"day": day, "x": number * DAY_WIDTH, "pieces": pieces})
-    return bars
-
-
-def _tokens_by_project(user: User, dashboard: Dashboard) -> list[dict[str, Any]]:
-    """The tokens of each project, with the length of its bar in percent."""
-    banks: dict[int, Any] = permissions.banks_for(user).in_bulk(list(dashboard.tokens))
-    highest = max(dashboard.tokens.values(), default=0) or 1
+def _usage(user: User, dashboard: Dashboard) -> list[dict[str, Any]]:
+    """What each project used and cost, with the length of its bar in percent."""
+    banks: dict[int, Any] = permissions.banks_for(user).select_related("project__tenant").in_bulk(list(dashboard.usage))
+    highest = max((usage.cost for usage in dashboard.usage.values()), default=0) or 1
     return [
-        {"bank": banks[pk], "tokens": tokens, "width": f"{100 * tokens / highest:.1f}"}
-        for pk, tokens in dashboard.tokens.items()
+        {"bank": banks[pk], "usage": usage, "width": f"{100 * usage.cost / highest:.1f}"}
+        for pk, usage in dashboard.usage.items()
         if pk in banks
     ]
-
-
-def _chart(series: TimeSeries) -> dict[str, Any]:
-    """Lines through the values, broken at days without one. A line of one point is drawn as a dot."""
-    highest = max((value for value in series.values if value is not None), default=0) or 1
-    lines: list[list[str]] = [[]]
-    for number, value in enumerate(series.values):
-        if value is None:
-            lines.append([])
-        else:
-            x, y = (number + 0.5) * DAY_WIDTH, TOP_MARGIN + (CHART_HEIGHT - TOP_MARGIN) * (1 - value / highest)
-            lines[-1].append(f"{x:.0f},{y:.1f}")
-    return {"series": series, "lines": [line for line in lines if line], "highest": highest}

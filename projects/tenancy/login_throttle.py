@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 from threading import BoundedSemaphore
 from typing import Any
 
-from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -46,10 +45,10 @@ def count_attempt(keys: dict[str, str], now: datetime) -> timedelta:
     return pause
 
 
-class ThrottledLoginMixin:
+class LoginForm(AuthenticationForm):
     """A login form that counts failures, and refuses even the right password during a wait."""
 
-    def clean(self: Any) -> Any:
+    def clean(self) -> Any:
         now = timezone.now()
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
         keys = LoginFailures.keys(name=str(self.cleaned_data.get("username", "")), address=address)
@@ -61,17 +60,9 @@ class ThrottledLoginMixin:
                     _("Too many failed logins. Try again in %(seconds)d seconds.")
                     % {"seconds": round(pause.total_seconds())}
                 )
-            cleaned = super().clean()  # type: ignore[misc]
+            cleaned = super().clean()
         finally:
             _hashing.release()
         LoginFailures.objects.subtract(keys["address"])
         LoginFailures.objects.filter(key=keys["name"]).delete()
         return cleaned
-
-
-class LoginForm(ThrottledLoginMixin, AuthenticationForm):
-    """The login of the chat pages."""
-
-
-class AdminLoginForm(ThrottledLoginMixin, AdminAuthenticationForm):
-    """The login of the admin."""

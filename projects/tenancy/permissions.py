@@ -18,6 +18,8 @@ from projects.models import Conversation, Membership, Project, Role, Scope, Tena
 #: Addresses that are open to everybody, by name.
 OPEN = frozenset(
     {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
+    | {"forgotten", "new-password", "admin-login", "admin-password"}
+    | {"account", "end-sessions", "delete-account"}  # one's own, signed in
     | {"api-description", "api-nowhere"}  # the description of the API, and its error for unknown addresses
     | {"gateway-root", "gateway-nowhere"}  # the gateway's error for unknown addresses
 )
@@ -27,6 +29,8 @@ OPEN = frozenset(
 NEEDED = {
     **dict.fromkeys(("people", "invite", "withdraw", "change-role", "remove-member", "open-project"), Role.ADMIN),
     "project": Role.VIEWER,
+    **dict.fromkeys(("new-project", "project-settings", "project-keys", "project-revoke-key"), Role.ADMIN),
+    **dict.fromkeys(("project-costs", "project-notices"), Role.ADMIN),
     # One's own chats; nobody opens another's.
     **dict.fromkeys(("chat", "new-chat", "compaction", "private", "rename-chat", "delete-chat"), Role.MEMBER),
     **dict.fromkeys(("answer-stream", "stop-answer", "retry", "remember", "edit-turn", "regenerate"), Role.MEMBER),
@@ -92,9 +96,9 @@ OPERATOR = {
 def page_for(user: User | AnonymousUser, name: str, tenant: str, project: str) -> tuple[Project, Role]:
     """The project of a page and the reader's role there, for who may open it; refuses like :func:`project_for`.
 
-    The memory page is part of the admin as well: a superuser opens it in every tenant, as an owner does.
+    The pages of memory and of settings are the operator's as well: a superuser opens them in every tenant, as an owner.
     """
-    if isinstance(user, User) and user.is_superuser and name.startswith("memory"):
+    if isinstance(user, User) and user.is_superuser and name.startswith(("memory", "project-")):
         return _first(Project.objects.at(f"{tenant}/{project}")), Role.OWNER
     project_row = _visible(user, f"{tenant}/{project}")
     return project_row, require(user, project_row.tenant, NEEDED[name])

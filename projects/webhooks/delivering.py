@@ -13,8 +13,8 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Change, public_id
 
-from ..models import Delivery
-from . import addresses, signing
+from ..models import Delivery, Webhook
+from . import addresses, mail, signing
 
 #: For one message, from the name's look-up to the status.
 SECONDS_PER_MESSAGE = 15
@@ -45,11 +45,22 @@ def deliver_due(now: datetime) -> int:
     due = list(Delivery.objects.due(now).values_list("pk", flat=True)[:MESSAGES_AT_ONCE])
     claimed = [pk for pk in due if Delivery.objects.claim(pk, now)]
     rows = list(Delivery.objects.filter(pk__in=claimed).select_related("webhook__project__tenant"))
+    mails = {row.webhook for row in rows if mail.recipient(row.webhook)}
+    for webhook in mails:
+        mail.send(webhook, _gathered(webhook, rows, now), now)
+    rows = [row for row in rows if row.webhook not in mails]
     messages = [_message(row, now) for row in rows]
     results = asyncio.run(_send_all(messages)) if messages else []
     for row, result in zip(rows, results, strict=True):
         row.finish(now, result.status, result.error)
-    return len(rows)
+    return len(claimed)
+
+
+def _gathered(webhook: Webhook, rows: Sequence[Delivery], now: datetime) -> list[Delivery]:
+    """Those of these that are for the webhook, and what waits for its mail besides."""
+    own = [row for row in rows if row.webhook == webhook]
+    later = Delivery.objects.filter(webhook=webhook, due_at__gt=now, attempts=0)
+    return [*own, *(row for row in later if Delivery.objects.filter(pk=row.pk, attempts=0).update(attempts=1))]
 
 
 def _message(row: Delivery, now: datetime) -> Message | Result:
@@ -72,6 +83,10 @@ def _subject(row: Delivery) -> dict[str, Any]:
             return {"fact": public_id(row.subject)}
         case Change.ERASED:
             return {"receipt": public_id(row.subject)}
+        case Change.ERASURE_REQUESTED:
+            return {"request": public_id(row.subject)}
+        case Change.CAP_NEAR | Change.CAP_REACHED:
+            return {}
     chats = services.chats_of(row.webhook.project.bank).filter(pk=row.subject, conversation=None)
     return {"chat": chats.values_list("key", flat=True).first()}
 

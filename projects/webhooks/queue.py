@@ -8,6 +8,7 @@ from django.utils import timezone
 from memorybank.services import Change, send_task
 
 from ..models import Delivery, Webhook
+from . import mail
 
 #: Of one webhook. Further events are counted and not sent.
 MAX_WAITING = 1_000
@@ -22,9 +23,10 @@ def enqueue(bank_id: int, change: Change, ids: Sequence[int]) -> None:
         return
     now = timezone.now()
     for webhook in wanting:
+        due = now + mail.GATHERING if mail.recipient(webhook) else now
         room = max(0, MAX_WAITING - Delivery.objects.filter(webhook=webhook).waiting().count())
         Delivery.objects.bulk_create(
-            Delivery(webhook=webhook, event=change.value, subject=pk, created_at=now, due_at=now) for pk in ids[:room]
+            Delivery(webhook=webhook, event=change.value, subject=pk, created_at=now, due_at=due) for pk in ids[:room]
         )
         if dropped := len(ids[room:]):
             Webhook.objects.filter(pk=webhook.pk).update(dropped=F("dropped") + dropped)

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from memorybank.exceptions import InvalidInput
@@ -11,7 +12,7 @@ from memorybank.services import Change
 from projects.tenancy import audit
 
 from ..models import Project, Webhook
-from . import addresses, signing
+from . import addresses, mail, signing
 
 MAX_WEBHOOKS = 10
 Action = audit.Action
@@ -21,14 +22,24 @@ def add(project: Project, *, url: str, events: Collection[str], actor: str, now:
     """A new webhook. Its ``secret`` is shown once. Raises :class:`InvalidInput`."""
     addresses.require_valid(url)
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project.pk)
-        if Webhook.objects.filter(project=project).count() >= MAX_WEBHOOKS:
-            raise InvalidInput(f"A project may have {MAX_WEBHOOKS} webhooks.")
-        webhook = Webhook(project=project, url=url, events=_ordered(events), created_by=actor[:200], created_at=now)
-        webhook.secret = signing.new_secret()
-        webhook.save()
-        _log(webhook, actor, Action.HOOK, now)
+        return _add(project, url, events, actor, now)
+
+
+def _add(project: Project, url: str, events: Collection[str], actor: str, now: datetime) -> Webhook:
+    Project.objects.select_for_update().get(pk=project.pk)
+    if Webhook.objects.filter(project=project).count() >= MAX_WEBHOOKS:
+        raise InvalidInput(f"A project may have {MAX_WEBHOOKS} webhooks.")
+    webhook = Webhook(project=project, url=url, events=_ordered(events), created_by=actor[:200], created_at=now)
+    webhook.secret = signing.new_secret()
+    webhook.save()
+    _log(webhook, actor, Action.HOOK, now)
     return webhook
+
+
+def add_mail(project: Project, user: User, *, events: Collection[str], site: str, now: datetime) -> Webhook:
+    """Tell an owner or admin by e-mail. Raises :class:`InvalidInput`."""
+    with transaction.atomic():
+        return _add(project, mail.address_of(user, site), events, user.get_username(), now)
 
 
 def change(

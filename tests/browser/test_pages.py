@@ -32,7 +32,14 @@ PAGES = (
     f"{PROJECT}memory/timeline/then?at=2030-01-01T00:00",
     f"{PROJECT}memory/review",
     f"{PROJECT}memory/activity",
+    f"{PROJECT}settings/",
+    f"{PROJECT}settings/keys",
+    f"{PROJECT}settings/costs",
+    f"{PROJECT}settings/notices",
+    "/account/",
+    "/account/delete",
     "/t/northwind-clinics/people/",
+    "/t/northwind-clinics/projects/new",
 )
 #: How people look at pages.
 LOOKS: dict[str, dict[str, Any]] = {
@@ -196,15 +203,13 @@ def reload_until(page: Page, words: str) -> None:
 
 
 def opens_a_project_with_memory(page: Page) -> None:
-    page.goto("/admin/")
-    page.get_by_role("link", name="Projects", exact=True).last.click()
-    page.get_by_role("link", name="Add project").click()
-    page.get_by_label("Tenant").select_option("Harbor Robotics")
+    page.get_by_role("link", name="New project").click()
     page.get_by_label("Name").fill("Night shift")
-    page.get_by_label("Slug").fill("night-shift")
+    page.get_by_role("button", name="Create project").click()
     page.get_by_label("I have read this").check()
     page.get_by_label("Memory is on").check()
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("accepted by hanna")).to_be_visible()
 
 
 def has_it_summarised(page: Page) -> None:
@@ -240,8 +245,8 @@ def releases_what_was_held_back(page: Page) -> None:
 
 
 def sees_what_it_cost(page: Page) -> None:
-    page.goto("/admin/")
-    expect(page.locator("#content")).to_contain_text("Cost")
+    page.goto(f"{NIGHT}settings/costs")
+    expect(page.locator("main")).to_contain_text("There is no monthly limit")
 
 
 def erases_a_person_and_reads_the_receipt(page: Page) -> None:

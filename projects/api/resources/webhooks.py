@@ -3,13 +3,14 @@
 from datetime import datetime
 from typing import Annotated, Any
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Router, Status
 from pydantic import BaseModel, Field, StrictBool
 
 from memorybank.services import Change
-from projects.webhooks import registry
+from projects.webhooks import mail, registry
 
 from ...models import Delivery, Webhook
 from ..auth import key_of
@@ -77,7 +78,7 @@ def create_webhook(request: HttpRequest, body: NewWebhook) -> Status[NewWebhookO
 
 @router.get("/webhooks", response=Page[WebhookOut], url_name="api-webhooks", summary="List webhooks")
 def list_webhooks(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[WebhookOut]:
-    rows, after = page_of(Webhook.objects.filter(project=key_of(request).project), cursor, limit)
+    rows, after = page_of(_of_programs(request), cursor, limit)
     return Page(items=[WebhookOut(**_values(row)) for row in rows], next=after)
 
 
@@ -110,9 +111,13 @@ def deliveries(request: HttpRequest, webhook: NumberIn, cursor: Cursor, limit: L
     return Page(items=[_delivery(row) for row in rows], next=after)
 
 
+def _of_programs(request: HttpRequest) -> QuerySet[Webhook]:
+    """The project's webhooks; whom it tells by e-mail is their own concern."""
+    return Webhook.objects.filter(project=key_of(request).project).exclude(url__startswith=f"{mail.SCHEME}:")
+
+
 def _get(request: HttpRequest, number: str) -> Webhook:
-    rows = Webhook.objects.filter(project=key_of(request).project, pk=row_number(number))
-    row = rows.select_related("project__tenant").first()
+    row = _of_programs(request).filter(pk=row_number(number)).select_related("project__tenant").first()
     if row is None:
         raise Http404
     return row

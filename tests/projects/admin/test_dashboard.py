@@ -141,7 +141,7 @@ class BoardTest(Cast):
         )
         self.assertEqual((alice.due, root.due), (1, 2))
         self.assertEqual((alice.days[-2].cost, root.days[-2].cost), (Decimal("1.25"), Decimal("41.25")))
-        self.assertEqual((len(alice.days), alice.days[-2].calls, alice.days[-1].calls), (14, 1, 0))
+        self.assertEqual((len(alice.days), alice.days[-2].calls, alice.days[-1].calls), (365, 1, 0))
         page = self.page(self.alice)
         self.assertIn("<td>1.2500</td>", page)
         self.assertNotIn("41.25", page)
@@ -160,9 +160,9 @@ class BoardTest(Cast):
         self.assertEqual((tokens[-2], due[-2], half[-3], budget[-2]), (0, 0, None, None))
         block = services.prompt_memory(self.apollo.bank).block
         self.assertEqual(budget[-1], 100 * block.tokens / 2000)
-        self.assertEqual(dict(shown.tokens), {self.apollo.bank_id: 2200})
+        self.assertEqual({bank: usage.tokens for bank, usage in shown.usage.items()}, {self.apollo.bank_id: 2200})
         page = self.page(self.alice)
-        self.assertIn("Half of summary calls (p50) take up to: <strong>10 s</strong>", page)
+        self.assertIn("Median summary time: <strong>10 s</strong>", page)
         self.assertIn(">acme/apollo</a>", page)
         self.assertNotIn("globex", page)
 
@@ -206,6 +206,33 @@ class BoardTest(Cast):
         say(self.apollo.bank, "c2", "More", at=self.now - timedelta(hours=1))
         services.run(until_idle=True)
         self.assertIn("small is down: HTTP 503: overloaded", self.page(self.alice))
+
+    @override_settings(
+        MEMORYBANK={"LLMS": {"chat": SUMMARY}, "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for"}
+    )
+    def test_it_says_when_the_chat_model_failed_and_how(self) -> None:
+        self.assertIn("small, not asked yet", self.page(self.alice))
+        call = {"bank": self.apollo.bank, "purpose": "chat", "model": "small-2026"}
+        LLMCall.objects.create(**call, outcome="ok", at=self.now - timedelta(hours=2))
+        self.assertIn("small, answered 2", self.page(self.alice))
+        failed = {"outcome": "unavailable", "error": "HTTP 503: overloaded", "at": self.now - timedelta(hours=1)}
+        LLMCall.objects.create(**{**call, "model": "small"}, **failed)
+        self.assertIn("small failed an hour ago: HTTP 503: overloaded", self.page(self.alice).replace("\xa0", " "))
+
+    def test_a_period_is_chosen_and_one_that_is_short_and_telling_comes_first(self) -> None:
+        for days in range(2, 5):
+            LLMCall.objects.create(
+                bank=self.apollo.bank,
+                purpose="digest",
+                cost=1,
+                model="m",
+                outcome="ok",
+                at=self.now - timedelta(days=days),
+            )
+        banks = permissions.banks_for(self.alice)
+        self.assertEqual(services.load_dashboard(banks).period, 14)
+        self.assertEqual(len(services.load_dashboard(banks, period=90).days), 90)
+        self.assertEqual(services.load_dashboard(banks, period=7).period, 14)
 
     def test_a_member_who_is_staff_sees_nothing_on_it(self) -> None:
         dora = self.person("dora", self.acme, Role.MEMBER, is_staff=True)

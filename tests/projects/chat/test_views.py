@@ -3,10 +3,12 @@
 import json
 import re
 from datetime import timedelta
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.staticfiles import finders
+from django.core import mail
 from django.templatetags.static import static
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -20,6 +22,7 @@ from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
 from projects.models import AnswerContext, Membership
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
+from tests.support.commands import PATIENCE
 from tests.support.factories import block_of
 
 
@@ -443,6 +446,7 @@ class UnansweredTest(Cast):
         for output in (fresh, lost):
             self.assertContains(page, reverse("retry", args=["acme", "apollo", self.chat.key, output.pk]))
 
+    @override_settings(ADMINS=[("operator", "op@example.com")])
     @with_chat_model()
     def test_a_failure_is_shown_in_the_provider_s_words_to_who_can_act_and_with_a_way_to_try_again(self) -> None:
         for user, said in ((self.alice, "HTTP 401: wrong key"), (self.bob, "The operator has been told.")):
@@ -458,6 +462,12 @@ class UnansweredTest(Cast):
             self.assertContains(page, reverse("retry", args=["acme", "apollo", chat.key, output.pk]))
             self.assertRegex(page.content.decode(), r"<textarea[^>]+>\s*</textarea>")
             self.assertEqual(LLMCall.objects.latest("pk").error, "HTTP 401: wrong key")
+        for thread in enumerate_threads():
+            if thread.name == "operator":
+                thread.join(PATIENCE)
+        [told] = mail.outbox  # once, however often it fails
+        self.assertEqual((told.to, "HTTP 401: wrong key" in told.body), (["op@example.com"], True))
+        self.assertNotIn(self.QUESTION, told.body)
 
     @with_chat_model()
     def test_asking_again_replaces_the_message_and_answers_it(self) -> None:
@@ -491,7 +501,7 @@ class UnansweredTest(Cast):
 
         self.assertEqual(response.status_code, 502)
         failed = {
-            "error": "The model is not available. The operator has been told.",
+            "error": "The model is not available. If this lasts, tell the operator of this site.",
             "message": self.QUESTION,
             "output": number_of(lost),
         }

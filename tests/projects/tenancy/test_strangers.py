@@ -97,7 +97,13 @@ class Everything(AdminCase):
 
     def address(self, pattern: URLPattern, chat: Chat | None = None) -> str:
         """Of what is really there; a page with something new in its address says here what."""
-        values = {"tenant": "acme", "project": "apollo", "token": "x:y:z", "key": (chat or self.chat).key}
+        values = {
+            "tenant": "acme",
+            "project": "apollo",
+            "token": "x:y:z",
+            "uidb64": "x",
+            "key": (chat or self.chat).key,
+        }
         values |= {"turn": self.turn.pk, "fact": Fact.objects.latest("pk").pk, "entry": Entry.objects.latest("pk").pk}
         values |= {
             "language": "de",

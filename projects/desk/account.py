@@ -1,0 +1,144 @@
+"""The pages of one's own account: name, password, sessions, deleting it; and a forgotten password."""
+
+from threading import Thread
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import logout, update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import PasswordChangeForm, PasswordResetForm
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView, PasswordResetConfirmView, PasswordResetView
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from projects.models import LoginFailures
+from projects.tenancy import accounts
+from projects.tenancy.login_throttle import LoginForm
+from projects.tenancy.members import MAX_RECEIVED_PER_DAY, MembershipError
+from projects.web.requests import MemberRequest
+
+
+class NameForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    class Meta:
+        model = User
+        fields = ["first_name"]
+        labels = {"first_name": gettext_lazy("Display name")}
+        help_texts = {"first_name": gettext_lazy("Shown to your colleagues beside your user name.")}
+
+
+class SignIn(LoginView):
+    """The only page to sign in on, for the admin as well."""
+
+    template_name = "projects/login.html"
+    authentication_form = LoginForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Send on whoever is signed in, but not back to an admin that is closed to them."""
+        to_admin = request.GET.get("next", "").startswith(reverse("admin:index"))
+        self.redirect_authenticated_user = not to_admin or getattr(request.user, "is_staff", False)
+        return super().dispatch(request, *args, **kwargs)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def account_page(request: MemberRequest) -> HttpResponse:
+    """Display name, password, sessions. A changed password signs out everywhere else."""
+    what = request.POST.get("what", "") if request.method == "POST" else ""
+    name = NameForm(request.POST if what == "name" else None, instance=User.objects.get(pk=request.user.pk))
+    password = PasswordChangeForm(request.user, request.POST if what == "password" else None)
+    password.fields["old_password"].widget.attrs.pop("autofocus", None)  # the page begins with the name
+    if what == "name" and name.is_valid():
+        name.save()
+        messages.success(request, _("Saved."))
+        return redirect("account")
+    if what == "password" and password.is_valid():
+        password.save()
+        update_session_auth_hash(request, password.user)
+        messages.success(request, _("Your password is changed. You are signed out everywhere else."))
+        return redirect("account")
+    sessions = len(accounts.other_sessions(request.user, str(request.session.session_key), timezone.now()))
+    context = {"name": name, "password": password, "sessions": sessions}
+    failed = name.errors or password.errors
+    return render(request, "projects/account/account.html", context, status=400 if failed else 200)
+
+
+@require_POST
+@login_required
+def end_sessions(request: MemberRequest) -> HttpResponse:
+    count = accounts.end_other_sessions(request.user, str(request.session.session_key), timezone.now())
+    text = ngettext("You are signed out of %d other browser.", "You are signed out of %d other browsers.", count)
+    messages.success(request, text % count)
+    return redirect("account")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def delete_account(request: MemberRequest) -> HttpResponse:
+    """Say what goes and what stays; posted with the password, delete the account."""
+    problem = ""
+    if request.method == "POST":
+        try:
+            if not request.user.check_password(request.POST.get("password", "")):
+                raise MembershipError(_("This is not your password."))
+            with_chats = request.POST.get("chats") == "erase"
+            accounts.delete(User.objects.get(pk=request.user.pk), with_chats=with_chats, now=timezone.now())
+        except MembershipError as why:
+            problem = str(why)
+        else:
+            logout(request)
+            messages.success(request, _("Your account is deleted."))
+            return redirect("login")
+    context = {"problem": problem, "chats": accounts.own_chats(request.user)}
+    return render(request, "projects/account/delete.html", context, status=400 if problem else 200)
+
+
+# --- a forgotten password -----------------------------------------------------------------------------------
+
+
+class ResetForm(PasswordResetForm):
+    """Sends a link. The answer comes as quickly for an unknown address, so that nobody learns which there are."""
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        now = timezone.now()
+        keys = LoginFailures.keys(reset=f"{now.date()} {self.cleaned_data['email'].lower()}").values()
+        with transaction.atomic():
+            LoginFailures.objects.lock(keys, now)
+            full = LoginFailures.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
+            LoginFailures.objects.add(keys, now)
+        if not full:
+            super().save(*args, **kwargs)
+
+    def send_mail(self, *args: Any, **kwargs: Any) -> None:
+        """In a thread of its own: a mail server takes its time."""
+        Thread(target=super().send_mail, args=args, kwargs=kwargs).start()
+
+
+class ForgottenPassword(PasswordResetView):
+    form_class = ResetForm
+    template_name = "projects/account/forgotten.html"
+    email_template_name = "projects/account/forgotten.txt"
+    subject_template_name = "projects/account/forgotten_subject.txt"
+    success_url = reverse_lazy("login")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        answer = super().form_valid(form)
+        messages.success(self.request, _("If an account has this address, a link is on its way to it."))
+        return answer
+
+
+class NewPassword(PasswordResetConfirmView):
+    template_name = "projects/account/new_password.html"
+    success_url = reverse_lazy("login")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        answer = super().form_valid(form)
+        messages.success(self.request, _("Your password is changed. Sign in with it."))
+        return answer

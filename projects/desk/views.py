@@ -1,0 +1,122 @@
+"""The pages on which owners and admins create and configure projects."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from memorybank import llm, services
+from memorybank.exceptions import InvalidInput
+from projects.models import Project
+from projects.tenancy import api_keys, permissions, provisioning
+from projects.web.requests import MemberRequest
+
+from .forms import NewKeyForm, NewProjectForm, SettingsForm
+
+#: The forms' parts on the settings page; what is rarely changed is folded.
+OFTEN = ("max_tokens", "monthly_cap", "new_chats_private", "idle_minutes", "timezone", "focus")
+RARELY = ("redact_personal", "keep_turns_days", "keep_memory_days", "recall_tokens", "personal_tokens")
+
+ProjectView = Callable[[MemberRequest, Project], HttpResponse]
+
+
+def project_view(name: str, *, post: bool = False) -> Callable[[ProjectView], Callable[..., HttpResponse]]:
+    """A view for those who may open the address ``name``; it gets the project."""
+
+    def decorate(view: ProjectView) -> Callable[..., HttpResponse]:
+        @(require_POST if post else require_http_methods(["GET", "HEAD", "POST"]))
+        @login_required
+        @wraps(view)
+        def opened(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
+            return view(request, permissions.page_for(request.user, name, tenant, project)[0])
+
+        return opened
+
+    return decorate
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
+    """A new project, its memory off; its settings are next."""
+    tenant_row = permissions.tenant_for(request.user, tenant)
+    form = NewProjectForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            project = provisioning.create_project(tenant_row, form.cleaned_data["slug"], form.cleaned_data["name"])
+        except InvalidInput as error:
+            form.add_error("slug", str(error).partition(": ")[2] or str(error))
+        else:
+            messages.success(request, _("%(project)s is created. Its memory is off.") % {"project": project})
+            return redirect("project-settings", tenant, project.slug)
+    status = 400 if form.is_bound else 200
+    return render(request, "projects/desk/new.html", {"tenant": tenant_row, "form": form}, status=status)
+
+
+@project_view("project-settings")
+def settings_page(request: MemberRequest, project: Project) -> HttpResponse:
+    """Name, instructions, the switch of memory with its disclosure, and the settings of memory."""
+    form = SettingsForm(
+        request.POST if request.method == "POST" else None,
+        instance=Project.objects.select_related("bank").get(pk=project.pk),
+    )
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        form.apply(project.bank, request.user.get_username())
+        messages.success(request, _("Saved.") if form.has_changed() else _("No changes."))
+        return redirect("project-settings", project.tenant.slug, project.slug)
+    summariser, bank = llm.get("summary"), project.bank
+    context: dict[str, Any] = {
+        "form": form,
+        "often": [form[name] for name in OFTEN],
+        "rarely": [form[name] for name in RARELY],
+        "history": None if bank.enabled else services.history(bank),
+        **services.recorded(bank)._asdict(),
+        "idle_minutes": bank.idle_minutes,
+        "summariser": summariser.model if summariser else "",
+    }
+    return show(request, project, "settings", context, 400 if form.errors else 200)
+
+
+@project_view("project-keys")
+def keys_page(request: MemberRequest, project: Project) -> HttpResponse:
+    """The project's API keys, and a form for a new one, which the answer alone shows."""
+    form, secret = NewKeyForm(request.POST if request.method == "POST" else None), ""
+    if request.method == "POST" and form.is_valid():
+        new = {name: form.cleaned_data[name] for name in ("name", "scopes", "days", "name_sources")}
+        _key, secret = api_keys.issue(project, **new, actor=request.user.get_username(), now=timezone.now())
+        form = NewKeyForm()
+    keys = project.api_keys.order_by("revoked_at", "-pk")
+    context = {"form": form, "keys": keys, "secret": secret, "now": timezone.now()}
+    return show(request, project, "keys", context, 400 if form.errors else 200)
+
+
+@project_view("project-revoke-key", post=True)
+def revoke_key(request: MemberRequest, project: Project) -> HttpResponse:
+    key = get_object_or_404(project.api_keys, prefix=request.POST.get("prefix", ""))
+    api_keys.revoke(key, actor=request.user.get_username(), now=timezone.now())
+    messages.success(request, _("“%(name)s” is revoked. Its requests are refused from now on.") % {"name": key.name})
+    return redirect("project-keys", project.tenant.slug, project.slug)
+
+
+@require_GET
+@project_view("project-costs")
+def costs_page(request: MemberRequest, project: Project) -> HttpResponse:
+    """What the project's memory and chats cost, by day and purpose."""
+    return show(request, project, "costs", {"spent": services.spent(project.bank)})
+
+
+def show(
+    request: MemberRequest, project: Project, part: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    """The page ``part`` of a project's settings."""
+    frame = {"project": project, "bank": project.bank, "part": part}
+    frame["may_open"] = permissions.may_open(request.user, project)
+    return render(request, f"projects/desk/{part}.html", {**frame, **context}, status=status)

@@ -1,0 +1,61 @@
+"""One's own account: its sessions, and deleting it."""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from memorybank import services
+from projects.models import Conversation
+
+from . import audit, permissions
+from .members import MembershipError
+
+
+def other_sessions(user: User, current: str, now: datetime) -> list[str]:
+    """The keys of the user's other sessions. Reads every open session: they do not say whose they are."""
+    return [
+        session.session_key
+        for session in Session.objects.filter(expire_date__gt=now).exclude(session_key=current).iterator()
+        if session.get_decoded().get("_auth_user_id") == str(user.pk)
+    ]
+
+
+def end_other_sessions(user: User, current: str, now: datetime) -> int:
+    """Sign the user out everywhere else; return from how many sessions."""
+    keys = other_sessions(user, current, now)
+    Session.objects.filter(session_key__in=keys).delete()
+    return len(keys)
+
+
+@services.every_bank()
+def own_chats(user: User) -> int:
+    return Conversation.objects.filter(owner=user).count()
+
+
+@services.every_bank()  # with the account goes what it has in each
+def delete(user: User, *, with_chats: bool, now: datetime) -> None:
+    """Delete the account; with its chats, and what memory made of them, if that is chosen.
+
+    Raises :class:`MembershipError` for the last owner of a tenant.
+    """
+    _require_replaceable(user)
+    name = user.get_username()
+    if with_chats:
+        for conversation in Conversation.objects.filter(owner=user).select_related("chat__bank"):
+            services.forget(conversation.chat.bank, chat=conversation.chat.key, actor=name, now=now)
+    with transaction.atomic():
+        _require_replaceable(user)
+        audit.removed(user.memberships.select_related("tenant", "user"), name, now)
+        user.delete()
+
+
+def _require_replaceable(user: User) -> None:
+    if user.is_superuser:
+        raise MembershipError(_("An operator’s account is deleted in the admin."))
+    for tenant in permissions.last_owners(user, user.memberships.all()):
+        raise MembershipError(
+            _("You are the last owner of %(tenant)s. Appoint another one first.") % {"tenant": tenant}
+        )

@@ -1,0 +1,37 @@
+"""Tell the operator by e-mail that the chat model fails, at most once an hour from each process."""
+
+import logging
+from smtplib import SMTPException
+from threading import Lock, Thread
+from time import monotonic
+
+from django.conf import settings
+from django.core.mail import mail_admins
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 3600
+_lock = Lock()
+_told_at = 0.0
+
+
+def is_told() -> bool:
+    """Whether there is an address for such mails."""
+    return bool(settings.ADMINS)
+
+
+def chat_model_failed(model: str, error: str) -> None:
+    """Send the provider's words, which have been cleaned of the prompt's. Nobody waits for the mail server."""
+    global _told_at
+    with _lock:
+        if not is_told() or (_told_at and monotonic() - _told_at < PAUSE_SECONDS):
+            return
+        _told_at = monotonic()
+    Thread(target=_send, args=(f"The chat model {model} fails", f"{error}\n"), name="operator").start()
+
+
+def _send(subject: str, body: str) -> None:
+    try:
+        mail_admins(subject, body)
+    except (OSError, SMTPException) as problem:
+        logger.error("the operator could not be told: %s", type(problem).__name__)

@@ -1,0 +1,102 @@
+"""An owner creates a project, configures it, hands out a key and sees what it costs, without the admin."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+
+from memorybank.models import Event, LLMCall
+from projects.models import APIKey, Project
+from tests.support.cast import Cast, without_models
+
+WHERE = ["acme", "apollo"]
+
+
+@without_models
+class DeskTest(Cast):
+    def setUp(self) -> None:
+        super().setUp()
+        self.client.force_login(self.alice)
+
+    def page(self, name: str, *args: str) -> str:
+        return str(self.client.get(reverse(name, args=args or WHERE)).content.decode())
+
+    def save(self, **changes: Any) -> Any:
+        """Post the settings as they stand, changed."""
+        form = self.client.get(reverse("project-settings", args=WHERE)).context["form"]
+        values = {name: form[name].value() for name in form.fields}
+        sent = {name: value for name, value in {**values, **changes}.items() if value not in (None, False)}
+        return self.client.post(reverse("project-settings", args=WHERE), sent)
+
+    def test_a_project_is_created_by_its_name_with_its_memory_off(self) -> None:
+        answer = self.client.post(reverse("new-project", args=["acme"]), {"name": "Night Shift"})
+        self.assertRedirects(answer, reverse("project-settings", args=["acme", "night-shift"]))
+        project = Project.objects.at("acme/night-shift").get()
+        self.assertEqual((project.name, project.bank.enabled), ("Night Shift", False))
+        self.assertIn("Night Shift", self.client.get("/").content.decode())
+
+    def test_a_taken_or_impossible_address_is_refused_beside_its_field(self) -> None:
+        for name, slug, why in (
+            ("Apollo", "", "already exists"),
+            ("夜勤", "", "Choose an address"),
+            ("X", "A b", "lower-case"),
+        ):
+            answer = self.client.post(reverse("new-project", args=["acme"]), {"name": name, "slug": slug})
+            self.assertContains(answer, why, status_code=400)
+        self.assertEqual(Project.objects.filter(tenant=self.acme).count(), 1)
+
+    def test_memory_is_switched_on_only_after_its_disclosure_was_accepted(self) -> None:
+        self.assertContains(self.save(enabled="on"), "tick this box", status_code=400)
+        self.apollo.bank.refresh_from_db()
+        self.assertFalse(self.apollo.bank.enabled)
+        self.assertEqual(self.save(enabled="on", disclosure_read="on").status_code, 302)
+        self.apollo.bank.refresh_from_db()
+        self.assertEqual((self.apollo.bank.enabled, self.apollo.bank.disclosure_accepted_by), (True, "alice"))
+        self.assertIn("accepted by alice", self.page("project-settings"))
+
+    def test_settings_are_saved_through_the_audit_log_and_nonsense_is_named(self) -> None:
+        self.save(name="Apollo 2", system_prompt="Be brief.", max_tokens=900, monthly_cap="12.50")
+        self.apollo.refresh_from_db()
+        bank = self.apollo.bank
+        self.assertEqual((self.apollo.name, self.apollo.system_prompt), ("Apollo 2", "Be brief."))
+        self.assertEqual((bank.max_tokens, bank.monthly_cap), (900, Decimal("12.50")))
+        self.assertEqual(Event.objects.filter(bank=bank, action="configure", actor="alice").count(), 1)
+        self.assertContains(self.save(max_tokens=7), "greater than or equal to 200", status_code=400)
+
+    def test_a_key_is_shown_once_and_its_revocation_closes_the_door(self) -> None:
+        answer = self.client.post(reverse("project-keys", args=WHERE), {"name": "bot", "scopes": ["read"]})
+        key = APIKey.objects.get(name="bot")
+        [secret] = [
+            word
+            for word in answer.content.decode().replace("<", " ").replace(">", " ").split()
+            if word.startswith("mb_") and len(word) > 20
+        ]
+        self.assertEqual(APIKey.hashed(secret), key.digest)
+        self.assertNotIn(secret, self.page("project-keys"))
+        door = {"path": "/api/v1/key", "headers": {"Authorization": f"Bearer {secret}"}}
+        self.assertEqual(self.client.get(**door).status_code, 200)
+        self.client.post(reverse("project-revoke-key", args=WHERE), {"prefix": key.prefix})
+        self.assertEqual(self.client.get(**door).status_code, 401)
+        self.assertIn("revoked", self.page("project-keys"))
+
+    def test_costs_are_drawn_by_day_and_purpose_with_the_limit(self) -> None:
+        self.save(monthly_cap="30")
+        call = {"bank": self.apollo.bank, "model": "m", "outcome": "ok", "at": timezone.now()}
+        for number in range(3):
+            LLMCall.objects.create(**call, purpose="summary", cost=Decimal("0.5"), prompt_tokens=number)
+        LLMCall.objects.create(**{**call, "bank": self.zeus.bank}, purpose="summary", cost=Decimal("7654.32"))
+        page = self.page("project-costs")
+        self.assertIn("Memory has cost 1.50 USD of 30.00 USD this month", page)
+        self.assertIn('class="limit"', page)
+        self.assertIn("1.5000 USD</title>", page)
+        self.assertNotIn("7,654", page)
+        self.assertIn(
+            'aria-current="true">14 days',
+            self.client.get(reverse("project-costs", args=WHERE), {"days": "14"}).content.decode(),
+        )
+
+    def test_who_is_no_owner_finds_no_way_in(self) -> None:
+        self.client.force_login(self.bob)
+        self.assertNotIn("settings/", self.client.get(reverse("project", args=WHERE)).content.decode())
+        self.assertEqual(self.client.get(reverse("project-settings", args=WHERE)).status_code, 403)
