@@ -37,6 +37,8 @@ class Conversation:
     fillers: Words
     #: Phrases that say nothing between commas: ", you know,".
     asides: Words
+    #: Patterns of whole sentences that say nothing: "See you Monday."
+    pleasantries: Words
     #: Words for asking, telling and summing up: in a question they describe the answer, not its subject.
     asking: Words
     #: Patterns: beginnings of sentences that depend on the sentence before. A word misread as one only joins two

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memorybank.core.extraction.antecedents import join_dependent
-from memorybank.core.extraction.kinds import is_question, kind_of
+from memorybank.core.extraction.kinds import is_question, kind_of, without_pleasantries
 from memorybank.core.extraction.salience import MeasuredSentence, Prior, prior_weight, weigh
 from memorybank.core.turns import DraftFact, Turn, Utterance
 from memorybank.language import collect, tokens
@@ -83,7 +83,7 @@ def candidates(turns: Sequence[Turn]) -> Iterator[CandidateSentence]:
             if utterance.role == "tool":
                 continue
             tidied = [text for raw in sentences(utterance.text) if (text := escape(tidy(raw, names)))]
-            texts = list(join_dependent(tidied))
+            texts = list(join_dependent([rest for text in tidied if (rest := without_pleasantries(text))]))
             answer = next((n for n, text in enumerate(texts) if not is_question(text) and has_content(text)), None)
             for index, text in enumerate(texts):
                 question = asked if index == answer else ""

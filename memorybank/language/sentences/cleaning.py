@@ -33,6 +33,8 @@ NAME_CONJUNCTIONS = frozenset(collect(lambda pack: pack.clauses.joining))
 #: word that was begun.
 CONJUNCTIONS = alternation(word for word in collect(lambda pack: pack.clauses.dropped) if len(word) > 1)
 DANGLING = re.compile(rf"(?<=[\w,])\s+(?:{CONJUNCTIONS})$")
+#: Of a list, a quotation or a heading; but not the star of “*.sql”.
+MARKS_BEFORE = re.compile(r"^(?:[#>\-*+=|~ ](?!\.\w))+")
 LIST_NUMBER = re.compile(r"^\(\d{1,2}\)\s+")
 FILLER = re.compile(rf"\b(?:{alternation(collect(lambda pack: pack.talk.fillers))})\s+(?=\w)")
 SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")
@@ -80,7 +82,7 @@ def unaddressed(match: re.Match[str], names: frozenset[str]) -> str:
 
 def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
     """The sentence without greeting, thanks, address, lead-in or smileys; "" if nothing else is left."""
-    sentence = remove_disfluency(LIST_NUMBER.sub("", " ".join(SMILEYS.sub("", sentence).split()).lstrip("#>-*+=|~ ")))
+    sentence = remove_disfluency(LIST_NUMBER.sub("", MARKS_BEFORE.sub("", " ".join(SMILEYS.sub("", sentence).split()))))
     for _ in range(4):
         begin = opening(sentence, names)
         if not begin:

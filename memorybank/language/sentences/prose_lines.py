@@ -13,7 +13,8 @@ BULLET = re.compile(r"^(?:\s*+(?:>++\s*+|[-*+•‣–·]\s++))+(?:\[[ xX]\]\s+)
 # [image: …], [file: …]: a program's placeholder for an attachment; nobody said it.
 ATTACHMENT_PLACEHOLDER = re.compile(NO_MASK + r"\[\w{2,20}: [^\[\]]{0,400}\]")
 MARKDOWN_LINK = re.compile(r"!?" + NO_MASK + r"\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
-EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
+# A star of a file's name is no emphasis: checks/*.sql, **/*.py, *.tmp.
+EMPHASIS = re.compile(r"\*\*(?!/)|__|~~|`+|(?<![\w*/])\*(?=[^\s.*])|(?<=[^\s/*])\*(?!\w|\*|\.\w)")
 # A tokenizer's or template engine's control token; its bars are not a table's.
 CONTROL_TOKEN = re.compile(r"< ?\|[^\s|]{1,40}\| ?>")
 CODE_SIGNS = re.compile(r"[{}()<>\[\]=;|\\/$&^~_]")

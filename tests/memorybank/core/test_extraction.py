@@ -290,3 +290,26 @@ def test_it_pairs_no_question_with_what_is_said_of_something_else() -> None:
 def test_a_models_line_is_worth_no_more_for_naming_who_speaks() -> None:
     named, bare = "Ana Perez moved to Bonn in May, Ana's choice.", "moved to Bonn in May, choice."
     assert weigh(named, names={"ana", "perez"}) == weigh(bare)
+
+
+@pytest.mark.parametrize(
+    "pleasantry",
+    [
+        *("This made my Friday.", "See you Monday.", "what's that.", "Have a lovely weekend!", "Bis Montag!"),
+        *("À lundi.", "Nos vemos mañana.", "Ci vediamo domani!", "Até amanhã.", "またね。", "明天见。"),
+    ],
+)
+def test_what_only_keeps_somebody_company_is_no_fact_and_joins_none(pleasantry: str) -> None:
+    told = [draft.text for draft in extract(chat((f"The importer dies at row 7 in staging. {pleasantry}", "OK.")))]
+    assert told == ["The importer dies at row 7 in staging."]
+
+
+def test_a_sentence_that_begins_like_one_stays() -> None:
+    for said in ("See you Monday at the Lisbon office, room 4.12.", "What is this cluster in Frankfurt for?"):
+        assert [draft.text for draft in extract(chat((said, "OK.")))] == [said]
+
+
+@pytest.mark.parametrize("name", ["checks/*.sql", "**/*.py", "logs/*", "*.tmp"])
+def test_the_star_of_a_file_s_name_is_no_emphasis(name: str) -> None:
+    [draft] = extract(chat((f"The *nightly* export runs {name} in **Bremen** at 23:00.", "OK.")))
+    assert draft.text == f"The nightly export runs {name} in Bremen at 23:00."
