@@ -83,21 +83,28 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
         method="extractive/1",
         tokens=sum(tokens.count(text) for text in texts),
     )
-    for position, text in enumerate(texts):
-        add_fact(leaf, text, position=position, **of_facts)
+    add_facts(leaf, texts, **of_facts)
     Bank.objects.touch(bank.pk)
     Bank.objects.filter(pk=bank.pk).update(compress_at=at)
     return leaf
 
 
 def add_fact(entry: Entry, text: str, *, position: int = 0, **more: Any) -> Fact:
-    """A fact that cites all turns of its leaf."""
+    """A fact that cites the first turn of its leaf."""
+    return add_facts(entry, [text], position=position, **more)[0]
+
+
+def add_facts(entry: Entry, texts: Sequence[str], *, position: int = 0, **more: Any) -> list[Fact]:
+    """Facts from ``position`` on, which cite the first turn of their leaf."""
     fields = {"said_on": entry.last_at.date(), "speaker": "Priya", **more}
     if "citations" not in fields:
         fields["citations"] = [output.pk for output in entry.covered()[:1]]
-    fact = new_fact(entry, text=text, position=position, tokens=tokens.count(text), **fields)
-    Fact.objects.create_cited([fact])
-    return fact
+    facts = [
+        new_fact(entry, text=text, position=place, tokens=tokens.count(text), **fields)
+        for place, text in enumerate(texts, position)
+    ]
+    Fact.objects.create_cited(facts)
+    return facts
 
 
 def run(now: datetime, **options: Any) -> services.RunReport:
