@@ -1,4 +1,4 @@
-"""Record what became of a request: the turn's answer, and the call with its cost. Blocks on the database."""
+"""Record the result of a request: the turn's answer, and the call with its cost. Blocks on the database."""
 
 import json
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ class Call:
 
 
 def _count_tokens(text: str) -> int:
-    """The tokens of a text; of a long one, as many as its beginning lets expect."""
+    """The tokens of a text; those of a long one are estimated from its beginning."""
     if len(text) <= MAX_COUNTED_CHARACTERS:
         return services.count_tokens(text)
     return round(services.count_tokens(text[:MAX_COUNTED_CHARACTERS]) * len(text) / MAX_COUNTED_CHARACTERS)

@@ -1,4 +1,4 @@
-"""Hand over what a request leaves behind to the spool: its question, its answer and the call, counts."""
+"""Put the records of a request into the spool: its question, its answer, the call, and counts."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ from .turn_recording import RecordedQuestion
 
 logger = logging.getLogger(__name__)
 SkipReason = PromptCount.Memory
-#: How long a server that is asked to stop tries to record what waits, before it leaves it in a file for the next.
+#: How long a stopping server tries to write its spool, before it leaves the rest in a file for the next server.
 SHUTDOWN_SECONDS = 10.0
 _spools: WeakKeyDictionary[asyncio.AbstractEventLoop, Spool] = WeakKeyDictionary()
 
@@ -57,7 +57,7 @@ def _add(bank_id: int, work: Work, size: int = 0, *, again: bool = False) -> Pie
 
 
 async def _wait(bank_id: int, piece: Piece) -> bool:
-    """Wait a little: an answer's headers say what became of its turn, and a request may follow it at once."""
+    """Wait briefly: the response's headers say whether the turn was recorded, and the next request may come at once."""
     return await spool().wait(bank_id, piece, settings.GATEWAY_MEMORY_MILLISECONDS / 1000)
 
 
@@ -105,7 +105,7 @@ class Recording:
 
 
 async def shut_down() -> None:
-    """Record what waits; what the database does not take is left in a file."""
+    """Write the spool; what the database does not accept is left in a file."""
     left = await spool().drain(SHUTDOWN_SECONDS)
     if left:
         folder = _folder()

@@ -1,7 +1,8 @@
-"""Which notes were given beside the questions that a conversation tells again. Asks the database.
+"""Find the notes that were added to the earlier questions of a conversation. Reads the database.
 
-They stay where they were given, so that a provider's cache of the prompt holds. Stored are places of sentences, never
-words: what was erased, hidden or is no longer for this person is not given again.
+They are added to the same questions again, so that the provider's prompt cache stays valid. Only the places of
+sentences are stored, never words: sentences that were erased or hidden, or that this person may no longer read, are
+left out.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from projects.models import ConversationNode
 from ..messages import ParsedRequest
 from .locating import TurnLocation
 
-#: Notes of at least so many latest questions stay. Older ones go together, because each time a prompt is read anew.
+#: The notes of at least this many questions are kept. Older ones are dropped together: each time the cache is lost.
 MIN_KEPT = 16
 #: Limits the database query for a very long chat.
 MAX_MESSAGES = 4_000
@@ -28,7 +29,7 @@ class NotesGiven:
 
 
 def find_given_notes(bank: Bank, location: TurnLocation, request: ParsedRequest) -> NotesGiven:
-    """What the nodes of this conversation say, at the places of its questions."""
+    """Read the notes from the nodes at the places of the conversation's questions."""
     told = list(zip(location.path.nodes[1:], request.before, strict=True))[-MAX_MESSAGES:]
     positions = {node: message.position for node, message in told if message.role == "user"}
     own = location.path.question

@@ -27,7 +27,7 @@ from .matching import (
 
 #: A place that more steps than this share identifies no chat.
 MAX_CANDIDATES = 500
-#: So many turns of a chat are looked for in a request that quotes it: clients quote the latest.
+#: The number of a chat's latest turns that are searched in a request that quotes it: clients quote the latest.
 MAX_QUOTED_TURNS = 3
 NO_REVISION = Revision()
 STATES = {Output.Status.OK: TurnState.ANSWERED, Output.Status.PENDING: TurnState.PENDING}
@@ -49,8 +49,8 @@ class TurnLocation:
     is_repetition: bool = False
     reopens: bool = False
     revision: Revision = NO_REVISION
-    #: In a chat with an id: whether it has turns, none of which the request tells; and the answered turns that the
-    #: request goes back to.
+    #: In a chat with an id: whether it has turns, but the request contains none of them; and the answered turns to
+    #: which the request goes back.
     tells_none: bool = False
     asks_again: tuple[int, ...] = ()
 

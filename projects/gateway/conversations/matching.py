@@ -16,7 +16,7 @@ from ..messages import Message, ParsedRequest
 
 #: Limits the database query for a very long chat.
 MAX_TURNS_BACK = 2_000
-#: A history from another key continues a chat if it repeats so many turns with their answers.
+#: A history from another key continues a chat if it repeats at least this many turns with their answers.
 MIN_TURNS_ACROSS_KEYS = 2
 
 
@@ -122,7 +122,7 @@ def extend(root: str, node: str, messages: Iterable[Message]) -> str:
 
 
 def item_node(root: str, item_id: str) -> str:
-    """The hash after a message that the upstream gave an id, which stands for all that came before it."""
+    """The hash after a message with an id of the upstream; the id represents the whole conversation up to it."""
     return _hash(root, f"item\0{item_id}")
 
 

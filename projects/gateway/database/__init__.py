@@ -1,1 +1,1 @@
-"""What the gateway asks the database and writes to it, without standing in a request's way."""
+"""Database access of the gateway: reads are bounded in time and writes are queued, so that no request waits long."""

@@ -1,4 +1,4 @@
-"""The keys that this process found valid, with their projects and upstreams: requests rest on them for a while."""
+"""A cache of valid API keys with their projects and upstreams, so that requests survive short database failures."""
 
 import time
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from ..refusals import Refusal
 from ..upstream.targets import Target, target_of
 from .threads import readers, writers
 
-#: A key that was found valid is not looked up again for so long: a key that is revoked meanwhile still works.
+#: How long a valid key is not looked up again: a key that is revoked meanwhile still works for this time.
 FRESH_SECONDS = 1.0
 #: More keys than one process serves within ``GATEWAY_KEY_SECONDS``.
 MAX_ACCOUNTS = 10_000

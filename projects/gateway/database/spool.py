@@ -1,7 +1,7 @@
-"""Record beside the requests: in order for each bank, once, and again until the database answers.
+"""A write-behind queue: record in the background, in order for each bank, once, and retry until the database answers.
 
-The spool is in the memory of its process, bounded by number and size. While the database is well, a piece waits for
-milliseconds; what waits together is written in one transaction.
+The spool is in the memory of its process, bounded by number and size. While the database works, a piece waits for
+milliseconds; pieces that wait together are written in one transaction.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from memorybank.exceptions import log_message
 from .threads import writers
 
 logger = logging.getLogger(__name__)
-#: What the spool of a process holds at most, beside ``GATEWAY_SPOOL_MEGABYTES``.
+#: The maximum of pieces in the spool of a process, beside ``GATEWAY_SPOOL_MEGABYTES``.
 MAX_PIECES = 20_000
-#: What one transaction writes at most: it holds the bank's lock.
+#: The maximum of pieces in one transaction, because it holds the bank's lock.
 MAX_TOGETHER = 16
 #: Pauses after the database failed, in seconds; the last is repeated.
 PAUSES = (0.1, 0.3, 1.0, 2.0)
-#: After so many failures of a piece alone, it is at fault if the database writes something else.
+#: After this many failures by itself, a piece is given up if the database can write something else.
 MAX_ATTEMPTS = 5
 
 
-#: What the database refuses because of its content.
+#: Errors that are caused by the content of a piece, and not by the state of the database.
 OF_ONE_PIECE = (DataError, IntegrityError)
 
 
@@ -39,14 +39,14 @@ Work = Callable[[bool], object]
 
 
 class SpoolFull(Exception):
-    """Nothing more is taken: the database has not answered for too long."""
+    """The spool accepts nothing more, because the database has not answered for too long."""
 
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """Something to write. ``done`` is set when it was written or given up; ``size`` is in bytes.
+    """A pending write. ``done`` is set when it was written or given up; ``size`` is in bytes.
 
-    ``work`` is told whether this is not its first attempt: it may have been written although that seemed to fail.
+    ``work`` gets whether it is retried, because an earlier attempt may have been written although it seemed to fail.
     """
 
     work: Work
@@ -57,7 +57,7 @@ class Piece:
 
 
 class Spool:
-    """What waits to be recorded, by bank. ``count_failure`` writes that something of a bank was not recorded."""
+    """The pending writes of each bank. ``count_failure`` records that a piece of a bank was given up."""
 
     def __init__(self, count_failure: Callable[[int], object]) -> None:
         self._waiting: dict[int, deque[Piece]] = defaultdict(deque)
@@ -77,7 +77,7 @@ class Spool:
         return piece
 
     async def wait(self, bank_id: int, piece: Piece, seconds: float) -> bool:
-        """Wait until the piece is done, at most ``seconds``, and not at all while the database fails; whether it is."""
+        """Wait at most ``seconds`` until the piece is done, and not at all while the database fails; whether it is."""
         if not piece.done.is_set() and bank_id not in self._failing:
             try:
                 await asyncio.wait_for(piece.done.wait(), seconds)
@@ -86,7 +86,7 @@ class Spool:
         return piece.done.is_set()
 
     async def drain(self, seconds: float) -> list[tuple[int, Work, int]]:
-        """Wait until everything is written, at most ``seconds``; return what is not, and write no more of it."""
+        """Wait at most ``seconds`` until everything is written; stop writing and return the rest."""
         if tasks := list(self._tasks.values()):
             await asyncio.wait(tasks, timeout=seconds)
         for task in tasks:
@@ -125,7 +125,7 @@ class Spool:
             piece.done.set()
 
     async def _is_at_fault(self, bank_id: int, piece: Piece) -> bool:
-        """Whether a piece fails again and again although the database writes."""
+        """Whether a piece fails repeatedly although the database works."""
         piece.failures += 1
         if piece.failures < MAX_ATTEMPTS:
             return False
@@ -138,7 +138,7 @@ class Spool:
         return True
 
     def _write_together(self, bank_id: int, pieces: list[Piece]) -> None:
-        """All of them in one transaction; one that fails for a reason of its own is counted and stops no other."""
+        """Write the pieces in one transaction. One that fails for its own content is counted and stops no other."""
         with services.inside(bank_id), transaction.atomic():
             for piece in pieces:
                 try:

@@ -20,7 +20,7 @@ class Threads:
     def __init__(self, name: str, number: int) -> None:
         self._executor = ThreadPoolExecutor(max_workers=number, thread_name_prefix=f"gateway-{name}")
         self._number = number
-        #: What took longer than allowed and still runs.
+        #: Work that has exceeded its time and still runs.
         self._overdue: set[Future[object]] = set()
 
     async def run(self, work: Callable[..., Result], *args: object) -> Result:
@@ -30,7 +30,8 @@ class Threads:
     async def run_within(self, seconds: float, work: Callable[..., Result], *args: object) -> Result:
         """The same, or :class:`TimeoutError` after ``seconds``.
 
-        At once while half of the threads are overdue: the database does not answer, and the others must stay free.
+        Raised at once while half of the threads are overdue: the database does not answer, and the other threads must
+        stay free.
         """
         if seconds <= 0 or len(self._overdue) * 2 >= self._number:
             raise TimeoutError
@@ -45,7 +46,7 @@ class Threads:
         raise TimeoutError
 
     def start(self, work: Callable[..., object], *args: object) -> None:
-        """Run ``work`` in a thread; nobody waits for it, and its failure is logged."""
+        """Run ``work`` in a thread without waiting for it; its failure is logged."""
         self._submit(work, *args).add_done_callback(_log_failure)
 
     def _submit(self, work: Callable[..., Result], *args: object) -> Future[Result]:
@@ -53,7 +54,7 @@ class Threads:
 
 
 def _retrieve(result: asyncio.Future[Result]) -> None:
-    """Nobody may wait for it any more; an exception that nobody retrieves is logged with the words of a request."""
+    """Retrieve the exception of abandoned work: asyncio would log it, with words of the request."""
     if not result.cancelled():
         result.exception()
 
@@ -69,7 +70,7 @@ def _with_connection(work: Callable[..., Result], *args: object) -> Result:
         return work(*args)
 
 
-#: What a request waits for. More threads would not shorten it: Python runs one of them at a time.
+#: For reads that a request waits for. More threads would not help, because Python runs one of them at a time.
 readers = Threads("read", 8)
-#: What is recorded.
+#: For recording.
 writers = Threads("write", 4)
