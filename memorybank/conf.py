@@ -88,6 +88,11 @@ class Conf:
         return timedelta(seconds=self.lease_seconds)
 
 
+def secret_keys() -> tuple[str, ...]:
+    """The site's secret key, then the earlier ones: what was hashed with one of these is still recognised."""
+    return (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+
+
 SETTING_NAMES = frozenset(f.name for f in fields(Conf))
 
 

@@ -8,6 +8,7 @@ import json
 
 from django.utils.crypto import salted_hmac
 
+from memorybank.conf import secret_keys
 from memorybank.language.terms import terms
 from memorybank.models import Chat
 from memorybank.new_output import NewOutput
@@ -22,11 +23,11 @@ def note_quoted(chat: Chat, new: NewOutput) -> bool:
     if known:
         said = f"{new.answer} {json.dumps(new.messages, ensure_ascii=False) if new.messages else ''}"
         repeated = set(terms(said)) - set(terms(new.question))
-        quoted |= known.intersection(_digest(chat.bank_id, word) for word in repeated)
+        quoted |= known.intersection(_digest(chat.bank_id, word, key) for word in repeated for key in secret_keys())
     chat.quoted_words = sorted(known | quoted)
     return bool(quoted)
 
 
-def _digest(bank: int, word: str) -> str:
+def _digest(bank: int, word: str, key: str | None = None) -> str:
     value = f"{bank}\x00{word}"
-    return salted_hmac("memorybank.quoted", value, algorithm="sha256").hexdigest()[:DIGEST_CHARACTERS]
+    return salted_hmac("memorybank.quoted", value, key, algorithm="sha256").hexdigest()[:DIGEST_CHARACTERS]

@@ -81,7 +81,7 @@ def resolve_scope(bank: Bank, kind: Kind, target: Target) -> ErasureScope:
 def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureScope:
     """These turns. The first is the subject of the receipt."""
     turns = outputs.filter(pk__in=numbers)
-    subjects = {output.pk: _subject(output) for output in turns.select_related("chat").only("key", "chat__key")}
+    subjects = {output.pk: subject_of(output) for output in turns.select_related("chat").only("key", "chat__key")}
     for number in numbers or [0]:
         if number not in subjects:
             raise InvalidInput(
@@ -91,7 +91,8 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureS
     return ErasureScope(Kind.OUTPUT, first, turns, further_subjects=further)
 
 
-def _subject(output: Output) -> Subject:
+def subject_of(output: Output) -> Subject:
+    """The name by which a turn is known in receipts."""
     return (Kind.OUTPUT, output.chat.key, output.key or f"#{output.pk}")
 
 
@@ -100,7 +101,7 @@ def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureSco
     leaf_facts = facts.union(FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True))
     cited = FactOutput.objects.filter(fact__in=leaf_facts, fact__bank=bank)
     turns = outputs.filter(pk__in=cited.values("output"))
-    subjects = [_subject(output) for output in turns.select_related("chat").only("key", "chat__key")]
+    subjects = [subject_of(output) for output in turns.select_related("chat").only("key", "chat__key")]
     if not subjects:
         raise InvalidInput(_("line: there is none that rests on a turn."))
     return ErasureScope(Kind.LINE, (Kind.LINE, *map(str, sorted(facts))), turns, further_subjects=subjects)

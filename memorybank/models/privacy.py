@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 from django.db.models import Q
 from django.utils.crypto import salted_hmac
+
+from memorybank import conf
 
 from .bank import Bank
 from .chat import Chat, Output
@@ -28,7 +31,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         """The erased ones among these subjects, each with the time up to which outputs must not be imported again."""
         if not bank.epoch:  # nothing was ever erased
             return {}
-        subject_by_digest = {Erasure.digest(bank, subject): subject for subject in subjects}
+        subject_by_digest = {digest: subject for subject in subjects for digest in Erasure.digests(bank, subject)}
         erasures = self.filter(bank=bank, subject__in=subject_by_digest).order_by("at").values_list("subject", "at")
         return {subject_by_digest[digest]: until for digest, until in erasures}
 
@@ -64,11 +67,17 @@ class Erasure(models.Model):
     def __str__(self) -> str:
         return f"erasure {public_id(self.pk)}"
 
-    @staticmethod
-    def digest(bank: Bank, subject: Subject) -> str:
+    @classmethod
+    def digest(cls, bank: Bank, subject: Subject) -> str:
         """A keyed hash of a subject. Without the site's secret key nobody can guess names or compare two banks."""
+        return cls.digests(bank, subject)[0]
+
+    @staticmethod
+    def digests(bank: Bank, subject: Subject) -> list[str]:
+        """The same with the site's key and with each of its earlier keys."""
         value = "\x00".join((str(bank.pk), *subject))
-        return salted_hmac("memorybank.erased", value, algorithm="sha256").hexdigest()[:40]
+        hashes = (salted_hmac("memorybank.erased", value, key, algorithm="sha256") for key in conf.secret_keys())
+        return [made.hexdigest()[:40] for made in hashes]
 
 
 class OptOutQuerySet(models.QuerySet["OptOut"]):
@@ -165,10 +174,10 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
         """Store new values, given with their kinds; return the new ones. The caller holds the bank's lock."""
         from memorybank.safety.redaction import PERSONAL_KINDS, digest
 
-        key = _key(bank)
-        digests = {digest(key, value): value for value in values}
-        known = set(self.filter(bank=bank, digest__in=digests).values_list("digest", flat=True)) if digests else set()
-        new = {digest: value for digest, value in digests.items() if digest not in known}
+        digests = {value: [digest(key, value) for key in _keys(bank)] for value in values}
+        wanted = list(chain.from_iterable(digests.values()))
+        known = set(self.filter(bank=bank, digest__in=wanted).values_list("digest", flat=True)) if wanted else set()
+        new = {made[0]: value for value, made in digests.items() if known.isdisjoint(made)}
         self.bulk_create(
             MaskedValue(
                 bank=bank,
@@ -185,7 +194,7 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
         """Delete these values; return how many were known. The caller holds the bank's lock."""
         from memorybank.safety.redaction import digest
 
-        digests = [digest(_key(bank), value) for value in values]
+        digests = [digest(key, value) for value in values for key in _keys(bank)]
         return self.filter(bank=bank, digest__in=digests).delete()[0]
 
 
@@ -193,12 +202,13 @@ def _masker(bank: Bank, rows: Iterable[MaskedValue]) -> Masker:
     from memorybank.safety.redaction import KnownValues, Masker
 
     kinds = {row.digest: row.kind for row in rows}
-    return Masker(bank.redact_personal, KnownValues(_key(bank), kinds, sorted({row.length for row in rows})))
+    return Masker(bank.redact_personal, KnownValues(_keys(bank), kinds, sorted({row.length for row in rows})))
 
 
-def _key(bank: Bank) -> bytes:
-    """A key for each bank, so that nobody sees that two banks share a secret."""
-    return salted_hmac("memorybank.masked", str(bank.pk), algorithm="sha256").digest()
+def _keys(bank: Bank) -> tuple[bytes, ...]:
+    """Keys of the bank's own, so that nobody sees that two banks share a secret; one for each key of the site."""
+    made = (salted_hmac("memorybank.masked", str(bank.pk), key, algorithm="sha256") for key in conf.secret_keys())
+    return tuple(each.digest() for each in made)
 
 
 class MaskedValue(models.Model):

@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from memorybank.compaction.lease import begin_compaction, resume_compaction
     from memorybank.compaction.tool_messages import render_tool_messages
     from memorybank.erasure.erase import clear, forget, forget_asked
+    from memorybank.erasure.replay import receipts, replay
     from memorybank.erasure.requests import restore_asked
     from memorybank.indexing.document_writer import reindex
     from memorybank.model_calls.budget_cap import spent, spent_since
@@ -137,6 +138,7 @@ _LATE = {
         "memorybank.compaction.lease": "begin_compaction resume_compaction",
         "memorybank.compaction.tool_messages": "render_tool_messages",
         "memorybank.erasure.erase": "clear forget forget_asked",
+        "memorybank.erasure.replay": "receipts replay",
         "memorybank.erasure.requests": "restore_asked",
         "memorybank.indexing.document_writer": "reindex",
         "memorybank.safety.quarantine": "telling_words",

@@ -17,9 +17,9 @@ _EDGE = re.compile(r"(?<![a-zA-Z0-9])(?=\S)|(?<=[^\x00-\x7f])(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class KnownValues:
-    """Hashes of values with their kinds, and the lengths of the values."""
+    """Hashes of values with their kinds, and the lengths of the values. Each is hashed with one of the keys."""
 
-    key: bytes = b""
+    keys: tuple[bytes, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     lengths: Collection[int] = ()
 
@@ -27,7 +27,7 @@ class KnownValues:
     def of(cls, values: Mapping[str, str]) -> "KnownValues":
         """Hash the values with a random key that exists only in memory."""
         key = secrets.token_bytes(16)
-        return cls(key, {digest(key, value): kind for value, kind in values.items()}, sorted({*map(len, values)}))
+        return cls((key,), {digest(key, value): kind for value, kind in values.items()}, sorted({*map(len, values)}))
 
     def find(self, text: str) -> Iterator[SecretSpan]:
         """Every known value in the text. The work grows with the text and with the number of different lengths."""
@@ -38,8 +38,8 @@ class KnownValues:
             for length in self.lengths:
                 end = start + length
                 if end <= len(text) and not (text[end - 1].isalnum() and text[end : end + 1].isalnum()):
-                    kind = self.kinds.get(digest(self.key, text[start:end]))
-                    if kind:
+                    digests = (digest(key, text[start:end]) for key in self.keys)
+                    if kind := next(filter(None, map(self.kinds.get, digests)), ""):
                         yield SecretSpan(start, end, kind)
 
 

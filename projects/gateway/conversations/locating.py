@@ -56,11 +56,31 @@ class TurnLocation:
 
 
 def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocation:
-    """Locate the turn in progress. Read-only."""
-    root = matching.root_hash(settings.SECRET_KEY, "history", bank.pk, sender.person)
+    """Locate the turn in progress. Read-only.
+
+    A conversation that began under an earlier secret key goes on under it: all hashes of a conversation are of one key.
+    """
+    located = _locate(bank, sender, request, settings.SECRET_KEY)
+    for earlier in settings.SECRET_KEY_FALLBACKS:
+        if _is_known(bank, sender, located):
+            break
+        before = _locate(bank, sender, request, earlier)
+        if _is_known(bank, sender, before):
+            return before
+    return located
+
+
+def _is_known(bank: Bank, sender: Sender, located: TurnLocation) -> bool:
+    if sender.chat_id:
+        return services.chats_of(bank).filter(key=located.chat_key).exists()
+    return located.recognised != Recognition.NEW
+
+
+def _locate(bank: Bank, sender: Sender, request: ParsedRequest, secret: str) -> TurnLocation:
+    root = matching.root_hash(secret, "history", bank.pk, sender.person)
     path = matching.conversation_path(root, request, sender.idempotency_key)
     if sender.chat_id:
-        return _locate_in_named_chat(bank, sender, sender.chat_id, request, path)
+        return _locate_in_named_chat(bank, sender, sender.chat_id, request, path, secret)
     steps = _steps(_candidates(bank, path))
     match = _match(bank, steps, request, path, sender, key=sender.key_id)
     if match.chat is None:
@@ -71,11 +91,11 @@ def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocat
 
 
 def _locate_in_named_chat(
-    bank: Bank, sender: Sender, chat_id: ChatId, request: ParsedRequest, path: ConversationPath
+    bank: Bank, sender: Sender, chat_id: ChatId, request: ParsedRequest, path: ConversationPath, secret: str
 ) -> TurnLocation:
     # A named person has the same chat through every key of the project; without a name, an id is the key's own.
     scope = (bank.pk, sender.person) if sender.person else (bank.pk, "", sender.key_id)
-    chat_key = chat_id.key(matching.root_hash(settings.SECRET_KEY, "id", *scope))
+    chat_key = chat_id.key(matching.root_hash(secret, "id", *scope))
     steps = _steps(ConversationNode.objects.filter(chat__bank=bank, chat__key=chat_key))
     match = _match(bank, steps, request, path, sender, key=None)
     revision = matching.revision(path, steps) if chat_id.one_conversation else NO_REVISION

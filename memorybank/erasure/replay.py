@@ -1,0 +1,110 @@
+"""Repeat erasures on a database that was restored from an older backup: from receipts, which hold hashes only."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
+
+from memorybank.clock import PRESENT, at_present
+from memorybank.erasure.erase import clear, forget
+from memorybank.erasure.scope import Kind, Target, subject_of
+from memorybank.exceptions import InvalidInput
+from memorybank.models import Bank, Erasure, Output
+from memorybank.models.chat import OutputQuerySet
+from memorybank.models.privacy import Subject
+
+#: What a hash names: what is erased, and its turns.
+Targets = Mapping[str, tuple[Target, OutputQuerySet]]
+#: What a receipt has in a file; ``at`` is a time.
+FIELDS = ("kind", "subject", "asked_by", "epoch", "counts", "at")
+
+
+@dataclass(slots=True)
+class ReplayReport:
+    """What a replay found: receipts that were known, those it took, and the erasures that it repeated."""
+
+    known: int = 0
+    taken: int = 0
+    erased: int = 0
+    turns: int = 0
+    #: Receipts that cover only a part of what they name now, because somebody wrote afterwards: ids of the receipts.
+    undecided: list[int] = field(default_factory=list)
+
+
+def receipts(bank: Bank) -> Iterator[dict[str, Any]]:
+    """The receipts of a bank, oldest first, as :func:`replay` reads them."""
+    yield from bank.erasures.order_by("pk").values(*FIELDS)
+
+
+@at_present
+def replay(bank: Bank, rows: Sequence[Mapping[str, Any]], *, actor: str, now: datetime = PRESENT) -> ReplayReport:
+    """Take the receipts that the bank lacks, so that nothing is imported again, and erase what they name.
+
+    Turns that were said after a receipt are not its business. If what it names has any, none is erased, and the
+    receipt is reported as undecided.
+    """
+    report, missing = ReplayReport(), _missing(bank, rows)
+    report.known, report.taken = len(rows) - len(missing), len(missing)
+    with transaction.atomic():
+        for row in missing:
+            Erasure.objects.create(bank=bank, **{name: row[name] for name in FIELDS})
+        newest = max((row["epoch"] for row in missing), default=0)
+        # Work that began before this writes nothing.
+        Bank.objects.filter(pk=bank.pk).update(epoch=Greatest(F("epoch"), Value(newest)) + int(bool(missing)))
+    bank.refresh_from_db()
+    targets = _targets(bank) if missing else {}
+    for row in missing:
+        _repeat(bank, row, targets, report, actor=actor, now=now)
+    return report
+
+
+def _missing(bank: Bank, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    known = set(bank.erasures.values_list("subject", "at"))
+    return [row for row in rows if (row["subject"], row["at"]) not in known]
+
+
+def _repeat(
+    bank: Bank, row: Mapping[str, Any], targets: Targets, report: ReplayReport, *, actor: str, now: datetime
+) -> None:
+    """Erase what a receipt names, if it is there again. The turns of a line have receipts of their own."""
+    target, turns = targets.get(row["subject"], ("", Output.objects.none()))
+    if any(at > row["at"] for at in turns.values_list("created_at", flat=True)):
+        report.undecided.append(Erasure.objects.get(bank=bank, subject=row["subject"], at=row["at"]).pk)
+        return
+    try:
+        if row["kind"] == Kind.EVERYTHING and turns.exists():
+            receipt = clear(bank, actor=actor, now=now)
+        elif row["subject"] in targets and row["kind"] != Kind.EVERYTHING:
+            named: dict[str, Any] = {row["kind"]: target}
+            receipt = forget(bank, **named, actor=actor, now=now)
+        else:
+            return
+    except InvalidInput:  # another receipt has covered it
+        return
+    report.erased += 1
+    report.turns += receipt.counts.get("turns", 0) + receipt.counts.get("halves_of_turns", 0)
+
+
+def _targets(bank: Bank) -> Targets:
+    """Everything in the bank that a receipt can name, by its hashes: what ``forget`` is told, and its turns."""
+    return {
+        digest: (target, turns)
+        for subject, target, turns in _subjects(bank)
+        for digest in Erasure.digests(bank, subject)
+    }
+
+
+def _subjects(bank: Bank) -> Iterator[tuple[Subject, Target, OutputQuerySet]]:
+    outputs = Output.objects.filter(chat__bank=bank)
+    yield (Kind.EVERYTHING,), "", outputs
+    for chat in bank.chats.only("key"):
+        yield (Kind.CHAT, chat.key), chat.key, outputs.filter(chat=chat)
+    people = outputs.values_list("author", "said_by", "answered_by").order_by().distinct()
+    for name in {name for row in people for name in row if name}:
+        yield (Kind.AUTHOR, name), name, outputs.of_person(name)
+    for output in outputs.select_related("chat").only("key", "chat__key"):
+        yield subject_of(output), output.pk, outputs.filter(pk=output.pk)
