@@ -29,7 +29,7 @@ class NewOutput:
 
     ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke in
     the model's place. The recording caller vouches for them; a text never says who speaks. ``replaces`` are the ids of
-    outputs of the chat that are erased as soon as this one is answered. ``metadata`` are labels of the application.
+    outputs of the chat that are set aside as soon as this one is answered. ``metadata`` are labels of the application.
     ``private`` and ``readers`` say whom a chat is for that this output begins; without them the bank's default does. An
     existing chat stays as it is. ``private_words`` are those that the answer quotes from memory that not everybody may
     read.

@@ -153,7 +153,7 @@ def _failure_message(error: LLMError) -> str:
 def _load(chat: Chat, budget: CompactionBudget, for_others: bool) -> CompactionInput:
     """The turns after the last checkpoint, split in two; :class:`NothingToCompact` if all of them are kept."""
     previous = Checkpoint.objects.newest(chat.pk)
-    outputs = chat.outputs.remembered().with_words().filter(sequence__gt=previous.through if previous else 0)
+    outputs = chat.outputs.shown().remembered().with_words().filter(sequence__gt=previous.through if previous else 0)
     turns = list(outputs.order_by("sequence"))
     sizes = [_turn_tokens(output) for output in turns]
     kept = count_kept_turns(sizes, budget)
@@ -195,7 +195,7 @@ def _masked_turns(work: CompactionInput, outputs: Sequence[Output]) -> list[Turn
 def _older_turns(work: CompactionInput) -> Iterator[Turn]:
     """The turns before the previous checkpoint, newest first, read in pieces: some of their messages may still fit."""
     if work.previous:
-        before = work.chat.outputs.remembered().with_words().filter(sequence__lte=work.previous.through)
+        before = work.chat.outputs.shown().remembered().with_words().filter(sequence__lte=work.previous.through)
         outputs = islice(before.order_by("-sequence").iterator(chunk_size=50), MAX_OLDER_TURNS)
         yield from (turn for output in outputs for turn in _masked_turns(work, [output]))
 

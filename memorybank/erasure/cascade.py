@@ -108,6 +108,14 @@ def exclude_author(bank: Bank, author: str, words: TurnWords, counts: Counter[st
     The caller holds the bank's lock and has opted the author out.
     """
     outputs = sequences_by_chat(Output.objects.filter(chat__bank=bank).of_person(author).only("chat", "sequence"))
+    exclude_outputs(bank, outputs, words, counts, now)
+
+
+def exclude_outputs(bank: Bank, outputs: OutputsByChat, words: TurnWords, counts: Counter[str], now: datetime) -> None:
+    """Remove everything that was derived from outputs from memory and from checkpoints. The outputs stay.
+
+    The caller holds the bank's lock and has marked them, so that memory does not use them any more.
+    """
     facts = remove_outputs(bank, outputs, words, counts)
     remove_from_blocks(bank, counts, facts=facts, outputs=outputs, now=now)
 

@@ -6,8 +6,8 @@ others said stays; lines that a model wrote are rebuilt by the next sweep.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from math import ceil
@@ -92,23 +92,6 @@ def _forget(bank: Bank, kind: Kind, target: Target, *, actor: str, now: datetime
         for chat in chats:
             document_writer.index_summarised(chat)
     return receipt
-
-
-def replace_turns(
-    bank: Bank, outputs: Collection[int], new: Output, record_outcome: Callable[[], Output], *, now: datetime
-) -> Output:
-    """Erase outputs of the chat of ``new`` in the transaction in which ``record_outcome`` records its answer.
-
-    Outputs that are erased already are skipped. The next sweep rebuilds what others contributed to.
-    """
-    replaced = Output.objects.filter(chat=new.chat_id, pk__in=outputs).exclude(pk=new.pk)
-    existing = set(replaced.values_list("pk", flat=True))
-    plan = _ErasurePlan.of(bank, Kind.OUTPUT, existing) if existing else None
-    with transaction.atomic():
-        Bank.objects.lock(bank.pk)
-        if plan and (remaining := existing.intersection(replaced.values_list("pk", flat=True))):
-            replace(plan, target=remaining).execute(bank, actor=new.author, now=now)
-        return record_outcome()  # afterwards, because it names a chat whose title quoted them
 
 
 @at_present

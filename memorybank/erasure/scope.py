@@ -35,19 +35,24 @@ class ErasureScope:
         return sequences_by_chat([*self.outputs.only("chat", "sequence"), *self.halves])
 
     def chats_with_quoting_titles(self) -> list[int]:
-        """The chats whose titles may quote erased turns.
+        """The chats whose titles may quote erased turns."""
+        return quoting_titles(self.outputs, always=self.kind != Kind.OUTPUT)
 
-        When single turns are erased, these are titles with a word that an erased turn contains and no remaining turn.
-        """
-        chats = []
-        for chat in Chat.objects.filter(pk__in=self.outputs_by_chat()).exclude(title=""):
-            title = set(words(chat.title))
-            content_words = title - FUNCTION_WORDS
-            quoted = content_words - _missing_words(content_words, self.outputs.filter(chat=chat))
-            remaining = chat.outputs.exclude(pk__in=self.outputs.values("pk"))
-            if self.kind != Kind.OUTPUT or not title or _missing_words(quoted, remaining):
-                chats.append(chat.pk)
-        return chats
+
+def quoting_titles(outputs: QuerySet[Output], *, always: bool = False) -> list[int]:
+    """The chats of these outputs whose titles have a word that one of them contains and no remaining turn.
+
+    With ``always``, also where remaining turns contain it.
+    """
+    chats = []
+    for chat in Chat.objects.filter(pk__in=outputs.values("chat")).exclude(title=""):
+        title = set(words(chat.title))
+        content_words = title - FUNCTION_WORDS
+        quoted = content_words - _missing_words(content_words, outputs.filter(chat=chat))
+        remaining = chat.outputs.exclude(pk__in=outputs.values("pk"))
+        if always or not title or _missing_words(quoted, remaining):
+            chats.append(chat.pk)
+    return chats
 
 
 def _missing_words(wanted: set[str], turns: QuerySet[Output]) -> set[str]:
@@ -79,8 +84,8 @@ def resolve_scope(bank: Bank, kind: Kind, target: Target) -> ErasureScope:
 
 
 def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureScope:
-    """These turns. The first is the subject of the receipt."""
-    turns = outputs.filter(pk__in=numbers)
+    """These turns, with their other versions. The first is the subject of the receipt."""
+    turns = with_versions(outputs, outputs.filter(pk__in=numbers))
     subjects = {output.pk: subject_of(output) for output in turns.select_related("chat").only("key", "chat__key")}
     for number in numbers or [0]:
         if number not in subjects:
@@ -89,6 +94,16 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureS
             )
     first, *further = (subjects[pk] for pk in sorted(subjects))
     return ErasureScope(Kind.OUTPUT, first, turns, further_subjects=further)
+
+
+def with_versions(outputs: OutputQuerySet, turns: OutputQuerySet) -> OutputQuerySet:
+    """These turns, and the versions that they replaced with what had followed each: nobody would find those again."""
+    known = set(turns.values_list("pk", flat=True))
+    reached = {pk for replaced in turns.exclude(replaces=[]).values_list("replaces", flat=True) for pk in replaced}
+    while further := outputs.filter(pk__in=reached - known, set_aside=True):
+        known.update(turn.pk for turn in further)
+        reached.update(pk for turn in further for pk in turn.replaces)
+    return outputs.filter(pk__in=known)
 
 
 def subject_of(output: Output) -> Subject:
@@ -100,7 +115,7 @@ def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureSco
     """All turns that these facts rest on; lines of digests rest on turns through the leaf facts that they cite."""
     leaf_facts = facts.union(FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True))
     cited = FactOutput.objects.filter(fact__in=leaf_facts, fact__bank=bank)
-    turns = outputs.filter(pk__in=cited.values("output"))
+    turns = with_versions(outputs, outputs.filter(pk__in=cited.values("output")))
     subjects = [subject_of(output) for output in turns.select_related("chat").only("key", "chat__key")]
     if not subjects:
         raise InvalidInput(_("line: there is none that rests on a turn."))

@@ -348,7 +348,7 @@ class Migration(migrations.Migration):
                 ('left_out', models.BooleanField(default=False, help_text='It is from before memory was switched on, and was not included.')),
                 ('set_aside', models.BooleanField(default=False, help_text='Its chat was continued from an earlier turn; the next summary passes over it.')),
                 ('quotes_private', models.BooleanField(default=False, editable=False, help_text='Its answer has words of memory that not everybody may read; a private chat of one reader uses it.')),
-                ('replaces', models.JSONField(blank=True, default=list, help_text='Ids of outputs of its chat that it replaces when it is answered.')),
+                ('replaces', models.JSONField(blank=True, default=list, help_text='Ids of outputs of its chat that it replaces once it is answered.')),
                 ('created_at', models.DateTimeField(help_text='When it was first asked.')),
                 ('asked_at', models.DateTimeField(blank=True, help_text='When it was last asked; empty once it is ok. Identifies an attempt.', null=True)),
             ],

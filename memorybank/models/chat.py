@@ -215,6 +215,9 @@ class OutputQuerySet(ByAudience["Output"]):
         """Outputs that were answered: pending, failed and blocked ones are not memory."""
         return self.filter(status=Output.Status.OK)
 
+    def shown(self) -> OutputQuerySet:
+        return self.filter(set_aside=False)  # that their chat continues from
+
     def before_memory(self, bank: Bank) -> OutputQuerySet:
         """Outputs from while the memory of ``bank`` was off, which it does not include."""
         known = Q(left_out=True)
@@ -300,7 +303,7 @@ class Output(models.Model):
         help_text="Its answer has words of memory that not everybody may read; a private chat of one reader uses it.",
     )
     replaces = models.JSONField(
-        default=list, blank=True, help_text="Ids of outputs of its chat that it replaces when it is answered."
+        default=list, blank=True, help_text="Ids of outputs of its chat that it replaces once it is answered."
     )
     created_at = models.DateTimeField(help_text="When it was first asked.")
     asked_at = models.DateTimeField(

@@ -111,7 +111,7 @@ from memorybank.writing.bank_settings import configure, disable, enable, opt_out
 from memorybank.writing.kept_prompts import count_prompt, keep_prompt
 from memorybank.writing.recording import record_many, reopen_output, retry_output
 from memorybank.writing.revisions import complete, record
-from memorybank.writing.set_aside import bring_back, set_aside
+from memorybank.writing.versions import bring_back, set_aside, show_version, versions_of
 
 if TYPE_CHECKING:
     from memorybank.compaction.compact import compact_chat, finish_compaction

@@ -15,5 +15,5 @@ def turns_of(chat: Chat) -> OutputQuerySet:
 
 
 def turns_from(output: Output) -> OutputQuerySet:
-    """A turn and all later ones of its chat."""
-    return Output.objects.filter(chat=output.chat_id, sequence__gte=output.sequence)
+    """A turn and all later ones that its chat continues from."""
+    return Output.objects.shown().filter(chat=output.chat_id, sequence__gte=output.sequence)

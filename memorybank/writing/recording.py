@@ -238,7 +238,7 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
     [output.sequence] = bank.draw(1)
     if known:
         output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
-        output.set_aside = known.set_aside
+        output.set_aside, output.replaces = known.set_aside, known.replaces
     output.save(force_insert=not known, update_fields=ANSWER_FIELDS if known else None)
     _count_output(bank, chat, new, at=at)
     chat.save(update_fields=CHAT_COUNT_FIELDS)

@@ -1,4 +1,4 @@
-"""Replace turns by a new answer: they are erased in the transaction that records the answer, not before."""
+"""Replace turns by a new answer: they are set aside in the transaction that records the answer, not before."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, Output
 from memorybank.new_output import AttemptResult, NewOutput
-from memorybank.writing import recording
+from memorybank.writing import recording, versions
 
 
 @at_present
@@ -35,8 +35,9 @@ def record(
 
     ``key`` is the caller's own id: the same key in the same chat is recorded once; an output without an answer
     (pending, error, …) is replaced by the same key with one. A caller who asks a model records the message as pending
-    first and then :func:`complete`s it. ``replaces`` are ids of outputs of the chat: they are erased in the transaction
-    that records the answer, and stay if there is none. ``metadata`` are labels that no model reads. ``private`` and
+    first and then :func:`complete`s it.
+    ``replaces`` are ids of outputs of the chat: they are set aside in the transaction that records the answer, as its
+    earlier versions, and stay if there is none. ``metadata`` are labels that no model reads. ``private`` and
     ``readers`` say whom a chat is for that this begins (default: as the bank says). Raises :class:`InvalidInput`,
     naming the field and the limit.
     """
@@ -78,6 +79,4 @@ def complete(
 
     if status != Output.Status.OK or not output.replaces:
         return record_outcome()
-    from memorybank.erasure import erase  # the rules of masking, which no other message needs
-
-    return erase.replace_turns(bank, output.replaces, output, record_outcome, now=now)
+    return versions.replace_turns(bank, output, record_outcome, now=now)

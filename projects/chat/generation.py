@@ -37,7 +37,7 @@ class Generation:
     """One answer that is being generated. ``text`` is what there is of it."""
 
     def __init__(self, asked: AnswerRequest) -> None:
-        self.asked, self.text = asked, ""
+        self.asked, self.text = asked, asked.prefix
         self.over = Event()
         self.saved: tuple[int, datetime] = (0, timezone.now())
         self._stopped = False
@@ -88,7 +88,9 @@ def begin(asked: AnswerRequest) -> None:
     if asked.output.status == Output.Status.OK:
         return
     now, generation = timezone.now(), Generation(asked)
-    Draft.objects.update_or_create(output=asked.output, defaults={"text": "", "saved_at": now, "stopping": False})
+    Draft.objects.update_or_create(
+        output=asked.output, defaults={"text": asked.prefix, "saved_at": now, "stopping": False}
+    )
     with _lock:
         _running[asked.output.pk] = generation
         if _saver is None:
@@ -153,7 +155,7 @@ def _generate(generation: Generation, language: str | None) -> None:
 
 
 def _end(generation: Generation) -> None:
-    """Forget it, with its draft, unless the message is being answered again by now."""
+    """Forget it, unless the message is being answered again by now. What there is of an answer that broke off stays."""
     pk = generation.asked.output.pk
     with _lock:
         newest = _running.get(pk) is generation
@@ -161,7 +163,8 @@ def _end(generation: Generation) -> None:
             del _running[pk]
     try:
         if newest:
-            Draft.objects.filter(pk=pk).delete()
+            drafts = Draft.objects.filter(pk=pk)  # an answer has deleted it
+            drafts.update(text=generation.text) if generation.text else drafts.delete()
     finally:
         generation.end()
 

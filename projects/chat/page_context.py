@@ -20,7 +20,7 @@ from projects.web.pagination import page_after
 from projects.web.requests import MemberRequest
 from projects.webhooks import operator
 
-from . import compaction, generation, service
+from . import compaction, generation, revisions, service
 from .audience import AudienceForm
 from .forms import MAX_MESSAGE_CHARACTERS, MessageForm
 from .prompt import Prompt
@@ -61,7 +61,7 @@ def show_chat(
 
 def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
     """One page of turns, oldest first, and the cursor of the page before it; a cursor that is none is ignored."""
-    outputs = services.turns_of(chat).select_related("answer_context")
+    outputs = services.turns_of(chat).shown().select_related("answer_context", "draft")
     with suppress(ValueError):
         turns, older = page_after(outputs, before, TURNS_ON_A_PAGE, order="-sequence")
         return turns[::-1], older
@@ -75,6 +75,7 @@ def turns_context(user: User, project: Project, chat: Chat, turns: list[Output])
         "project": project,
         "chat": chat,
         "turns": turns,
+        "versions": revisions.versions_of(chat, turns),
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": unsent,
         "guide": _guide(unsent, turns[-1].question) if unsent else [],

@@ -72,6 +72,14 @@ def assemble(
     return Prompt(messages, sent, used + tokens, len(kept), cut or standing != earlier)
 
 
+def continued(prompt: Prompt, prefix: str) -> Prompt:
+    """The prompt with the beginning of its answer, which the model is asked to continue; the same without one."""
+    if not prefix:
+        return prompt
+    asking = Message(role="user", content=services.prompt_text("chat.continue"))
+    return replace(prompt, messages=[*prompt.messages, Message(role="assistant", content=prefix), asking])
+
+
 def _paragraphs(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)
 

@@ -1,4 +1,7 @@
-"""Editing a message and regenerating an answer: which turns are replaced, whose they are, and by what."""
+"""Editing a message, regenerating or continuing an answer, and which version of a turn is shown."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
@@ -8,7 +11,7 @@ from django.utils.translation import gettext as _
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Chat, Output
-from projects.models import Project
+from projects.models import Draft, Project
 
 from . import generation, service
 from .service import AnswerRequest
@@ -16,7 +19,7 @@ from .service import AnswerRequest
 
 def own_turns(chat: Chat, user: User) -> QuerySet[Output]:
     """The turns of a chat that ``user`` may change: their own, not somebody else's words, not excluded."""
-    return services.turns_of(chat).filter(author=user.get_username(), said_by="", withheld=False)
+    return services.turns_of(chat).shown().filter(author=user.get_username(), said_by="", withheld=False)
 
 
 def other_authors(outputs: QuerySet[Output], user: User) -> str:
@@ -48,6 +51,43 @@ def regenerate(project: Project, output: Output, author: str) -> AnswerRequest:
         _require_settled(unanswered)
         return service.ask_again(project, output.chat, unanswered)
     return service.ask(project, output.chat, output.question, author, replaces=[output.pk])
+
+
+def resume(project: Project, output: Output, author: str) -> AnswerRequest:
+    """Have an answer continued that was stopped or broke off; :class:`InvalidInput` if nothing of it is there.
+
+    A stopped answer counts as one, so it is continued in a new version of its turn.
+    """
+    _require_settled(output)
+    if llm.get("chat") is None:
+        raise InvalidInput(_("No chat model is configured, so nobody would answer."))
+    draft = Draft.objects.filter(output=output).exclude(text="").first()
+    if draft:
+        return service.ask_again(project, output.chat, output, prefix=draft.text)
+    if not output.answer:
+        raise InvalidInput(_("There is nothing of an answer that could be continued."))
+    prefix = output.answer.removesuffix(service.STOPPED_MARK)
+    return service.ask(project, output.chat, output.question, author, replaces=[output.pk], prefix=prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Which version of a turn is shown, of how many, and the ids of those beside it."""
+
+    number: int
+    of: int
+    before: int | None
+    after: int | None
+
+
+def versions_of(chat: Chat, turns: Collection[Output]) -> dict[int, Versions]:
+    """By id, for those of these turns that have several."""
+    versions = {}
+    for shown, ring in services.versions_of(chat, turns).items():
+        at = ring.index(shown)
+        before, after = ring[at - 1] if at else None, ring[at + 1] if at + 1 < len(ring) else None
+        versions[shown] = Versions(at + 1, len(ring), before, after)
+    return versions
 
 
 def _require_settled(output: Output) -> None:

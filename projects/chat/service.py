@@ -21,10 +21,13 @@ from projects.webhooks import operator
 
 from . import compaction, model_call
 from .model_call import OnChunk, Stopped, ignore_chunk
-from .prompt import EarlierTurn, Prompt, assemble
+from .prompt import EarlierTurn, Prompt, assemble, continued
 from .titles import title_of
 
 logger = logging.getLogger(__name__)
+
+#: Ends an answer that somebody stopped: it tells people, the model and memory that it is incomplete.
+STOPPED_MARK = " …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class AnswerRequest:
     chat: Chat
     prompt: Prompt
     output: Output
+    prefix: str = ""
+    """The beginning of its answer, which is there already and is to be continued."""
 
 
 def begin(project: Project, owner: User, *, private: bool = False) -> Conversation:
@@ -61,7 +66,13 @@ def begin(project: Project, owner: User, *, private: bool = False) -> Conversati
 
 
 def ask(
-    project: Project, chat: Chat, message: str, author: str, key: str = "", replaces: Collection[int] = ()
+    project: Project,
+    chat: Chat,
+    message: str,
+    author: str,
+    key: str = "",
+    replaces: Collection[int] = (),
+    prefix: str = "",
 ) -> AnswerRequest:
     """Record ``message``, and build the prompt for its answer with the project's memory.
 
@@ -69,8 +80,8 @@ def ask(
     model fails, it is recorded as not answered, and memory leaves it out. Without a chat model it is
     recorded alone, so that memory works all the same. The same message with the same ``key`` again (a
     form sent twice, a connection that broke) is the same message, asked again if it has no answer yet.
-    ``replaces`` are the turns that it replaces: the prompt leaves them out, and the answer erases them.
-    Raises :class:`InvalidInput`, and records nothing, when the message is too long.
+    ``replaces`` are the turns that it replaces: the prompt leaves them out, and the answer sets them aside. ``prefix``
+    is the beginning of the answer. Raises :class:`InvalidInput`, and records nothing, when the message is too long.
     """
     known = services.turns_of(chat).filter(key=key, question=message).first() if key else None
     if known and known.status == Output.Status.OK:
@@ -89,17 +100,18 @@ def ask(
         title="" if model else title_of(message),
         replaces=sorted(replaces),
     )
-    return AnswerRequest(project, chat, prompt, output if model else _complete(project.bank, prompt, output))
+    return AnswerRequest(project, chat, prompt, output if model else _complete(project.bank, prompt, output), prefix)
 
 
-def ask_again(project: Project, chat: Chat, output: Output) -> AnswerRequest:
+def ask_again(project: Project, chat: Chat, output: Output, prefix: str = "") -> AnswerRequest:
     """Ask the message of ``output`` again, in the same row. :class:`InvalidInput` if it has been answered meanwhile.
 
     Its prompt is that of a new message: the answer will stand at the end of the chat.
     """
     prompt = prompt_for(project, chat, output.question, keep=True, without=output.replaces)
     output = services.retry_output(project.bank, output.pk)
-    return AnswerRequest(project, chat, prompt, output if llm.get("chat") else _complete(project.bank, prompt, output))
+    answered = output if llm.get("chat") else _complete(project.bank, prompt, output)
+    return AnswerRequest(project, chat, prompt, answered, prefix)
 
 
 def answer(asked: AnswerRequest, on_chunk: OnChunk = ignore_chunk) -> Reply:
@@ -121,21 +133,20 @@ def answer(asked: AnswerRequest, on_chunk: OnChunk = ignore_chunk) -> Reply:
         output = services.complete(bank, output, status=Output.Status.ERROR, error=str(error))
         return Reply(asked.prompt, output, error=str(error))
     except Stopped as stop:
-        output = stopped(asked, stop.completion)
+        output = stopped(asked, replace(stop.completion, text=asked.prefix + stop.completion.text))
         return Reply(asked.prompt, output, answer=output.answer or None)
-    output = _complete(bank, prompt, output, completion)
+    output = _complete(bank, prompt, output, replace(completion, text=asked.prefix + completion.text))
     return Reply(prompt, output, answer=output.answer)
 
 
 def stopped(asked: AnswerRequest, partial_answer: llm.Completion) -> Output:
     """Complete a message whose answer was stopped: the part that people could read is the answer.
 
-    A trailing "…" tells people, the model and memory that it is incomplete. Without any text the message is
-    unanswered; so it is if it replaces turns, because a part of an answer must not erase whole ones.
+    Without any text the message is unanswered.
     """
-    if not partial_answer.text or asked.output.replaces:
+    if not partial_answer.text:
         return services.complete(asked.project.bank, asked.output, status=Output.Status.STOPPED)
-    marked = replace(partial_answer, text=f"{partial_answer.text} …")
+    marked = replace(partial_answer, text=partial_answer.text + STOPPED_MARK)
     return _complete(asked.project.bank, asked.prompt, asked.output, marked, stopped=True)
 
 
@@ -177,7 +188,7 @@ def prompt_for(
 
 def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[int]) -> Iterator[EarlierTurn]:
     """Answered turns after a checkpoint, newest first, read lazily: most of a long chat does not fit the prompt."""
-    outputs = services.turns_of(chat).remembered().filter(sequence__gt=after).order_by("-sequence")
+    outputs = services.turns_of(chat).shown().remembered().filter(sequence__gt=after).order_by("-sequence")
     if before is not None:
         outputs = outputs.filter(sequence__lt=before.sequence)
     answered = outputs.exclude(pk__in=without).with_words().only("question", "answer", "messages")
@@ -194,12 +205,12 @@ def _call_model(asked: AnswerRequest, model: llm.LLM, on_chunk: OnChunk) -> tupl
     rebuild = partial(prompt_for, project, chat, output.question, without=output.replaces)
     prompt = compaction.fit(project, chat, asked.prompt, rebuild, answer_timeout())
     try:
-        return prompt, model_call.call(project.bank, model, prompt, on_chunk)
+        return prompt, model_call.call(project.bank, model, continued(prompt, asked.prefix), on_chunk)
     except LLMTooLong:
         shorter = compaction.compact_and_rebuild(project, chat, rebuild, harder=True)
         if shorter is None:
             raise
-        return shorter, model_call.call(project.bank, model, shorter, on_chunk)
+        return shorter, model_call.call(project.bank, model, continued(shorter, asked.prefix), on_chunk)
 
 
 @contextmanager

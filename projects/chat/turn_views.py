@@ -1,4 +1,4 @@
-"""Actions on one turn: ask again, edit, regenerate, remember, forget."""
+"""Actions on one turn: ask again, edit, regenerate, continue, show another version, remember, forget."""
 
 from functools import partial
 
@@ -62,6 +62,34 @@ def regenerate(request: MemberRequest, project: Project, chat: Chat, turn: int) 
         return _show_gone(request, project, chat)
     except InvalidInput as error:
         return negotiation.refused(request, error, show_refusal)
+
+
+@negotiation.chat_view("POST", json=True)
+def resume(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
+    """Continue an answer that was stopped or broke off."""
+
+    def show_refusal(problem: str, status: int) -> HttpResponse:
+        messages.error(request, problem)
+        return redirect(turn_address(project, chat, turn))
+
+    try:
+        output = _own_turn(request, chat, turn)
+        return negotiation.answered(request, revisions.resume(project, output, request.user.get_username()))
+    except TurnGone:
+        return _show_gone(request, project, chat)
+    except InvalidInput as error:
+        return negotiation.refused(request, error, show_refusal)
+
+
+@negotiation.chat_view("POST")
+def show_version(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
+    """Show this version of a turn, with what followed it, in place of another."""
+    try:
+        own = services.turns_of(chat).filter(author=request.user.get_username())
+        services.show_version(project.bank, get_object_or_404(own, pk=turn).pk)
+    except InvalidInput as error:
+        messages.error(request, str(error))
+    return redirect(turn_address(project, chat, turn))
 
 
 @negotiation.chat_view("POST")

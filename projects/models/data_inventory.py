@@ -1,6 +1,6 @@
 """The tables of this app that hold people's words, registered with those of memorybank."""
 
-from memorybank.data_inventory import Erasing, PrivacyRow, StoredTable, register
+from memorybank.data_inventory import Age, Erasing, Expiry, PrivacyRow, StoredTable, register
 
 from .audit import TenantAuditLog, TenantEvent
 from .conversation import AnswerContext
@@ -27,7 +27,12 @@ register(
             ("text",),
             "output__chat__bank",
             Erasing.DELETE,
-            PrivacyRow("an answer while it is being written", "as written", "it is answered, or its turn is erased"),
+            PrivacyRow(
+                "an answer while it is being written, and what there is of one that broke off",
+                "as written",
+                "it is answered, its turn is erased, or it is older than the project keeps turns",
+            ),
+            expiries=(Expiry(Age.TURNS, "saved_at"),),
         ),
         StoredTable(
             TenantEvent,

@@ -18,7 +18,10 @@ class DraftQuerySet(models.QuerySet["Draft"]):
 
 
 class Draft(models.Model):
-    """An unfinished answer. It is deleted once its message is answered or erased; memory never reads it."""
+    """An unfinished answer, also one that broke off. It is deleted once its message is answered or erased.
+
+    Memory never reads it.
+    """
 
     output = models.OneToOneField("memorybank.Output", models.CASCADE, primary_key=True, related_name="draft")
     text = models.TextField(blank=True)

@@ -5,7 +5,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from memorybank.services import BlockLineVersion, Chat, Checkpoint, MemoryLine
-from projects.chat import compaction, markdown
+from projects.chat import compaction, markdown, revisions
 from projects.memory import rows
 
 register = template.Library()
@@ -30,6 +30,12 @@ def formatted(answer: str) -> SafeString:
 def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpoint | None:
     """The checkpoint that replaces the turns up to an output."""
     return checkpoints.get(sequence)
+
+
+@register.filter
+def version_of(versions: dict[int, revisions.Versions], output: int) -> revisions.Versions | None:
+    """Which version of a turn is shown, if it has several."""
+    return versions.get(output)
 
 
 @register.filter

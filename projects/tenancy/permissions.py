@@ -34,7 +34,7 @@ NEEDED = {
     # One's own chats; nobody opens another's.
     **dict.fromkeys(("chat", "new-chat", "compaction", "private", "rename-chat", "delete-chat"), Role.MEMBER),
     **dict.fromkeys(("answer-stream", "stop-answer", "retry", "remember", "edit-turn", "regenerate"), Role.MEMBER),
-    **dict.fromkeys(("remember-now", "forget-turn", "used"), Role.MEMBER),
+    **dict.fromkeys(("remember-now", "forget-turn", "used", "continue", "show-version"), Role.MEMBER),
     **dict.fromkeys(("memory", "memory-facts", "memory-timeline", "memory-past", "memory-activity"), Role.VIEWER),
     # One's own preferences, and what private chats keep for one.
     **dict.fromkeys(("memory-mine", "memory-own", "memory-mine-decide"), Role.VIEWER),

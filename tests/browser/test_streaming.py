@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_pages import chromium, logged_in
+from tests.browser.test_pages import chromium, hindrances, logged_in
 from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.support.dictated_model import ALL, WORDS, Dictated
@@ -133,10 +133,15 @@ def test_a_model_that_fails_in_mid_answer_leaves_the_message(page: Page, model: 
     model.say(ALL)
     ask(page)
     expect(page.locator("#turns").get_by_text("Your message is saved")).to_be_visible()
-    expect(page.locator("#turns .theirs")).to_have_count(0)
+    expect(page.locator("#turns").get_by_text("The answer broke off here.")).to_be_visible()
+    page.reload()
+    shown = page.locator("#turns .broken .text").inner_text()
+    assert shown
     model.mode = "ok"
-    page.get_by_role("button", name="Try again").click()
-    shows(page, *WORDS, over=True)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator("#turns .theirs .text")).to_contain_text("fifth.")
+    expect(page.locator("#turns .broken")).to_have_count(0)
+    expect(page.locator("#turns .theirs .text")).to_contain_text(shown.splitlines()[0])
 
 
 def answered_twice(page: Page, model: Dictated) -> None:
@@ -175,17 +180,25 @@ def test_an_edited_message_is_answered_piece_by_piece_in_the_place_of_what_follo
     expect(turns).to_have_text(["What comes last?"])
     model.say(ALL)
     shows(page, *WORDS, over=True)
-    assert stored(own_site, page, "question, status") == [("What comes last?", "ok")]
+    assert stored(own_site, page, "question, set_aside")[2:] == [("What comes last?", 0)]
     model.begin()
     page.get_by_role("button", name="Regenerate").click()
     model.say(3)
     shows(page, *WORDS[:1])
-    model.say(ALL)
-    shows(page, *WORDS, over=True)
+    page.get_by_role("button", name="Stop").click()
+    shows(page, *WORDS[:1], " …", over=True)
     expect(page.locator("#turns .turn")).to_have_count(1)
+    expect(page.locator(".versions")).to_have_text(re.compile("3/3"))
+    page.get_by_role("button", name="The version before").click()
+    shows(page, *WORDS, over=True)
+    page.get_by_role("button", name="The version before").click()
+    expect(turns).to_have_text([QUESTION, QUESTION])
+    assert hindrances(page) == []
 
 
-def test_nothing_gives_way_to_an_answer_that_fails_or_is_stopped(page: Page, model: Dictated, own_site: Site) -> None:
+def test_nothing_gives_way_to_an_answer_that_fails_or_does_not_begin(
+    page: Page, model: Dictated, own_site: Site
+) -> None:
     answered_twice(page, model)
     turns = page.locator("#turns .turn:visible")
     model.mode = "mid-error"
@@ -197,8 +210,6 @@ def test_nothing_gives_way_to_an_answer_that_fails_or_is_stopped(page: Page, mod
     expect(turns.last).to_contain_text("Once answered, this replaces 2 messages above.")
     model.begin()
     page.get_by_role("button", name="Try again").click()
-    model.say(4)
-    shows(page, *WORDS[:2])
     expect(turns).to_have_count(1)
     page.get_by_role("button", name="Stop").click()
     expect(turns).to_have_count(3)
@@ -224,7 +235,7 @@ def test_kill_9_in_mid_answer_leaves_the_message_and_what_it_was_to_replace(
     page.get_by_role("button", name="Try again").click()
     shows(page, *WORDS, over=True)
     expect(page.locator("#turns .turn")).to_have_count(1)
-    assert stored(own_site, page, "question, status") == [("What comes last?", "ok")]
+    assert stored(own_site, page, "question, status, set_aside")[2:] == [("What comes last?", "ok", 0)]
 
 
 def test_without_a_script_the_page_comes_with_the_answer(own_site: Site, model: Dictated, chromium: Browser) -> None:

@@ -55,7 +55,7 @@
   const catchUp = async () => {
     const fresh = await pageAt(location.pathname);
     for (const turn of turns.querySelectorAll(".turn[id]")) {
-      const acts = fresh.getElementById(turn.id)?.querySelector(".turn-acts");
+      const acts = fresh.getElementById(turn.id)?.querySelector(":scope:not(:has([data-stream])) > .turn-acts"); // it may be answered by now
       const old = turn.querySelector(".turn-acts");
       if (acts && old?.outerHTML !== acts.outerHTML) old ? old.replaceWith(acts) : turn.append(acts);
     }

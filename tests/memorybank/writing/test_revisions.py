@@ -1,4 +1,4 @@
-"""Edited and regenerated turns: they stay complete until replaced, and no trace is left afterwards."""
+"""Edited and regenerated turns: they stay complete until replaced, and memory has no trace of them afterwards."""
 
 from collections.abc import Callable
 from typing import Any
@@ -57,6 +57,14 @@ def forgotten(bank: Bank) -> None:
 
 
 WAYS = [edited, regenerated, without_a_model, forgotten]
+#: Where an earlier version of a turn, and what was masked in it, stay.
+TURNS = tuple(f"memorybank.Output.{name}" for name in ("question", "answer", "messages", "metadata", "author"))
+
+
+def out_of_memory(bank: Bank) -> bool:
+    """Whether no canary is left but in the turns themselves."""
+    assert {where for word in CANARIES for where in places(word)} <= set(TURNS)
+    return sound(bank)
 
 
 @pytest.mark.usefixtures("no_model")
@@ -68,12 +76,58 @@ def test_nothing_of_a_replaced_or_forgotten_turn_is_left(stage: str, subtests: p
     assert places(CANARIES[0])
     for way in WAYS:
         with subtests.test(way=way.__name__), undone():
+            is_left = gone if way is forgotten else out_of_memory
             way(Bank.objects.get(pk=bank.pk))
-            assert gone(bank)
+            assert is_left(bank)
             run(LATER + DAY)
-            assert gone(bank)
+            assert is_left(bank)
             assert Output.objects.filter(chat__key="zelda", question=OTHER).exists()
             assert not chat_of(bank, "zelda").pending_outputs
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize("stage", STAGES)
+def test_memory_follows_the_version_that_is_shown(stage: str) -> None:
+    bank = make_bank(max_tokens=200 if stage == "rolled up" else 2000)
+    STAGES[stage](bank)
+    first, others = secret(), list(Output.objects.filter(author="Zelda").exclude(question=SECRET))
+    edited(bank)
+    second = Output.objects.get(question="What does a contract need?")
+    for number in range(2):
+        assert services.versions_of(second.chat, [Output.objects.get(pk=second.pk)])[second.pk] == [first.pk, second.pk]
+        run(LATER + (2 * number + 1) * DAY)
+        assert out_of_memory(bank)
+        shown = services.show_version(bank, first.pk, now=LATER)
+        assert services.versions_of(shown.chat, [shown])[first.pk] == [first.pk, second.pk]
+        assert not Output.objects.filter(pk__in=[turn.pk for turn in others], set_aside=True).exists()
+        run(LATER + (2 * number + 2) * DAY)
+        assert set(places(CANARIES[0])) - set(TURNS)
+        assert sound(bank)
+        with pytest.raises(InvalidInput):
+            services.show_version(bank, first.pk, now=LATER)
+        services.show_version(bank, second.pk, now=LATER)
+
+
+@pytest.mark.usefixtures("no_model")
+def test_of_three_versions_each_may_be_shown_and_what_followed_it_comes_along() -> None:
+    bank = make_bank()
+    ids = {}
+    for name in "abc":
+        ids[name] = [say(bank, "zelda", f"{name} {part}", author="Zelda").pk for part in ("asks", "goes on")]
+        if name != "c":
+            following = [*ids[name]]
+            asked = record_replacement(bank, f"{name} gives way", following)
+            services.complete(bank, asked, answer="Yes.", now=LATER)
+            ids[name].append(asked.pk)
+    chat = chat_of(bank, "zelda")
+    newest = chat.outputs.shown().remembered().exclude(replaces=[]).latest("pk")
+    ring = services.versions_of(chat, [newest])[newest.pk]
+    for target in (ring[0], newest.pk, ring[0]):
+        services.show_version(bank, target, now=LATER)
+        shown = Output.objects.get(pk=target)
+        assert not shown.set_aside
+        assert services.versions_of(chat, [shown])[target] == ring
+    assert sound(bank)
 
 
 @pytest.mark.usefixtures("no_model")
@@ -89,10 +143,11 @@ def test_a_failure_loses_nothing_and_the_next_attempt_takes_its_place(outcome: s
     assert secret().answer
     again = services.retry_output(bank, instead.pk, now=LATER + MINUTE)
     made = services.complete(bank, again, answer="Annexes.", now=LATER + MINUTE)
-    assert gone(bank)
+    assert out_of_memory(bank)
+    aside = secret()
     late = services.complete(bank, instead, answer="Something else.", now=LATER + MINUTE)
-    assert (late.pk, late.answer, late.replaces) == (made.pk, "Annexes.", [])
-    assert Erasure.objects.count() == 1
+    assert (late.pk, late.answer, late.replaces) == (made.pk, "Annexes.", [aside.pk])
+    assert not Erasure.objects.exists()
 
 
 @pytest.mark.usefixtures("no_model")
@@ -120,8 +175,7 @@ def test_a_worker_that_reads_it_meanwhile_writes_nothing(model: Any) -> None:
     planted(bank)
     model.answer = meanwhile(lambda: edited(Bank.objects.get(pk=bank.pk)))
     run(MONDAY + HOUR)
-    assert gone(bank)
-    assert sound(bank)
+    assert out_of_memory(bank)
 
 
 @pytest.mark.usefixtures("no_model")

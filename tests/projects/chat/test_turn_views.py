@@ -1,5 +1,6 @@
 """Turns and what their author does with them: edit, answer anew, remember, forget; and the memory they were given."""
 
+from datetime import timedelta
 from itertools import product
 from typing import Any
 
@@ -12,14 +13,16 @@ from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
 from memorybank.models import Chat, Erasure, Job, Output
 from projects.chat import revisions, service
-from projects.models import AnswerContext, Conversation
+from projects.models import AnswerContext, Conversation, Draft
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.word_search import places
 
 CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
 #: Queries that opening a chat may take, and those of its list of chats.
 OPENING, LISTING = 17, 2
-DEEDS = ("edit-turn", "regenerate", "remember-now", "forget-turn")
+DEEDS = ("edit-turn", "regenerate", "continue", "show-version", "remember-now", "forget-turn")
+#: Where an earlier version of a turn stays.
+TURNS = ("memorybank.Output.question", "memorybank.Output.answer")
 
 
 class TurnCase(Cast):
@@ -40,7 +43,12 @@ class TurnCase(Cast):
         return self.client.post(self.url(name, output), form, headers=headers, follow=True)
 
     def questions(self) -> list[str]:
-        return list(self.chat.outputs.order_by("pk").values_list("question", flat=True))
+        """Those that the page shows."""
+        return list(self.chat.outputs.shown().order_by("sequence").values_list("question", flat=True))
+
+    def remembered(self) -> list[str]:
+        """Where memory has the crane: everywhere but in the turns themselves."""
+        return [place for place in places("zanzibar") if place not in TURNS]
 
 
 @with_chat_model()
@@ -57,14 +65,27 @@ class ReplacingTest(TurnCase):
         self.assertContains(page, CRANE)
         self.assertContains(self.client.get(self.url("edit-turn", self.chat.outputs.latest("pk"))), "", status_code=404)
 
-    def test_an_edited_message_takes_the_place_of_all_that_followed_and_leaves_no_word(self) -> None:
+    def test_an_edited_message_takes_the_place_of_all_that_followed_and_memory_follows(self) -> None:
         services.summarise_now(self.apollo.bank, chat_key=self.chat.key)
-        self.assertTrue(places("zanzibar"))
+        self.assertTrue(self.remembered())
         scripted().enqueue("Red it is.")
-        self.post("edit-turn", self.second, message="The crane will be red.")
+        page = self.post("edit-turn", self.second, message="The crane will be red.")
         self.assertEqual(self.questions(), ["Good morning.", "The crane will be red."])
         messages = [message["content"] for message in scripted().history[-1][1:]]
         self.assertEqual(messages, ["Good morning.", "Noted.", "The crane will be red."])
+        self.assertEqual(self.remembered(), [])
+        self.assertContains(page, "</span> 2/2")
+        self.assertNotContains(page, CRANE)
+        self.post("show-version", self.second)
+        self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?"])
+        services.run(bank=self.apollo.bank, now=NOON + timedelta(days=1))
+        self.assertTrue(self.remembered())
+
+    def test_forgetting_a_turn_forgets_its_versions_too(self) -> None:
+        scripted().enqueue("Red it is.")
+        self.post("edit-turn", self.second, message="The crane will be red.")
+        self.post("forget-turn", self.chat.outputs.latest("pk"), sure="yes")
+        self.assertEqual(list(self.chat.outputs.values_list("question", flat=True)), ["Good morning."])
         self.assertEqual(places("zanzibar"), [])
 
     def test_if_the_model_fails_all_is_there_and_trying_again_takes_its_place(self) -> None:
@@ -75,13 +96,33 @@ class ReplacingTest(TurnCase):
         self.post("retry", self.chat.outputs.latest("pk"))
         self.assertEqual(self.questions(), ["Good morning.", "The crane will be red."])
         self.assertEqual([message["content"] for message in scripted().history[1][1:-1]], ["Good morning.", "Noted."])
-        self.assertEqual(places("zanzibar"), [])
 
-    def test_a_part_of_an_answer_replaces_nothing(self) -> None:
-        output = revisions.regenerate(self.apollo, self.second, "bob")
-        stopped = service.stopped(output, llm.Completion("Red it", 1, 1, "scripted"))
-        self.assertEqual((stopped.status, stopped.answer, stopped.replaces), ("stopped", "", [self.second.pk]))
-        self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?", CRANE])
+    def test_a_part_of_an_answer_becomes_a_version_and_is_continued_in_another(self) -> None:
+        asked = revisions.regenerate(self.apollo, self.third, "bob")
+        stopped = service.stopped(asked, llm.Completion("Red it", 1, 1, "scripted"))
+        self.assertEqual((stopped.status, stopped.answer), ("ok", "Red it …"))
+        scripted().enqueue(" is.")
+        self.post("continue", stopped)
+        self.assertEqual(self.chat.outputs.shown().latest("sequence").answer, "Red it is.")
+        self.assertEqual([message["content"] for message in scripted().history[-1][-2:-1]], ["Red it"])
+        page = self.client.get(self.chat_url(self.chat))
+        self.assertContains(page, "</span> 3/3")
+        self.post("show-version", self.third)
+        self.assertContains(self.client.get(self.chat_url(self.chat)), "</span> 1/3")
+
+    def test_what_broke_off_is_shown_and_continued(self) -> None:
+        lost = services.record(
+            self.apollo.bank, chat_key=self.chat.key, author="bob", question="And the hall?", status="error", now=NOON
+        )
+        self.assertContains(self.post("continue", lost), "There is nothing of an answer that could be continued.")
+        Draft.objects.create(output=lost, text="Hall **9**", saved_at=NOON)
+        page = self.client.get(self.chat_url(self.chat))
+        self.assertContains(page, "<strong>9</strong>")
+        self.assertContains(page, "The answer broke off here.")
+        scripted().enqueue(" is ours.")
+        self.post("continue", lost)
+        self.assertEqual(Output.objects.get(pk=lost.pk).answer, "Hall **9** is ours.")
+        self.assertFalse(Draft.objects.exists())
 
     def test_an_empty_message_replaces_nothing(self) -> None:
         page = self.post("edit-turn", self.second, message="  ")
@@ -92,11 +133,11 @@ class ReplacingTest(TurnCase):
         scripted().enqueue(LLMUnavailable("down"), "I do not know.")
         Output.objects.filter(pk=self.second.pk).update(question="Which crane?", answer=CRANE)
         self.post("regenerate", self.second)
-        self.assertTrue(places("zanzibar"))
+        self.assertIn("Which crane?", self.questions()[1])
         self.post("regenerate", self.second)  # the one that failed, and not one more
         self.assertEqual(self.questions(), ["Good morning.", "And the quay?", "Which crane?"])
         self.assertEqual(self.chat.outputs.latest("pk").answer, "I do not know.")
-        self.assertEqual(places("zanzibar"), [])
+        self.assertEqual(self.remembered(), [])
         self.assertEqual(self.post("regenerate", self.second).status_code, 200)  # a second click
         self.assertEqual(len(scripted().history), 2)
 
@@ -120,10 +161,10 @@ class WithoutModelTest(TurnCase):
         self.assertNotContains(self.client.get(self.chat_url(self.chat)), "Regenerate")
         self.post("edit-turn", turn, message="The crane will be red.")
         self.assertEqual(self.questions(), ["The crane will be red."])
-        self.assertEqual(places("zanzibar"), [])
+        self.assertEqual(self.remembered(), [])
         self.assertEqual(Chat.objects.get(pk=self.chat.pk).title, "The crane will be red.")
         self.assertTrue(Conversation.objects.filter(chat=self.chat).exists())
-        self.assertContains(self.post("regenerate", self.chat.outputs.get()), "nobody would answer")
+        self.assertContains(self.post("regenerate", self.chat.outputs.latest("pk")), "nobody would answer")
 
     def test_a_turn_is_remembered_at_once_by_who_wrote_it(self) -> None:
         turn = self.tell(CRANE)

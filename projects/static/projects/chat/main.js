@@ -66,7 +66,7 @@ const askAnew = (address, data, then = () => {}) => {
   busy(work, gettext("The connection broke. Try again, or reload the page.")).catch(() => {});
 };
 
-const askAgain = (retry) => askAnew(retry.action, {});
+const askAgain = (retry, button) => askAnew(button?.hasAttribute("formaction") ? button.formAction : retry.action, {});
 
 const edit = (form) => {
   const { message, key } = form.elements;
@@ -84,7 +84,7 @@ turns.addEventListener("submit", (event) => {
   const act = { retry: askAgain, stop, editing: edit }[event.target.classList[0]];
   if (!act) return;
   event.preventDefault();
-  act(event.target);
+  act(event.target, event.submitter);
 });
 document.getElementById("on-turn").addEventListener("submit", (event) => {
   if (!("inPlace" in event.submitter.dataset)) return; // its answer is another page
