@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core import signing
 from django.core.exceptions import PermissionDenied
@@ -23,6 +24,8 @@ MAX_OPEN_INVITATIONS = 100
 #: The invitations that a tenant sends in a day, also withdrawn ones, and that an address receives from all tenants.
 MAX_SENT_PER_DAY, MAX_RECEIVED_PER_DAY = 200, 5
 DAY = timedelta(days=1)
+#: Backends that send nothing.
+NO_MAIL = {f"django.core.mail.backends.{name}.EmailBackend" for name in ("console", "dummy")}
 INVITATION_SALT = "projects.invitation"
 
 
@@ -77,6 +80,11 @@ def invitation_for(signed: str, now: datetime) -> Invitation | None:
         return None
     invitations = Invitation.objects.filter(tenant__slug=tenant, email=email, sent_at=datetime.fromisoformat(sent_at))
     return invitations.filter(sent_at__gt=now - INVITATION_VALID_FOR).select_related("tenant", "invited_by").first()
+
+
+def sends_mail() -> bool:
+    """Whether a mail server is set up; otherwise mails are printed on the server, where nobody invited reads them."""
+    return str(settings.EMAIL_BACKEND) not in NO_MAIL
 
 
 def send(invitation: Invitation, link: str) -> None:

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -35,16 +36,24 @@ def people_page(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def invite(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Send a link. The response does not tell whether the address has an account."""
+    """Send a link; where no mail server is set up, show it to whoever invites, once.
+
+    The response does not tell whether the address has an account.
+    """
     tenant_row = permissions.tenant_for(request.user, tenant)
     form = InvitationForm(request.POST, roles=permissions.roles_below(request.user, tenant_row))
     if not form.is_valid():
         return _show(request, tenant_row, form, 400)
     email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
-    with _reported(request, _("Invitation sent to %(email)s.") % {"email": email}):
+    sends = tenancy_members.sends_mail()
+    said = _("Invitation sent to %(email)s.") if sends else _("%(email)s is invited. Give them the link yourself.")
+    with _reported(request, said % {"email": email}):
         invitation = tenancy_members.invite(tenant_row, email=email, role=role, by=request.user, now=timezone.now())
-        link = reverse("invitation", args=[tenancy_members.token(invitation)])
-        tenancy_members.send(invitation, request.build_absolute_uri(link))
+        link = request.build_absolute_uri(reverse("invitation", args=[tenancy_members.token(invitation)]))
+        tenancy_members.send(invitation, link)
+        if not sends:
+            text = _("No mail server is set up, so no mail was sent. The link works once, for %(email)s only:")
+            messages.warning(request, format_html("{} <code>{}</code>", text % {"email": email}, link))
     return redirect("people", tenant=tenant)
 
 

@@ -181,6 +181,17 @@ class InvitationTest(PeopleCase):
         self.do("invite", email="erin@example.com", role="member")
         self.assertIn("The mail server did not accept it.", self.page())
 
+    @override_settings(EMAIL_BACKEND="django.core.mail.backends.console.EmailBackend")
+    def test_without_a_mail_server_whoever_invites_is_shown_the_link_once(self) -> None:
+        self.do("invite", email="erin@example.com", role="member")
+        page = self.page()
+        self.assertIn("No mail server is set up, so no mail was sent.", page)
+        link = re.search(r"<code>http://testserver(/invitations/[^<]+)</code>", page)
+        assert link
+        self.assertNotIn("/invitations/", self.page())
+        self.client.logout()
+        self.assertEqual(self.client.get(link[1]).status_code, 200)
+
     def test_a_tenant_does_not_send_mail_to_the_world(self) -> None:
         now = timezone.now()
         for number in range(people.MAX_OPEN_INVITATIONS):
