@@ -182,7 +182,7 @@ TABLES = [
         exported={
             "chat": "chat__key",
             "user": "author",
-            **_same("question answer messages metadata status created_at quotes_private"),
+            **_same("said_by answered_by question answer messages metadata status created_at quotes_private"),
         },
     ),
     StoredTable(

@@ -27,7 +27,7 @@ def export(
 ) -> Iterator[dict[str, Any]]:
     """Everything a bank holds that this person may read, row by row; the audit log records at once who exported it.
 
-    With ``chats``, the titles and turns of these only.
+    With ``chats``, the titles and turns of these only. The first row says how many private chats are left out.
     """
     log(bank, actor, Event.Action.EXPORT, now)
     visible = bank.chats.visible_to(viewer)
@@ -38,7 +38,10 @@ def _rows(bank: Bank, chats: QuerySet[Chat], viewer: str) -> Iterator[dict[str, 
     """One mapping a row, each with its ``type``: bank, chat, output, entry, fact; in an order fit for reading."""
     numbers = Numbers.of(bank, chats, viewer)
     for table in TABLES:
-        if table.model is Fact:
+        if table.model is Bank:
+            left_out = bank.chats.filter(private=True).exclude(pk__in=bank.chats.visible_to(viewer)).count()
+            yield from ({**row, "private_chats_left_out": left_out} for row in _section(table, table.rows(bank)))
+        elif table.model is Fact:
             yield from _memory(bank, viewer, table, numbers)
         elif table.model is Output:
             yield from _section(table, table.rows(bank).filter(chat__in=chats), numbers.outputs, order="sequence")

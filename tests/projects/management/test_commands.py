@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Checkpoint, Entry, Event, Output
-from memorybank.services import RunReport, public_id
+from memorybank.services import NewOutput, RunReport, public_id
 from tests.support import prepared
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.commands import PATIENCE, Ran, run, shell
@@ -427,6 +427,23 @@ class TestExportMemory(CommandCase):
         self.assertEqual({row["type"] for row in rows}, {"bank", "chat", "output", "entry", "fact"})
         self.assertNotIn("Zeus", ran.out)
         self.assertEqual(datetime.fromisoformat(rows[2]["created_at"]), datetime(2026, 3, 2, 12, tzinfo=UTC))
+
+    def test_it_leaves_private_chats_out_with_their_titles_and_names_who_answered(self) -> None:
+        said = {"author": "ann", "said_by": "Ann", "answered_by": "Ben"}
+        new = NewOutput("open", question="Who pays?", answer="We do.", created_at=NOON, **said)  # type: ignore[arg-type]
+        services.record_many(self.apollo.bank, [new])
+        for key in ("hers", "his"):
+            services.record(
+                self.apollo.bank, chat_key=key, author="bob", question="A merger.", title="Quokka", private=True
+            )
+        ran = run("export_memory", "acme/apollo")
+        rows = [json.loads(line) for line in ran.out.splitlines()]
+        self.assertEqual(rows[0]["private_chats_left_out"], 2)
+        self.assertIn("2 private chats are left out.", ran.err)
+        self.assertNotIn("Quokka", ran.out)
+        self.assertNotIn("merger", ran.out)
+        [turn] = [row for row in rows if row["type"] == "output"]
+        self.assertEqual((turn["said_by"], turn["answered_by"]), ("Ann", "Ben"))
 
     def test_it_goes_on_the_audit_trail(self) -> None:
         run("export_memory", "acme/apollo")
