@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+# A pasted log may have a million characters. What a pattern cannot do without is looked for first: that takes a
+# hundredth of the time.
 _OPENING = re.compile(r"^[ \t]*<([A-Za-z][\w.:-]*)((?:\s[^<>\n]*)?)>", re.M)
 _NAME = re.compile(r"""\b(?:name|title|source|path|filename)\s*=\s*["']([^"'\n]{1,80})["']""")
 _WORD = re.compile(r"[a-z]+")
@@ -30,6 +32,7 @@ _DIFF = re.compile(
 _LABEL_LINE = re.compile(r"^\s*(?:#.*|[^\n]{1,60}:)\s*$")
 #: A line that only asks for the rest, as in “Answer:”, and a labelled line, as in “Question: …”.
 _CUE = re.compile(r"\n[^\n:]{1,30}:\s*\Z")
+MAX_CUE_CHARACTERS = 40
 _LABELLED = re.compile(r"^([^\n:]{1,30}):[ \t]*(\S[^\n]*)$", re.M)
 _VALIDATION_ERROR = re.compile(r"^[ \t]*\d+ validation errors? for |^[ \t]*Traceback \(most recent call last\)", re.M)
 #: The names of a conversation's two sides in the protocols, as prompts quote them.
@@ -113,8 +116,9 @@ def only_labels(text: str) -> bool:
 
 def quotes_conversation(text: str) -> bool:
     """Whether a message quotes a conversation of a person with a model, both sides by their names in the protocols."""
-    both = _PERSON_LINE.search(text) and _MODEL_LINE.search(text)
-    return bool(both or len(_ROLE_FIELD.findall(text)) > 1)
+    folded = text.casefold()
+    named = ("user" in folded or "human" in folded) and _PERSON_LINE.search(text) and _MODEL_LINE.search(text)
+    return bool(named or ("role" in text and len(_ROLE_FIELD.findall(text)) > 1))
 
 
 def _without_elements(text: str) -> tuple[str, list[Quotation]]:
@@ -180,18 +184,22 @@ def _end(text: str, name: str, position: int) -> int:
 
 
 def _without_attachments(text: str) -> tuple[str, list[Quotation]]:
+    if "\n```" not in text and "\n~~~" not in text:
+        return text, []
     quoted = [Quotation("document", "file", match[2].strip()) for match in _ATTACHMENT.finditer(text)]
     return (_ATTACHMENT.sub("", text), quoted) if quoted else (text, [])
 
 
 def _without_changes(text: str) -> tuple[str, list[Quotation]]:
+    if "\n@@" not in text:
+        return text, []
     quoted = [Quotation("document", "diff", match[0].strip()) for match in _DIFF.finditer(text) if "\n@@" in match[0]]
     return (_DIFF.sub(lambda match: "" if "\n@@" in match[0] else match[0], text), quoted) if quoted else (text, [])
 
 
 def _without_template(text: str) -> tuple[str, list[Quotation]]:
     """The question of a template that ends in a cue, as in “Context: … Question: … Answer:”; other text as it is."""
-    if not _CUE.search(text.rstrip()) or quotes_conversation(text):
+    if not _CUE.search(text.rstrip()[-MAX_CUE_CHARACTERS:]) or quotes_conversation(text):
         return text, []
     labelled = [match for match in _LABELLED.finditer(text) if match[2].rstrip().endswith(("?", "？", "؟"))]
     if not labelled:
