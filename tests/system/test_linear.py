@@ -59,23 +59,26 @@ def inside(value: Any, depth: int = 3) -> Iterator[re.Pattern[Any]]:
 
 @cache
 def uses() -> dict[str, set[str]]:
-    """By the name of a pattern: which of its methods are called anywhere."""
+    """The methods that are called of each name anywhere; of a private name, in its own module, which is part of it."""
     called: dict[str, set[str]] = defaultdict(set)
     for package in (memorybank, projects):
-        for path in Path(package.__path__[0]).rglob("*.py"):
+        root = Path(package.__path__[0])
+        for path in root.rglob("*.py"):
+            module = ".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__")
             # Read as text: parsing every file takes seconds in each process.
             for name, method in re.findall(r"(?<![\w.])(\w+)\.(\w+)", path.read_text(encoding="utf-8")):
-                called[name].add(method)
+                called[f"{module}.{name}" if name.startswith("_") else name].add(method)
     return called
 
 
 PATTERNS = patterns()
-ANCHORED = {"match", "fullmatch"}
+ANCHORED, SEARCHING = {"match", "fullmatch"}, {"search", "sub", "split", "finditer", "findall"}
 
 
 def as_used(name: str, pattern: re.Pattern[str]) -> list[Callable[[str], object]]:
     """What is done with it: one look at the beginning, or a search from every place."""
-    called = uses()[name.rpartition(".")[2]] & {"match", "fullmatch", "search", "sub", "split", "finditer", "findall"}
+    short = name.rpartition(".")[2]
+    called = uses()[name if short.startswith("_") else short] & {*ANCHORED, *SEARCHING}
     if called and called <= ANCHORED:
         return [getattr(pattern, method) for method in called]
     return [lambda text: sum(1 for _ in pattern.finditer(text))]
