@@ -43,6 +43,10 @@ class MessageForm(forms.Form):
         error_messages={"invalid": _("key: must be 32 hexadecimal digits.")},
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["message"].widget.attrs.pop("maxlength")  # with it, browsers cut what is pasted, and say nothing
+
     def clean_message(self) -> str:
         """Lone surrogates cannot be stored or sent; they become "?"."""
         message: str = self.cleaned_data["message"].encode("utf-8", "replace").decode("utf-8")

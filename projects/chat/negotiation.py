@@ -1,8 +1,9 @@
 """Content negotiation of a chat's actions: one view answers with a page, or with JSON where ``Accept`` asks for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
@@ -62,6 +63,8 @@ def _negotiated(view: View) -> View:
         try:
             return (view if wants_json(request) else page)(request, *args, **kwargs)
         except (Http404, PermissionDenied, RequestDataTooBig, *REFUSALS) as error:
+            if wants_json(request) and not request.user.is_authenticated:
+                return _signed_out_json(request, kwargs)
             if wants_json(request):
                 return _refusal_json(error)
             if isinstance(error, REFUSALS):  # a body that no form sends
@@ -128,6 +131,13 @@ def _status(error: Exception) -> int:
     """400 unless there is a better one; a subclass stands before its class."""
     statuses = {TooLong: 413, RequestDataTooBig: 413, NotCompacted: 409, PermissionDenied: 403, Http404: 404}
     return next((status for kind, status in statuses.items() if isinstance(error, kind)), 400)
+
+
+def _signed_out_json(request: HttpRequest, names: Mapping[str, Any]) -> JsonResponse:
+    """The same whether or not there is such a chat, with the page to sign in, which leads back to the chat."""
+    chat = reverse("chat", args=[names["tenant"], names["project"], names["key"]])
+    line = _("You are not signed in any more. What you wrote is kept.")
+    return JsonResponse({"error": line, "sign_in": f"{reverse('login')}?{urlencode({'next': chat})}"}, status=404)
 
 
 def _refusal_json(error: Exception) -> JsonResponse:

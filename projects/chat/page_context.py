@@ -52,6 +52,7 @@ def show_chat(
             "trial": trial,
             "compaction": compaction.progress(project, chat),
             "form": form,
+            "most": MAX_MESSAGE_CHARACTERS,
             "problem": problem,
             "sidebar": sidebar_context(request.user, project, request.GET.get("q", "")),
         },

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_pages import LOOKS, chromium, hindrances, logged_in, tab_to
+from tests.browser.test_pages import LOOKS, chromium, hindrances, log_in, logged_in, tab_to
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.projects.chat.test_lost_answers import free_port, serve
 from tests.support import long_chats
@@ -187,6 +187,44 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     page.goto("/p/acme/apollo/memory/facts")
     expect(page.locator("ul.facts")).to_contain_text("red box")
     page.context.close()
+
+
+def test_what_is_not_sent_yet_outlives_a_reload_another_page_and_a_session(chromium: Browser, served: Served) -> None:
+    with chromium.new_context(base_url=served.base) as context:
+        page = log_in(context, "bob")
+        page.goto(ROPES)
+        box, problem = page.get_by_role("textbox", name="Message"), page.locator("#problem")
+        low = box.evaluate("box => box.offsetHeight")
+        box.fill("A thought\n" * 9)
+        assert box.evaluate("box => box.offsetHeight") > low
+        page.reload()
+        expect(box).to_have_value("A thought\n" * 9)
+        page.goto(HEBREW)
+        expect(box).to_have_value("")
+        page.go_back()
+        expect(box).to_have_value("A thought\n" * 9)
+        box.fill("x" * 100_123)
+        page.get_by_role("button", name="Send", exact=True).click()
+        expect(problem).to_contain_text("Too long by 123 characters.")
+        box.fill("Which paint?")
+        context.clear_cookies(name="sessionid")
+        page.get_by_role("button", name="Send", exact=True).click()
+        expect(problem).to_contain_text("You are not signed in any more.")
+        assert hindrances(page) == []
+        problem.get_by_role("link", name="Sign in").click()
+        page.fill("#id_username", "bob")
+        page.fill("#id_password", "demo")
+        page.click("main button")
+        page.wait_for_url(f"**{ROPES}")
+        expect(box).to_have_value("Which paint?")
+        box.press("Enter")
+        expect(page.locator("#turns .mine .text").last).to_have_text("Which paint?")
+        page.reload()
+        expect(box).to_have_value("")
+        box.fill("A secret")
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.locator("#id_password")).to_be_visible()
+        assert page.evaluate("Object.keys(localStorage)") == []
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -2,6 +2,7 @@
 
 import { isWriting, listen, show, stop } from "./answers.js";
 import { begun as shortening, isCommand } from "./compacting.js";
+import { fits, keep } from "./draft.js";
 import { composer, post, tell, toEnd, turns } from "./page.js";
 
 const box = composer.elements.message;
@@ -24,7 +25,7 @@ const busy = async (work, broken) => {
   try {
     await work();
   } catch (error) {
-    tell(error instanceof TypeError ? broken : error.message);
+    tell(error instanceof TypeError ? broken : error.message, error.signIn);
     throw error;
   } finally {
     sending = false;
@@ -43,14 +44,16 @@ const shorten = async (message) => shortening((await post(composer.action, { mes
 
 const send = () => {
   const message = box.value;
-  if (!message.trim() || button.disabled) return;
+  if (!message.trim() || button.disabled || !fits(message)) return;
   const key = unsure && unsure.message === message ? unsure.key : newKey();
   unsure = null;
   box.value = "";
   const work = async () => (isCommand(message) ? shorten(message) : begun(await ask(composer.action, { message, key })));
-  busy(work, gettext("The connection broke. Your message is still here; sent again, it is there once.")).catch((error) => {
+  const sent = busy(work, gettext("The connection broke. Your message is still here; sent again, it is there once."));
+  sent.then(keep, (error) => {
     if (error instanceof TypeError && !box.value) unsure = { message, key };
     box.value = box.value ? `${message}\n${box.value}` : message;
+    keep();
   });
 };
 
@@ -90,6 +93,9 @@ document.getElementById("on-turn").addEventListener("submit", (event) => {
   if (!("inPlace" in event.submitter.dataset)) return; // its answer is another page
   event.preventDefault();
   askAnew(event.submitter.formAction, {});
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.target.closest("form.editing")) turns.querySelector(".writing .stop")?.requestSubmit();
 });
 box.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || byThumb) return;

@@ -9,8 +9,15 @@ export const slot = (root, name) => root.querySelector(`[data-slot="${name}"]`);
 
 export const copyOf = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 
-export const tell = (line) => {
+// With the address of the page to sign in, if that is what is to be done; what is written is kept.
+export const tell = (line, signIn) => {
   problem.textContent = line;
+  if (signIn) {
+    const link = document.createElement("a");
+    link.href = signIn;
+    link.textContent = gettext("Sign in");
+    problem.append(" ", link);
+  }
   problem.hidden = !line;
   if (line) problem.scrollIntoView({ block: "nearest" });
 };
@@ -30,5 +37,5 @@ export const post = async (address, data, headers = {}) => {
   const body = isJSON ? await response.json() : {};
   if (response.ok) return body;
   const unexplained = gettext("The site answered %(status)s. Reload the page and try again.");
-  throw new Error(body.error || interpolate(unexplained, { status: response.status }, true));
+  throw Object.assign(new Error(body.error || interpolate(unexplained, { status: response.status }, true)), { signIn: body.sign_in });
 };
