@@ -58,7 +58,7 @@ register(
         Webhook: "an address that its owner gave it, an encrypted secret",
         APIKey: "the name that its owner gave it, and a hash",
         IdempotencyRecord: "keyed hashes",
-        ConversationNode: "keyed hashes",
+        ConversationNode: "keyed hashes, and ids of turns",
         AnswerContext: "ids of facts and turns",
         LoginFailures: "a hash",
         Membership: "a role, and a random key",
