@@ -91,11 +91,11 @@ class Gateway:
         rows = self.site.ask(f"SELECT {', '.join(names)} FROM memorybank_llmcall ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def post(self, path: str, body: Any, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    def post(self, path: str, body: Any, *, method: str = "", **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Send a POST request with the standard library's client."""
         fields = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key()}", **headers}
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.address}{path}", data, fields)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.address}{path}", data, fields, method=method or None)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()

@@ -1,0 +1,276 @@
+"""A seeded run of faults on PostgreSQL and Redis, while clients write, correct, erase, switch audiences and stream.
+
+``TEST_FAULTS`` is how many (a run of hours: 20000), ``TEST_FAULT_SEED`` the seed. ``support.fault_history`` judges.
+"""
+
+import json
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import redis
+
+from tests.support.commands import PATIENCE
+from tests.support.fault_history import LIE, History, Said
+from tests.support.gateway_site import PROJECTS, Gateway, gateway
+from tests.support.openai_server import OpenAIServer, answer
+from tests.support.own_site import kill, wait_until
+from tests.support.requirements import needs_postgres, needs_redis
+from tests.support.upstream_events import Said as Answer
+
+from .test_brokers import own_redis
+
+pytestmark = [pytest.mark.long, pytest.mark.own_servers]
+
+FAULTS, SEED = int(os.environ.get("TEST_FAULTS", "40")), int(os.environ.get("TEST_FAULT_SEED", "1"))
+QUEUE = "memorybank"
+#: Everything is due at once, and what a killed worker held is free after seconds.
+QUICK = {
+    "SWEEP_SECONDS": "1", "LLM_TIMEOUT": "3", "LLM_MAX_RETRIES": "0",
+    "MEMORYBANK_DUE_AFTER_TURNS": "1", "MEMORYBANK_LEASE_SECONDS": "10", "MEMORYBANK_REFRESH_SECONDS": "1",
+    "MEMORYBANK_BACKOFF_SECONDS": "1", "MEMORYBANK_BACKOFF_MAX_SECONDS": "2",
+}  # fmt: skip
+
+
+class Client(threading.Thread):
+    """A program with chats of its own. It sends a request again a few times, then lets it be."""
+
+    def __init__(
+        self, number: int, found: Gateway, keys: dict[str, str], history: History, over: threading.Event
+    ) -> None:
+        super().__init__(name=f"client-{number}", daemon=True)
+        self.number, self.found, self.keys, self.history, self.over = number, found, keys, history, over
+        self.draw, self.texts = random.Random(SEED * 100 + number), 0
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        steps = [self.write, self.stream, self.correct, self.erase, self.withdraw]
+        try:
+            while not self.over.is_set():
+                project = self.draw.choice(PROJECTS[::2])
+                chat = f"chat-{self.number}-{self.draw.randrange(6)}"
+                self.draw.choices(steps, [60, 15, 10, 10, 2])[0](project, chat)
+                time.sleep(self.draw.uniform(0, 0.1))
+        except Exception as error:
+            self.failure = error
+
+    def write(self, project: str, chat: str) -> None:
+        marker, text = self.new(project, chat, self.history.said)
+        body = {"chat": chat, "author": "ann", "question": f"Pallet {marker} is in hall {self.draw.randrange(9)}."}
+        body |= {"answer": "Noted.", "id": marker}
+        self.send(project, "/api/v1/outputs", body, text)
+
+    def stream(self, project: str, chat: str) -> None:
+        """Through the gateway, which promises less: at most once."""
+        marker, _ = self.new(project, f"gateway-{chat}", self.history.said)
+        said = [{"role": "user", "content": f"Pallet {marker} is in hall {self.draw.randrange(9)}."}]
+        self.request(project, "/v1/chat/completions", {"model": "m", "stream": True, "messages": said})
+
+    def correct(self, project: str, chat: str) -> None:
+        status, listed = self.request(project, f"/api/v1/facts?limit=50&chat={chat}")
+        facts = listed.get("items", []) if status == 200 else []
+        mine = [fact for fact in facts if "mk-" in fact["text"] and not fact.get("edited_by")]
+        if mine:
+            number = self.draw.choice(mine)["id"]
+            marker, text = self.new(project, chat, self.history.edits)
+            words = {"text": f"Pallet {marker} was moved to the yard."}
+            status, _ = self.request(project, f"/api/v1/facts/{number}", words, method="PATCH")
+            text.acknowledged = status == 200
+
+    def erase(self, project: str, chat: str) -> None:
+        if self.send(project, "/api/v1/forget", {"chat": chat}, Said(project, chat), least=True) in (200, 422):
+            self.history.erase(project, chat)
+            self.history.counts["erasures"] += 1
+
+    def withdraw(self, project: str, chat: str) -> None:
+        """Make a chat private for nobody, for good."""
+        chat = f"private-{chat}"
+        self.write(project, chat)
+        status, _ = self.request(project, f"/api/v1/chats/{chat}", {"private": True}, method="PATCH")
+        if status == 200:
+            self.history.private.add((project, chat))
+
+    def new(self, project: str, chat: str, kept: dict[str, Said]) -> tuple[str, Said]:
+        self.texts += 1
+        marker, text = f"mk-{self.number}-{self.texts}-x", Said(project, chat)
+        with self.history.lock:
+            kept[marker] = text
+        return marker, text
+
+    def send(self, project: str, path: str, body: dict[str, Any], text: Said, *, least: bool = False) -> int:
+        """Send it up to four times, or until it is answered; the last status."""
+        status, tries = 0, 0
+        while status not in (200, 201, 422) and (least or tries < 4) and not (tries > 100):
+            status, _ = self.request(project, path, body)
+            tries += 1
+            time.sleep(0.05 * min(tries, 10))
+        text.acknowledged = status in (200, 201)
+        return status
+
+    def request(self, project: str, path: str, body: Any = None, method: str = "") -> tuple[int, dict[str, Any]]:
+        """The status, 0 if nobody answered to the end, and the body if it is JSON."""
+        try:
+            status, _, content = self.found.post(
+                path, body, method=method, Authorization=f"Bearer {self.keys[project]}"
+            )
+        except (OSError, HTTPException):
+            status, content = 0, b""
+            time.sleep(0.5)  # it is being started again
+        self.history.counts["requests"] += 1
+        self.history.counts[f"status {status}"] += 1
+        with suppress(ValueError):
+            parsed = json.loads(content)
+            return status, parsed if isinstance(parsed, dict) else {}
+        return status, {}
+
+
+class Faults:
+    """What goes wrong. Each fault is one method; how often each comes is its weight."""
+
+    def __init__(self, found: Gateway, model: OpenAIServer, broker: redis.Redis, draw: random.Random) -> None:
+        self.found, self.model, self.broker, self.draw = found, model, broker, draw
+        self.worker, self.beat = self._worker(), self._beat()
+        self.weights: dict[Callable[[], object], int] = {
+            self.database_cuts_connections: 32, self.model_changes: 35, self.broker_loses: 10, self.broker_doubles: 10,
+            self.clock_steps: 6, self.worker_is_killed: 4, self.web_is_killed: 1, self.beat_is_killed: 2,
+        }  # fmt: skip
+
+    def strike(self) -> str:
+        fault = self.draw.choices(list(self.weights), list(self.weights.values()))[0]
+        fault()
+        return fault.__name__  # type: ignore[attr-defined]
+
+    def database_cuts_connections(self) -> None:
+        with suppress(psycopg.Error):
+            self.found.site.ask(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+    def model_changes(self) -> None:
+        """Down, refusing, slow, talking nonsense, lying, or well."""
+        self.model.mode = self.draw.choice(["ok", "ok", "500", "429", "empty", "garbage", "401", "400", "badjson"])
+        self.model.delay = self.draw.choice([0.0, 0.0, 0.5, 4.0])
+        lies = self.draw.random() < 0.3
+        self.model.answer = (lambda messages: f"- fact: Hall {LIE} is full. [1]\n- fact: x [99]") if lies else answer
+
+    def broker_loses(self) -> None:
+        self.broker.delete(QUEUE, "unacked", "unacked_index")
+
+    def broker_doubles(self) -> None:
+        if messages := self.broker.lrange(QUEUE, 0, -1):
+            self.broker.rpush(QUEUE, *messages)
+
+    def clock_steps(self) -> None:
+        """A machine whose clock is hours off does the work, too."""
+        now = datetime.now(UTC) + timedelta(hours=self.draw.choice([-30, -2, 2, 30]))
+        self.found.site.call("run_memory", "--now", now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+    def worker_is_killed(self) -> None:
+        kill(self.worker)
+        self.worker = self._worker()
+
+    def web_is_killed(self) -> None:
+        kill(self.found.server)
+        self.found.restart()
+
+    def beat_is_killed(self) -> None:
+        kill(self.beat)
+        self.beat = self._beat()
+
+    def end(self) -> None:
+        """All is well again."""
+        self.model.mode, self.model.delay, self.model.answer = "ok", 0.0, answer
+        self.worker_is_killed()
+        self.beat_is_killed()
+
+    def _worker(self) -> Any:
+        options = [
+            "--pool",
+            "threads",
+            "--concurrency",
+            2,
+            "--loglevel",
+            "ERROR",
+            "--hostname",
+            f"{random.random()}@%h",
+        ]
+        return self.found.site.start("-m", "celery", "-A", "config", "worker", *options, **self._model_environment())
+
+    def _beat(self) -> Any:
+        return self.found.site.start("-m", "celery", "-A", "config", "beat", "--loglevel", "ERROR", "--pidfile", "")
+
+    def _model_environment(self) -> dict[str, str]:
+        return {"SUMMARY_LLM_BASE_URL": self.model.base_url, "SUMMARY_LLM_MODEL": "test"}
+
+
+@contextmanager
+def clients(found: Gateway, history: History) -> Iterator[None]:
+    """Two programs at work; whatever they fail of is the test's."""
+    keys, over = {}, threading.Event()
+    for project in PROJECTS[::2]:
+        options = ("--name", "faults", "--scopes", "read,write,admin", "--json")
+        keys[project] = json.loads(found.site.call("create_api_key", project, *options).out)["key"]
+    programs = [Client(number, found, keys, history, over) for number in (1, 2)]
+    for program in programs:
+        program.start()
+    for program in programs:  # a site that was just started answers late
+        wait_until(lambda number=program.number: history.acknowledged_of(number), "answered", found.site)  # type: ignore[misc]
+    yield
+    over.set()
+    for program in programs:
+        program.join(PATIENCE)
+        assert program.failure is None, program.failure
+
+
+def settled(found: Gateway) -> bool:
+    [[waiting]] = found.site.ask(
+        "SELECT count(*) FROM memorybank_chat WHERE (pending_outputs > 0 AND NOT private) OR leased_until > now()"
+    )
+    [[due]] = found.site.ask("SELECT count(*) FROM memorybank_bank WHERE compress_at <= now()")
+    return not waiting and not due
+
+
+def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -> None:
+    draw, history = random.Random(SEED), History()
+    struck: dict[str, int] = {}
+    with own_redis(needs_redis()) as (address, queue), OpenAIServer(keep=10) as model:
+        environment = {"CELERY_BROKER_URL": address, "CELERY_QUEUE": queue, **QUICK}
+        with gateway(tmp_path, postgres=needs_postgres(), **environment) as found:
+            found.upstream.answer = lambda body: Answer(
+                "Noted."
+            )  # one that quoted memory would stay in its chat, as promised
+            faults = Faults(found, model, redis.Redis.from_url(address), draw)
+            started = time.monotonic()
+            with clients(found, history):
+                for _ in range(FAULTS):
+                    time.sleep(draw.uniform(0.02, 0.25))
+                    name = faults.strike()
+                    struck[name] = struck.get(name, 0) + 1
+            faults.end()
+            for project in PROJECTS[::2]:
+                found.site.call("run_memory", project, "--retry-parked")
+            wait_until(lambda: settled(found), "settled", found.site)
+            checked = found.site.call("check_memory")
+            wrong = history.judge(found.site.ask)
+            seconds = round(time.monotonic() - started)
+    erased = sum(text.erased for text in history.said.values())
+    acknowledged = sum(text.acknowledged for text in history.said.values())
+    sys.stdout.write(
+        f"\nseed {SEED}: {FAULTS} faults in {seconds} s: {struck}\n"
+        f"{len(history.said)} texts, {acknowledged} acknowledged, {erased} erased; {len(history.edits)} corrections;"
+        f" {len(history.private)} private; {dict(history.counts)}\n"
+    )
+    assert checked.code == 0, checked.out
+    assert wrong == []
+    assert acknowledged > FAULTS / 2  # it was no run against a site that was down
