@@ -97,7 +97,7 @@ def ask(
         question=message,
         status=Output.Status.PENDING if model else Output.Status.OK,
         key="" if taken else key,
-        title="" if model else title_of(message),
+        title="" if model and replaces else title_of(message),
         replaces=sorted(replaces),
     )
     return AnswerRequest(project, chat, prompt, output if model else _complete(project.bank, prompt, output), prefix)

@@ -1,4 +1,4 @@
-"""A chat's title: the first line of its first answered message, unless somebody named the chat."""
+"""A chat's title: the first line of its first message, unless somebody named the chat."""
 
 from collections.abc import Sequence
 from dataclasses import replace

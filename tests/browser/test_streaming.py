@@ -86,7 +86,9 @@ def shows(page: Page, *words: str, over: bool = False) -> None:
 
 def test_an_answer_grows_in_every_tab_and_a_reload_neither_loses_nor_repeats(page: Page, model: Dictated) -> None:
     calls = model.calls
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()  # of a chat without a turn
     ask(page)
+    expect(page).to_have_title(f"{QUESTION} · Apollo")  # before there is an answer
     model.say(4)
     shows(page, *WORDS[:2])
     expect(page.locator("#turns .theirs .heading")).to_have_text("Plan")

@@ -106,3 +106,4 @@ box.addEventListener("keydown", (event) => {
 document.getElementById("keys").hidden = byThumb;
 listen(settle);
 if (!location.hash && !new URLSearchParams(location.search).has("before")) toEnd();
+if (document.getElementById("nothing-yet") && !byThumb) box.focus(); // a phone would open its keyboard over the page
