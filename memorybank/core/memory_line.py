@@ -53,6 +53,9 @@ class MemoryLine(NamedTuple):
     turns: frozenset[int] = frozenset()
     detail: bool = True
     replaces: bool = False
+    #: Who approved it for everybody, and who wrote it by hand.
+    released_by: str = ""
+    edited_by: str = ""
 
     # Only of a recalled line: the sentence's place in its turn, and in words why it was recalled.
     place: int = 0
@@ -129,7 +132,8 @@ class MemoryLine(NamedTuple):
         return cls(**values)
 
 
-_NOT_CHOOSING = {name: MemoryLine._field_defaults[name] for name in ("weight", "turns", "detail", "replaces")}
+_CHOOSING = ("weight", "turns", "detail", "replaces", "released_by", "edited_by")
+_NOT_CHOOSING = {name: MemoryLine._field_defaults[name] for name in _CHOOSING}
 #: Conversions of the fields whose types JSON lacks.
 _WRITERS: dict[str, Callable[[Any], Any]] = {
     "said_at": datetime.isoformat,

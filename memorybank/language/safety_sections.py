@@ -68,6 +68,9 @@ class InjectionPatterns:
     roles: Words
     #: The word before a sender's name in a forwarded message, without its colon.
     senders: Words
+    #: Patterns: words before a name by which somebody introduces themselves or speaks for another, and words behind it.
+    introductions: Words
+    introduced: Words
     role: Words
     tool: Words
     exfiltration: Words
@@ -89,3 +92,5 @@ class NormativePatterns:
 
     sentences: Words = ()
     parts: WordsByMeaning = field(default_factory=dict)
+    #: Signs that a sentence is about what a rule is about, or meant in general: see ``memorybank.safety.rule_signs``.
+    signs: WordsByMeaning = field(default_factory=dict)

@@ -107,6 +107,7 @@ def _passage(fact: Fact) -> Passage:
         chat=chat.pk if chat else 0,
         label=format_date(fact.said_on),
         speaker=fact.speaker,
+        approved=True,
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from memorybank.language import Words, alternation, fill_in, packs, partial_packs
 from memorybank.language.safety_sections import InjectionPatterns
 from memorybank.safety.deobfuscation import carries_encoded_text, deobfuscate
+from memorybank.safety.rule_signs import SENTENCE_END, is_rule
 
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"
@@ -29,13 +30,18 @@ CARRIED = frozenset([ROLE, TOOL, EXFILTRATION, ENCODED])
 MAX_SENTENCES_JUDGED_TOGETHER = 4
 #: A text with more words and spaces is not searched for the telling words: every word costs a check.
 MAX_PIECES = 200
-SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 
 
 def reason(text: str) -> str:
     """Why ``text`` must not be told to everybody, or "" if it may. Linear in its length."""
     visible = deobfuscate(text)
     return _planted(text, visible) or _normative(visible)
+
+
+def reason_of_note(text: str) -> str:
+    """The same of a line that a model worded: it has named the kind of each, so only forms of sentences add to that."""
+    visible = deobfuscate(text)
+    return _planted(text, visible) or _has_form(visible)
 
 
 def reason_of_machine(text: str) -> str:
@@ -71,6 +77,10 @@ def _planted(text: str, visible: str) -> str:
 
 
 def _normative(visible: str) -> str:
+    return _has_form(visible) or (NORMATIVE if is_rule(visible) else "")
+
+
+def _has_form(visible: str) -> str:
     folded = visible.casefold()
     return NORMATIVE if any(form.search(folded) for form in _NORMATIVE_FORMS) else ""
 

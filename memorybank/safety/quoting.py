@@ -35,6 +35,18 @@ MARKED_LABEL = re.compile(
     re.I,
 )
 TELLING_MARK = re.compile(r"[^\w\s,.!?()\[\]/&'’\"“”„;:`-]|[-._:]{2,}|[(\[]\d{1,2}[:.]\d\d|\)\s?:|\s[-_]\s|^[)\]]")
+INTRODUCING = alternation(collect(lambda pack: pack.instructions.introductions))
+INTRODUCED = alternation(collect(lambda pack: pack.instructions.introduced))
+#: A name, at most four words, and a mark; a name behind or before words that introduce; a name as a signature.
+INTRODUCTIONS = (
+    re.compile(
+        rf"(?<!\w)(?P<name>\w{{2,31}})(?=(?:[ ,(]{{1,2}}[\w'’.]{{1,31}}){{0,4}}\)?,?\s?"
+        rf"(?:[{COLONS}>»\"“„«]|[–—-]{{1,2}}\s)\s?\S)"
+    ),
+    re.compile(rf"(?<!\w)(?:{INTRODUCING})[ ,:]{{0,2}}(?P<name>\w{{2,31}})", re.I),
+    re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})(?: \w{{2,31}})?,? (?:{INTRODUCED})(?!\w)", re.I),
+    re.compile(r"[–—,/~(-]\s?(?P<name>\w{2,31})(?: \w{2,31})?[.!)]{0,2}$"),
+)
 QUOTATION_MARKS = re.compile('["“”„«»]')
 
 ROLES = frozenset(map(fold, collect(lambda pack: pack.instructions.roles)))
@@ -48,6 +60,19 @@ def quote_speech(text: str, names: Collection[str] = ()) -> str:
     if label is None or not (rest := text[label.end() :].strip()):
         return text
     return f"{text[: label.start()].rstrip()} “{_label_name(label)} – {_as_quotation(rest, names)}”".lstrip()
+
+
+def reported(text: str, names: Collection[str] = ()) -> str:
+    """The whole text as a report of what its speaker said, whose name stands before it."""
+    return f"says “{_as_quotation(text, names)}”"
+
+
+def introduces(text: str, names: Collection[str]) -> bool:
+    """Whether somebody who has one of these names seems to begin to speak: "Priya here: …", "I, Priya, …", "… – Priya".
+
+    ``names``: see :func:`name_words`.
+    """
+    return any(fold(match["name"]) in names for form in INTRODUCTIONS for match in form.finditer(text))
 
 
 def name_words(speakers: Iterable[str]) -> frozenset[str]:

@@ -133,7 +133,8 @@ def _screen(draft: DraftFact, *, steering: bool = True) -> DraftFact:
     A model's advice is not a rule, unless a message of its turns is ``steering``: then the model may be repeating it.
     """
     advice = draft.speaker == ASSISTANT_SPEAKER and not steering
-    judge = quarantine.reason_of_machine if advice else quarantine.reason
+    said = quarantine.reason if draft.detail else quarantine.reason_of_note
+    judge = quarantine.reason_of_machine if advice else said
     return replace(draft, quarantine=draft.quarantine or judge(draft.text))
 
 

@@ -9,7 +9,8 @@ from memorybank.language import plain
 from memorybank.language.dates import shorten_dates
 from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
-from memorybank.safety.quoting import quote_speech
+from memorybank.safety.quoting import introduces, quote_speech, reported
+from memorybank.safety.rule_signs import is_claim
 
 
 class Layable(Protocol):
@@ -94,9 +95,17 @@ def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
     return (speaker, *(word for word in words(text) if word not in ARTICLES))
 
 
-def as_line(text: str, names: Collection[str]) -> str:
-    """One visible line that ends like a sentence, imitates no fence, and quotes speech in other people's names."""
-    return quote_speech(with_full_stop(inert(text)), names)
+def as_line(text: str, names: Collection[str], *, approved: bool = False) -> str:
+    """One visible line that ends like a sentence, imitates no fence, and quotes speech in other people's names.
+
+    What may be a rule, or may be taken for another's words, is told as a report, unless somebody ``approved`` it or a
+    model worded it.
+    """
+    line = with_full_stop(inert(text))
+    shown = quote_speech(line, names)
+    if shown == line and not approved and (introduces(line, names) or is_claim(line)):
+        return reported(line, names)
+    return shown
 
 
 def inert(text: str) -> str:

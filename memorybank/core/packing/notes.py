@@ -14,6 +14,7 @@ from memorybank.core.packing.assembly import FURTHER, MIN_LINE_TOKENS, Assembly
 from memorybank.core.packing.greedy import Openings
 from memorybank.core.packing.items import Item, as_line, dedup_key
 from memorybank.core.packing.layout import worded
+from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
 
@@ -45,6 +46,8 @@ class Passage(NamedTuple):
     behind: tuple[tuple[int, int], ...] = ()
     #: Whether its chat is private.
     private: bool = False
+    #: Whether it may say how to behave: somebody approved it, or it is for its speaker alone.
+    approved: bool = False
 
     @property
     def day(self) -> str:
@@ -145,14 +148,17 @@ def _items(passages: Sequence[Passage], names: frozenset[str], encoding: str, ke
     seen = set()
     for passage in passages:
         text, speaker = passage.text, passage.speaker
-        wording = keep((text, speaker, names), partial(_worded, text, speaker, names, encoding))
+        approved = passage.approved or speaker == ASSISTANT_SPEAKER
+        wording = keep(
+            (text, speaker, names, approved), partial(_worded, text, speaker, names, encoding, approved=approved)
+        )
         if wording.text and wording.key not in seen:
             seen.add(wording.key)
             yield Item(passage, wording.text, wording.cost)
 
 
-def _worded(text: str, speaker: str, names: frozenset[str], encoding: str) -> Wording:
-    text = as_line(text, names)
+def _worded(text: str, speaker: str, names: frozenset[str], encoding: str, *, approved: bool) -> Wording:
+    text = as_line(text, names, approved=approved)
     return Wording(text, tokens.count(text, encoding) + 1, dedup_key(speaker, text))
 
 

@@ -10,6 +10,7 @@ from operator import attrgetter
 from memorybank.core.memory_line import LABEL_TOKENS, MemoryLine
 from memorybank.core.packing.greedy import Selection
 from memorybank.core.packing.items import Item, as_line, concepts
+from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.language import tokens
 from memorybank.language.dates import shorten_dates
 from memorybank.safety.quoting import name_words
@@ -93,7 +94,9 @@ class Pool:
         """The candidate as it would be shown."""
         if place not in self._worded:
             fact = self.facts[place]
-            text = as_line(fact.text, self.names)
+            of_model = not fact.detail or fact.speaker == ASSISTANT_SPEAKER
+            approved = of_model or fact.pinned or bool(fact.released_by or fact.edited_by)
+            text = as_line(fact.text, self.names, approved=approved)
             cost = tokens.count(shorten_dates(text, fact.label), self.encoding) + 1
             # A model writes the day into every line, and the paragraph's heading has it already.
             self._worded[place] = (text, cost, concepts(text, but="" if fact.detail else fact.label))

@@ -69,6 +69,7 @@ class CandidateSentence(NamedTuple):
     named: bool = False
     ends: tuple[Replacement, ...] = ()
     behind: tuple[tuple[int, int], ...] = ()
+    approved: bool = False
 
 
 #: Where a sentence stands: its turn, by id, and its place in it. JSON makes a list of it.
@@ -229,14 +230,14 @@ def _candidate_sentences(
 ) -> Iterator[CandidateSentence]:
     """The turn's sentences that say enough and are not given, with their values."""
     named_by, least, said = matcher.names, matcher.profile.telling, repeats.says
-    for (speaker, text, _, place, ends), words, telling, size, worth, length in turn.sentences:
+    for (speaker, text, _, place, ends, approved), words, telling, size, worth, length in turn.sentences:
         if telling < least or said(text, words):
             continue
         (has, share), named = matcher.match(words), named_by(speaker)
         relevance = (1 + matcher.profile.asked * share) * (1 + (NAMED_SPEAKER_BONUS if named else 0.0))
         value = turn_value * relevance * worth / length
         value *= REPLACED_PART_FACTOR ** len(ends) if ends else 1.0
-        yield CandidateSentence(turn.pk, place, speaker, text, size, float(value), has, named, ends)
+        yield CandidateSentence(turn.pk, place, speaker, text, size, float(value), has, named, ends, (), approved)
 
 
 def discount_same_turn(sentences: Iterable[CandidateSentence], enough: int) -> Iterator[CandidateSentence]:
@@ -270,7 +271,8 @@ def follow_replacements(
         if len(replacing) < len(sentence.ends):
             continue
         for turn, line in replacing:
-            yield sentence._replace(turn=turn, place=line.place, speaker=line.speaker, text=line.text, ends=())
+            place, speaker, text, approved = line.place, line.speaker, line.text, line.approved
+            yield sentence._replace(turn=turn, place=place, speaker=speaker, text=text, ends=(), approved=approved)
         yield sentence._replace(behind=tuple((turn, line.place) for turn, line in replacing))
 
 
@@ -289,4 +291,5 @@ def _to_passage(sentence: CandidateSentence, turn: ReadTurn, rank: int) -> Passa
         rank=rank,
         behind=sentence.behind,
         private=turn.private,
+        approved=sentence.approved,
     )

@@ -33,6 +33,8 @@ class VisibleSentence(NamedTuple):
     worth: float
     place: int
     ends: tuple[Replacement, ...] = ()
+    #: Whether a person approved or corrected it.
+    approved: bool = False
 
 
 class FactChange(NamedTuple):
@@ -61,12 +63,15 @@ def visible_lines(
                 changes[turn].append(FactChange(frozenset(terms(fact.original_text)), fact.correction, fact.end))
         if fact.is_released and fact.is_visible:
             released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight))
-    shown = {turn: [] if turn in steering else [*own, *released.get(turn, ())] for turn, own in lines.items()}
-    return {turn: _apply_changes(_with_places(own), changes.get(turn, ())) for turn, own in shown.items()}
+    shown = {turn: [] if turn in steering else _with_places(own, released.get(turn, ())) for turn, own in lines.items()}
+    return {turn: _apply_changes(own, changes.get(turn, ())) for turn, own in shown.items()}
 
 
-def _with_places(lines: Sequence[StoredLine]) -> list[VisibleSentence]:
-    return [VisibleSentence(speaker, text, worth, place) for place, (speaker, text, worth) in enumerate(lines)]
+def _with_places(lines: Sequence[StoredLine], released: Sequence[StoredLine]) -> list[VisibleSentence]:
+    return [
+        VisibleSentence(speaker, text, worth, place, approved=place >= len(lines))
+        for place, (speaker, text, worth) in enumerate([*lines, *released])
+    ]
 
 
 def _apply_changes(lines: list[VisibleSentence], changes: Iterable[FactChange]) -> list[VisibleSentence]:
@@ -83,7 +88,7 @@ def _apply_changes(lines: list[VisibleSentence], changes: Iterable[FactChange]) 
             ):
                 after.append(line)
             elif correction:
-                after.append(line._replace(speaker=correction[0], text=correction[1]))
+                after.append(line._replace(speaker=correction[0], text=correction[1], approved=True))
                 correction = None
             elif (
                 end
