@@ -31,8 +31,8 @@ class NewOutput:
     the model's place. The recording caller vouches for them; a text never says who speaks. ``replaces`` are the ids of
     outputs of the chat that are set aside as soon as this one is answered. ``metadata`` are labels of the application.
     ``private`` and ``readers`` say whom a chat is for that this output begins; without them the bank's default does. An
-    existing chat stays as it is. ``private_words`` are those that the answer quotes from memory that not everybody may
-    read.
+    existing chat stays as it is. ``begun_by`` identifies the program that begins a chat. ``private_words`` are those
+    that the answer quotes from memory that not everybody may read.
     """
 
     chat_key: str
@@ -50,6 +50,7 @@ class NewOutput:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     private: bool | None = None
     readers: Sequence[str] = ()
+    begun_by: str = ""
     private_words: Collection[str] = ()
 
     def require_valid(self, now: datetime) -> None:

@@ -86,6 +86,7 @@ class Migration(migrations.Migration):
                 ('key', models.CharField(max_length=200)),
                 ('title', models.CharField(blank=True, max_length=200)),
                 ('private', models.BooleanField(default=False, help_text='Its memory is for its readers only; without readers nothing is made of it.')),
+                ('begun_by', models.CharField(blank=True, editable=False, help_text='The program that began it.', max_length=64)),
                 ('last_output_at', models.DateTimeField(blank=True, null=True)),
                 ('pending_outputs', models.PositiveIntegerField(default=0, help_text='Turns waiting to be summarised.')),
                 ('stale', models.BooleanField(default=False, editable=False, help_text='A summary has to be rebuilt.')),

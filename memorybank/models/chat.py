@@ -30,10 +30,10 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
         """Chats whose memory somebody may read: public ones, and private ones with readers."""
         return self.filter(Q(private=False) | has_readers())
 
-    def not_of_others(self, person: str) -> ChatQuerySet:
-        """Chats that this person may read, and private ones without readers."""
-        theirs = Chat.objects.visible_to(person).values("pk")
-        return self.filter(Q(pk__in=theirs) | Q(~has_readers(), private=True))
+    def not_of_others(self, person: str, program: str | None) -> ChatQuerySet:
+        """Chats that this person may read, and private ones without readers that this program began (None: any)."""
+        begun = Q(~has_readers(), private=True) & (Q() if program is None else Q(begun_by=program))
+        return self.filter(Q(pk__in=Chat.objects.visible_to(person).values("pk")) | begun)
 
     def untried(self) -> ChatQuerySet:
         """Chats whose last attempt did not fail, the longest due first."""
@@ -131,6 +131,7 @@ class Chat(Leased):
     private = models.BooleanField(
         default=False, help_text="Its memory is for its readers only; without readers nothing is made of it."
     )
+    begun_by = models.CharField(max_length=64, blank=True, editable=False, help_text="The program that began it.")
     last_output_at = models.DateTimeField(null=True, blank=True)
     pending_outputs = models.PositiveIntegerField(default=0, help_text="Turns waiting to be summarised.")
     stale = models.BooleanField(default=False, editable=False, help_text="A summary has to be rebuilt.")
@@ -151,7 +152,6 @@ class Chat(Leased):
         editable=False,
         help_text="Keyed hashes of the words that its answers quoted from memory that not everybody may read.",
     )
-
     kept_block = models.ForeignKey(
         "StoredBlock",
         models.SET_NULL,

@@ -59,6 +59,7 @@ from memorybank.new_output import (
     NewOutput,
 )
 from memorybank.prompts import text as prompt_text
+from memorybank.quoted_words import keep_quoted
 from memorybank.reading.browsing import Origin, browse, find, origins, resting_beside, sentences
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export

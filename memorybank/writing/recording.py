@@ -204,7 +204,9 @@ def begin_chats(bank: Bank, first: Sequence[NewOutput]) -> list[Chat]:
     """New chats, each for whom its first output says, or else as the bank's default is. The caller holds its lock."""
     private = [bank.new_chats_private if new.private is None else new.private for new in first]
     pairs = zip(first, private, strict=True)
-    chats = Chat.objects.bulk_create(Chat(bank=bank, key=new.chat_key, private=own) for new, own in pairs)
+    chats = Chat.objects.bulk_create(
+        Chat(bank=bank, key=new.chat_key, private=own, begun_by=new.begun_by) for new, own in pairs
+    )
     readers = [(chat, person) for chat, new in zip(chats, first, strict=True) if chat.private for person in new.readers]
     ChatReader.objects.bulk_create(ChatReader(chat=chat, person=person) for chat, person in readers)
     return chats

@@ -28,6 +28,7 @@ def record(
     metadata: Mapping[str, Any] | None = None,
     private: bool | None = None,
     readers: Sequence[str] = (),
+    begun_by: str = "",
     private_words: Collection[str] = (),
     now: datetime = PRESENT,
 ) -> Output:
@@ -38,11 +39,12 @@ def record(
     first and then :func:`complete`s it.
     ``replaces`` are ids of outputs of the chat: they are set aside in the transaction that records the answer, as its
     earlier versions, and stay if there is none. ``metadata`` are labels that no model reads. ``private`` and
-    ``readers`` say whom a chat is for that this begins (default: as the bank says). Raises :class:`InvalidInput`,
-    naming the field and the limit.
+    ``readers`` say whom a chat is for that this begins (default: as the bank says), ``begun_by`` which program begins
+    it. Raises :class:`InvalidInput`, naming the field and the limit.
     """
     values = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
-    audience: dict[str, Any] = {"private": private, "readers": tuple(readers), "private_words": tuple(private_words)}
+    audience: dict[str, Any] = {"private": private, "readers": tuple(readers), "begun_by": begun_by}
+    audience["private_words"] = tuple(private_words)
     new = NewOutput(*values, replaces=tuple(replaces), metadata=metadata or {}, **audience)
     if status != Output.Status.OK or not replaces:
         return recording.record(bank, new, now=now)[0]

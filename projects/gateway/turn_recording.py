@@ -107,6 +107,7 @@ def _question_output(turn: GatewayTurn, location: TurnLocation) -> Output:
             created_at=turn.received_at,
             key=turn.key_in_chat,
             readers=_readers(turn),
+            begun_by=turn.key.program,
         )
     output = services.outputs_of(turn.bank).get(pk=location.output)
     if location.reopens:
@@ -144,6 +145,7 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
         return
     answer = _with_prefill(turn, answer)
     if status == Output.Status.OK and answer.unfinished and not turn.forces_tool:
+        services.keep_quoted(output, _quoted(turn, answer))
         _store_answer_steps(recorded, answer)
         return
     path = location.path
@@ -183,9 +185,8 @@ def _with_prefill(turn: GatewayTurn, answer: Answer) -> Answer:
 
 def _complete(turn: GatewayTurn, output: Output, answer: Answer, status: str) -> Output:
     question, seen = turn.request.question, turn.request.between
-    said = " ".join([answer.text, answer.arguments, json.dumps(seen, ensure_ascii=False, default=str)])
     values: dict[str, Any] = {
-        "private_words": turn.memory.quoted(said, question=question.text),
+        "private_words": _quoted(turn, answer),
         "answer": answer.text or answer.arguments,
         "status": status,
         "error": answer.error,
@@ -196,6 +197,13 @@ def _complete(turn: GatewayTurn, output: Output, answer: Answer, status: str) ->
     except InvalidInput as error:  # the tool messages are too long or malformed; question and answer are not
         logger.info("gateway: output %s is recorded without its tool messages: %s", output.pk, error)
         return services.complete(turn.bank, output, **values)
+
+
+def _quoted(turn: GatewayTurn, answer: Answer) -> set[str]:
+    """The words that the answer and the messages before it quote from what its asker alone was told."""
+    seen = json.dumps(turn.request.between, ensure_ascii=False, default=str)
+    said = " ".join([answer.text, answer.arguments, seen])
+    return turn.memory.quoted(said, question=turn.request.question.text)
 
 
 def _store_answer_steps(recorded: RecordedQuestion, answer: Answer) -> None:

@@ -153,6 +153,7 @@ def remember(caller: Caller, arguments: Remembered) -> Noted:
         title=CHAT_TITLE,
         private=private,
         readers=[asker.person] if asker.person else [],
+        begun_by=key.program,
         now=now,
     )
     services.request_job(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)

@@ -97,6 +97,11 @@ class APIKey(models.Model):
         """The actor in audit logs and of edited facts. No user has such a name."""
         return f"API key {self.name}"[:200]
 
+    @property
+    def program(self) -> str:
+        """Identifies the key as the program that began a chat; no other key ever has the same."""
+        return f"key {self.pk}"
+
     def trusts(self, source: NameSource) -> bool:
         """Whether a request may name the person there."""
         return source.value in self.name_sources.split(",")

@@ -223,6 +223,10 @@ def program_chat(request: HttpRequest, key: str) -> Chat:
 
 
 def program_chats(request: HttpRequest) -> QuerySet[Chat]:
-    """The chats that programs recorded, without private ones of other people than the request names."""
-    chats = services.chats_of(bank_of(request)).filter(conversation=None)
-    return chats.not_of_others(asker_of(request).person)
+    """The chats that programs recorded, without private ones of other people than the request names.
+
+    A private chat without readers is for the key that began it, and for keys with the scope ``admin``.
+    """
+    key = key_of(request)
+    chats = services.chats_of(key.project.bank).filter(conversation=None)
+    return chats.not_of_others(asker_of(request).person, None if key.opens(Scope.ADMIN) else key.program)

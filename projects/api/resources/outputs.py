@@ -1,10 +1,13 @@
 """Endpoints for outputs: record one or many, read a chat."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Header, Router, Status
@@ -14,7 +17,13 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Output
 from projects.api.auth import asker_of, bank_of, key_of
-from projects.api.idempotency import IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY_CHARACTERS, IdempotentResult, run_once
+from projects.api.idempotency import (
+    IDEMPOTENCY_HEADER,
+    MAX_IDEMPOTENCY_KEY_CHARACTERS,
+    IdempotentResult,
+    RecordOutputs,
+    run_once,
+)
 from projects.api.problems import Problem, problem_from
 from projects.api.schemas import (
     NUMBER,
@@ -147,9 +156,10 @@ def record(
 ) -> Status[Recorded]:
     """No model is called, so an outage loses nothing. An `id` that exists returns the recorded output."""
     bank, now = bank_of(request), timezone.now()
-    new = _validated(request, [body], now, [""])[0]
-    values = {name: getattr(new, name) for name in new.__slots__ if name not in ("said_by", "answered_by")}
-    result = run_once(request, 1, lambda: [services.record(bank, now=now, **values)])
+    new = _validated(request, [body], now, [""])
+    values = {name: getattr(new[0], name) for name in new[0].__slots__ if name not in ("said_by", "answered_by")}
+    record = partial(services.record, bank, now=now, **values)
+    result = run_once(request, 1, _in_own_chats(request, new, [""], lambda: [record()]))
     return Status(201, _recorded(result, response)[0])
 
 
@@ -159,8 +169,10 @@ def record_many(
 ) -> Status[RecordedAll]:
     """Records all of them, or none if one is refused. Outputs already recorded or erased stay unchanged."""
     bank, now = bank_of(request), timezone.now()
-    new = _validated(request, body.outputs, now, [f"/outputs/{index}" for index in range(len(body.outputs))])
-    result = run_once(request, len(new), lambda: services.record_many(bank, new, now=now))
+    pointers = [f"/outputs/{index}" for index in range(len(body.outputs))]
+    new = _validated(request, body.outputs, now, pointers)
+    record = partial(services.record_many, bank, new, now=now)
+    result = run_once(request, len(new), _in_own_chats(request, new, pointers, record))
     return Status(201, RecordedAll(outputs=_recorded(result, response)))
 
 
@@ -227,7 +239,7 @@ def _validated(
     chats = services.chats_of(key.project.bank).filter(key__in=keys, conversation__isnull=False)
     members_keys = set(chats.values_list("key", flat=True))
     authors = authentication.author_of(key, {output.author for output in bodies})
-    new = [replace(output.to_service(now), author=authors[output.author]) for output in bodies]
+    new = [replace(output.to_service(now), author=authors[output.author], begun_by=key.program) for output in bodies]
     for pointer, output in zip(pointers, new, strict=True):
         if output.chat_key in members_keys:
             raise Problem(409, "chat: this key belongs to a member's chat on this site.", f"{pointer}/chat")
@@ -235,37 +247,57 @@ def _validated(
             output.require_valid(now)
         except InvalidInput as error:
             raise problem_from(error, pointer) from None
-    return _for_people(request, new, pointers)
+    return _for_people(request, new)
 
 
-def _for_people(request: HttpRequest, new: list[services.NewOutput], pointers: list[str]) -> list[services.NewOutput]:
-    """The outputs with the audience of a new chat, and with the words that each answer quotes from private memory.
-
-    :class:`Problem` for a private chat of other people: they would read private memory of this author.
-    """
+def _for_people(request: HttpRequest, new: list[services.NewOutput]) -> list[services.NewOutput]:
+    """With whom a new chat is for, and what each answer quotes from memory that its author alone was given."""
     named, key = asker_of(request), key_of(request)
-    bank, keys = key.project.bank, {output.chat_key for output in new}
-    readers: dict[str, set[str]] = {
-        chat.key: services.readers_of(chat) or set() for chat in services.chats_of(bank).filter(key__in=keys)
-    }
     askers = {name: people.asker_for(key, name) for name in {output.author for output in new}}
 
-    def for_people(output: services.NewOutput, pointer: str) -> services.NewOutput:
+    def for_people(output: services.NewOutput) -> services.NewOutput:
         asker = askers[output.author] if askers[output.author].person else named
-        private = bank.new_chats_private if output.private is None else output.private
-        own = readers.setdefault(output.chat_key, {asker.person} if private and asker.person else set())
-        if own and asker.person not in own:
-            raise Problem(409, "chat: this key belongs to a private chat of other people.", f"{pointer}/chat")
         if not asker.person:
             return output
         memory = services.prompt_memory(
-            bank, chat_key=output.chat_key, question=output.question[:MAX_ASKED_CHARACTERS], asker=asker
+            key.project.bank, chat_key=output.chat_key, question=output.question[:MAX_ASKED_CHARACTERS], asker=asker
         )
         said = f"{output.answer} {json.dumps(output.messages, ensure_ascii=False) if output.messages else ''}"
         words = memory.quoted(said, question=output.question)
         return replace(output, readers=(asker.person,), private_words=tuple(words))
 
-    return [for_people(output, pointer) for output, pointer in zip(new, pointers, strict=True)]
+    return list(map(for_people, new))
+
+
+def _in_own_chats(
+    request: HttpRequest, new: list[services.NewOutput], pointers: list[str], record: RecordOutputs
+) -> RecordOutputs:
+    """``record``, unless a chat is private and others' when the bank is locked: of posts at once, the first begins it.
+
+    :class:`Problem` then: they would read what this author alone was told.
+    """
+    bank = bank_of(request)
+
+    def record_in_own() -> Sequence[Output | None]:
+        with transaction.atomic():
+            services.lock_bank(bank)
+            _refuse_chats_of_others(request, new, pointers)
+            return record()
+
+    return record_in_own
+
+
+def _refuse_chats_of_others(request: HttpRequest, new: list[services.NewOutput], pointers: list[str]) -> None:
+    bank = bank_of(request)
+    chats = services.chats_of(bank).filter(key__in={output.chat_key for output in new})
+    readers = {chat.key: services.readers_of(chat) or set() for chat in chats}
+    unreadable = chats.filter(private=True).exclude(pk__in=program_chats(request).values("pk"))
+    closed = {chat.key for chat in unreadable if not readers[chat.key]}
+    for pointer, output in zip(pointers, new, strict=True):
+        private = bank.new_chats_private if output.private is None else output.private
+        own = readers.setdefault(output.chat_key, set(output.readers) if private else set())
+        if output.chat_key in closed or (own and own.isdisjoint(output.readers)):
+            raise Problem(409, "chat: this key belongs to a private chat of others.", f"{pointer}/chat")
 
 
 def _recorded(result: IdempotentResult, response: HttpResponse) -> list[Recorded]:

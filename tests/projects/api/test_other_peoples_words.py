@@ -3,6 +3,7 @@
 from typing import Any
 
 from memorybank import services
+from memorybank.language.terms import terms
 from memorybank.models import Output
 from projects.models import ConversationNode, Scope
 from tests.support.api_client import ProgramCase
@@ -66,6 +67,33 @@ class OtherPeoplesWordsTest(ProgramCase):
         self.as_member("bob", "POST", "outputs/batch", batch, status=409)
         services.run_due(now=NOON.replace(year=2101))
         self.assert_untold("alice")
+
+    def test_a_programs_private_chat_is_for_its_key(self) -> None:
+        scopes = [Scope.READ, Scope.WRITE]
+        mine, others = (self.issue(self.apollo, scopes, name) for name in ("mine", "others"))
+        admin = self.issue(self.apollo, [*scopes, Scope.ADMIN], "admin")
+        said = {"chat": "diary", "author": "ann", "question": "The code is Wombat.", "private": True}
+        made = self.ask("POST", "outputs", said, key=mine, status=201)
+        paths = ("chats/diary", "chats/diary/outputs", f"outputs/{made['id']}")
+        for path in paths:
+            self.ask("GET", path, key=mine)
+            self.ask("GET", path, key=admin)
+            self.ask("GET", path, key=others, status=404)
+        for path in ("chats", "outputs", "authors"):
+            self.assertNotIn("diary", str(self.ask("GET", path, key=others)))
+            self.assertNotIn("ann", str(self.ask("GET", path, key=others)))
+        self.assertIn("diary", str(self.ask("GET", "chats", key=mine)))
+        refused = self.ask("POST", "outputs", {**said, "question": "And again."}, key=others, status=409)
+        self.assertNotIn("Wombat", str(refused))
+        self.ask("PATCH", "chats/diary", {"private": False}, key=others, status=404)
+        self.ask("POST", "outputs", {**said, "question": "And again."}, key=mine, status=201)
+
+    def test_what_an_unfinished_answer_quotes_is_known_when_it_goes_on(self) -> None:
+        bank = self.apollo.bank
+        turn = services.record(bank, chat_key="loop", author="bob", question=ASKED, status=Output.Status.PENDING)
+        services.keep_quoted(turn, terms("Zarquon"))
+        steps = [{"role": "assistant", "content": "I ask about Zarquon."}]
+        self.assertTrue(services.complete(bank, turn, answer="In May.", messages=steps).quotes_private)
 
     def assert_untold(self, name: str) -> None:
         self.assertNotIn("Zarquon", str(self.as_member(name, "GET", "facts")))
