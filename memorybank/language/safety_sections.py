@@ -50,6 +50,8 @@ class PersonalDataWords:
     ids: Words = ()
     #: Words before a date of birth.
     born: Words = ()
+    #: Those of them that also name the day of each year, on which other things happen.
+    birthdays: Words = ()
     #: Words for the signs of an e-mail address: "at", "dot".
     at: Words = ()
     dot: Words = ()

@@ -54,6 +54,12 @@ _FLAGS = tuple(
         rf"\b(?:curl|wget|https?|xh|smbclient|hydra|lftp){_COMMAND_REST}(?:-[uaU]|--(?:proxy-)?user|--auth)"
         r"[ =]\s{0,3}"
         r"[\"']?[^\s:%\"',]{1,64}[:%,](?P<value>[^\s\"'<>\[\]|;\ue000]{3,128})",
+        r"\bsmbclient\s{1,4}[\"']?(?://|\\{2,4})[^\s\"']{1,128}[\"']?\s{1,4}"
+        + _VALUE.replace("(?P<value>", "(?P<value>(?!-)"),
+        rf"\bkeytool{_COMMAND_REST}-(?:store|key|src|dest)\w{{0,9}}pass\s{{1,4}}{_VALUE}",
+        rf"\b(?:useradd|usermod){_COMMAND_REST}-p\s{{1,4}}{_VALUE}",
+        rf"\becho (?:-n )?{_VALUE}\s?\|\s?sudo -S",
+        r"\bsqlplus (?:-\w )?[\w.-]{1,64}/(?P<value>[^\s/@\"']{3,128})(?=@|\s|$)",
         rf"\bopenssl{_COMMAND_REST}-k\s{{1,4}}{_VALUE}",
         rf"\b(?:kinit|passwd|cryptsetup|gpg|sudo|su)\b[^\n|;]{{0,80}}<<<\s{{0,2}}{_VALUE}",
         rf"\brabbitmqctl (?:add_user|change_password)\s{{1,4}}[\w.@-]{{1,64}}\s{{1,4}}{_VALUE}",
@@ -68,6 +74,6 @@ def find(text: str) -> Iterator[SecretSpan]:
         yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))
     if "jdbc:" in text:
         yield from (SecretSpan(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
-    if " -" in text or "<<<" in text:
+    if " -" in text or "<<<" in text or "/" in text:
         for pattern in _FLAGS:
             yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))

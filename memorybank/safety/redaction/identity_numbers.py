@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from memorybank.language import alternation, collect
+from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
 
@@ -51,6 +52,9 @@ _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
 _IDS, _BORN = (
     re.compile(any_whole_words(of), re.I) for of in (lambda pack: pack.personal.ids, lambda pack: pack.personal.born)
 )
+_BIRTHDAYS = re.compile(any_whole_words(lambda pack: pack.personal.birthdays), re.I)
+#: A word with a small letter first, which is no name.
+_SMALL_WORD = re.compile(r"(?<![\w'’])[a-zà-ÿ]{2,}")
 _ID = re.compile(
     r"(?<![a-zA-Z\d_./:-])(?:[A-Z]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?"
     r"|[A-Z0-9]{1,20}(?:[ ./-][A-Z0-9]{1,12}){0,7})(?![a-zA-Z\d_])"
@@ -81,7 +85,9 @@ def find(text: str) -> Iterator[SecretSpan]:
             if not modules or any(_is_valid(module)(match[0]) for module in modules):
                 yield SecretSpan(*match.span(), kind)
     yield from _announced(text, _IDS, _ID, "id number", _is_identity_number)
-    yield from _announced(text, _BORN, _DATE, "date of birth", bool)
+    yield from (
+        span for span in _announced(text, _BORN, _DATE, "date of birth", bool) if not _is_of_a_party(text, span)
+    )
     yield from (SecretSpan(*match.span("value"), "date of birth") for match in _BORN_ON.finditer(text))
 
 
@@ -96,6 +102,14 @@ def _announced(
             if candidate.start() <= MAX_CHARACTERS_TO_NUMBER and holds(candidate[0]):
                 yield SecretSpan(match.end() + candidate.start(), match.end() + candidate.end(), kind)
                 break
+
+
+def _is_of_a_party(text: str, span: SecretSpan) -> bool:
+    """Whether something else than somebody's birth was on that date: other words stand between it and "birthday"."""
+    cues = [cue.end() for cue in _BIRTHDAYS.finditer(text, max(0, span.start - MAX_CHARACTERS_TO_NUMBER), span.start)]
+    between = text[cues[-1] : span.start] if cues else ""
+    plain = (word for word in _SMALL_WORD.findall(between) if word not in FUNCTION_WORDS)
+    return any(plain) and not _BORN.search(between)
 
 
 def _is_identity_number(written: str) -> bool:

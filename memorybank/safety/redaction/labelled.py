@@ -18,7 +18,10 @@ _SPACED, _CJK = (
     for spaced in (True, False)
 )
 _LABELS = rf"(?:(?<![\w-])(?:{_SPACED})|{_CJK})"
-_SAYS = alternation(collect_for_masking(lambda pack: pack.secrets.says, spaced=True))
+# Languages written in Latin letters attach none: "passes" is not "pass is".
+_SAYS = alternation(
+    word for word in collect_for_masking(lambda pack: pack.secrets.says, spaced=True) if not word.isascii()
+)
 _STATE = re.compile(any_whole_words(lambda pack: pack.secrets.states), re.I)
 # One word or compound, with the marks that people put between its parts.
 _VALUE = rf"[{VALUE_QUOTES}]?(?P<value>[^\W_](?:[\w+.'’&#!$%*@-]{{2,40}}[\w!$%#*]))[{VALUE_QUOTES}]?"

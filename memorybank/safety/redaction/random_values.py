@@ -22,8 +22,8 @@ _LINK = re.compile(
     r"[^\s\"'<>]{0,80}?[/=]|/l/)(?P<value>[\w~.-]{16,256})",
     re.I,
 )
-_BARE = re.compile(r"(?<![\w/+.=@:#-])(?P<value>[A-Za-z0-9+/]{24,512}={0,2})(?![\w/+=.@-])")
-_PART = re.compile(rf"(?<![^\W_])(?:{_KEYS})[^\n]{{0,24}}?[\s:(](?P<value>[A-Za-z0-9]{{12,64}})(?![\w/.-])", re.I)
+_BARE = re.compile(r"(?<![\w/+.=@:#-])(?P<value>[A-Za-z0-9+/]{24,512}={0,2})(?![\w/+=@-]|\.\w)")
+_PART = re.compile(rf"(?<![^\W_])(?:{_KEYS})[^\n]{{0,24}}?[\s:(](?P<value>[A-Za-z0-9]{{12,64}})(?!\w|[/.-]\w)", re.I)
 _PART_BEFORE = re.compile(rf"(?<![\w/.-])(?P<value>[A-Za-z0-9]{{12,64}})\s?\((?:\w{{1,12}} )?(?:{_KEYS})\)", re.I)
 # What follows a colon and ends the line may be a part of a key that was announced in another message.
 _PART_ALONE = re.compile(r"[:：]\s{1,2}(?P<value>[A-Za-z0-9]{16,64})$", re.M)
@@ -40,12 +40,14 @@ def find(text: str) -> Iterator[SecretSpan]:
 
 
 def _is_secret(pattern: re.Pattern[str], value: str) -> bool:
+    if pattern is _LINK and re.fullmatch(r"(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{16,}", value):
+        return True
     if pattern is _VARIABLE:
         return bool(re.search(r"\d", value) and re.search(r"[A-Za-z]", value))
     is_odd = (
         is_random(value.rstrip("=")) if pattern in _MIXED_AND_RANDOM else not re.search(r"[a-z]{5}|[A-Z]{5}", value)
     )
-    return is_odd and _is_mixed(value)
+    return is_odd and (pattern is _LINK or _is_mixed(value))
 
 
 def _is_mixed(value: str) -> bool:

@@ -457,3 +457,39 @@ def test_it_masks_places_and_numbers_in_words(text: str, value: str) -> None:
 )
 def test_it_leaves_commits_counting_and_documents(text: str) -> None:
     assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("The staging key is kQ7xv92LmPz4RtYw.", "kQ7xv92LmPz4RtYw"),
+        ("The token Zm9vYmFyQmF6UXV4MTIzNDU2Nzg5MGFi.", "Zm9vYmFyQmF6UXV4MTIzNDU2Nzg5MGFi"),
+        ("https://app.example.com/reset/9f8a7b6c5d4e3f2a1b", "9f8a7b6c5d4e3f2a1b"),
+        ("smbclient //srv/share Qw8Zx2Lp -U bob", "Qw8Zx2Lp"),
+        ("keytool -genkey -storepass Qw8Zx2Lp", "Qw8Zx2Lp"),
+        ("echo Qw8Zx2Lp | sudo -S ls", "Qw8Zx2Lp"),
+        ("sqlplus scott/Tig3rTig@orcl", "Tig3rTig"),
+        ("useradd -p Qw8Zx2Lp bob", "Qw8Zx2Lp"),
+    ],
+)
+def test_it_masks_at_the_end_of_a_sentence_and_in_the_place_of_an_argument(text: str, secret: str) -> None:
+    assert secret not in redact(text).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The build passes lint.",
+        "For her birthday we went to the concert on 13 August 2023.",
+        "My birthday concert was on 13 August 2023, great night.",
+        "See https://ci.example.com/confirmations/20240503123456789",
+        "smbclient //srv/share -U bob",
+    ],
+)
+def test_it_leaves_a_check_that_passes_and_a_party_on_a_birthday(text: str) -> None:
+    assert redact(text).text == text
+
+
+def test_it_masks_a_birthday_on_its_day() -> None:
+    for text in ("The birthday of Ann is 3 May 1980.", "Ihr Geburtstag ist der 03.05.1980."):
+        assert "1980" not in redact(text).text
