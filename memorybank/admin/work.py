@@ -109,9 +109,9 @@ class LLMCallAdmin(BankScoped):
 
 @admin.register(Event)
 class EventAdmin(BankScoped):
-    list_display = ["at", "action", "actor", "detail", "of_bank"]
+    list_display = ["at", "action", "actor", "what", "of_bank"]
     list_filter = [BankFilter, "action"]
-    fields = ["at", "of_bank", "actor", "action", "detail", "number", "seal"]
+    fields = ["at", "of_bank", "actor", "action", "what", "number", "seal"]
 
 
 @admin.register(Job)

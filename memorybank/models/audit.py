@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NoReturn
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models, transaction
+from django.utils.translation import gettext_lazy
 
 from memorybank.exceptions import AppendOnly
 
@@ -64,6 +65,15 @@ class HashChainedQuerySet(models.QuerySet["Any"]):
             yield "its end", f"was changed: it may have had more events than {number}"
 
 
+def _as_words(value: Any) -> str:
+    """A value of an event's detail: lists with commas, settings with their names."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_as_words(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_as_words, value)) or "–"
+    return "–" if value in (None, "") else str(value)
+
+
 class HashChainedEvent(models.Model):
     """An event of an audit log: who did what, when. ``owner`` names the foreign key to what the log is about."""
 
@@ -89,6 +99,12 @@ class HashChainedEvent(models.Model):
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise AppendOnly("Events of an audit log cannot be deleted.")
+
+    def what(self) -> str:
+        """The detail as words, for people."""
+        return " · ".join(f"{name.replace('_', ' ')}: {_as_words(value)}" for name, value in self.detail.items()) or "–"
+
+    what.short_description = gettext_lazy("detail")  # type: ignore[attr-defined]  # Django's admin reads it
 
     def sealed_values(self, before: str) -> tuple[Any, ...]:
         """What is sealed after an event with the seal ``before``; "" for the first event."""

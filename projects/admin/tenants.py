@@ -131,7 +131,7 @@ class MembershipAdmin(TenantScoped):
 
 @admin.register(TenantEvent)
 class TenantEventAdmin(ReadOnlyAdmin, TenantScoped):
-    list_display = ["at", "action", "actor", "tenant", "detail"]
+    list_display = ["at", "action", "actor", "tenant", "what"]
     list_select_related = ["tenant"]
     list_filter = ["action", TenantFilter]
-    fields = ["at", "action", "actor", "tenant", "detail", "number", "seal"]
+    fields = ["at", "action", "actor", "tenant", "what", "number", "seal"]

@@ -115,6 +115,12 @@ class TenantTrailTest(AdminCase):
             with self.assertRaisesMessage(DatabaseError, "audit log"), transaction.atomic():
                 connection.cursor().execute(statement)
 
+    def test_the_admin_shows_it_in_words(self) -> None:
+        self.client.force_login(self.alice)
+        self.post("change-role", person="bob", role="admin")
+        page = self.client.get(self.list_url(TenantEvent)).content.decode()
+        self.assertIn("person: bob · before: member · after: admin", page)
+
     def test_nobody_changes_it_in_the_admin_and_no_stranger_sees_it(self) -> None:
         self.post("remove-member", person="vera")
         event = TenantEvent.objects.get()
