@@ -5,7 +5,6 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
@@ -17,6 +16,7 @@ from projects.models import APIKey, NameSource, Project, Scope
 from projects.models.key import DEFAULT_NAME_SOURCES
 from projects.models.tenant import SLUG
 from projects.tenancy import api_keys
+from projects.web import prices
 
 #: The bank's settings that a project's form offers.
 BANK_SETTINGS = (
@@ -130,7 +130,7 @@ class SettingsForm(ProjectForm):
         self.fields["monthly_cap"].help_text = _(
             "In %(currency)s. Leave empty for none. When it is reached, memory falls back to extraction and is "
             "regenerated later."
-        ) % {"currency": settings.CURRENCY}
+        ) % {"currency": prices.currency()}
 
     field_order = ("name", "system_prompt", "enabled", "disclosure_read", "history", *BANK_SETTINGS)
 

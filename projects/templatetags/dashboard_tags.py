@@ -4,14 +4,13 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
-from django.conf import settings
 from django.contrib.auth.models import User
 
 from memorybank import services
 from memorybank.services import CHART_PERIODS, Dashboard, LLMCall
 from projects.models import Project
 from projects.tenancy import permissions
-from projects.web import charts
+from projects.web import charts, prices
 
 register = template.Library()
 
@@ -40,7 +39,7 @@ def project_charts(context: dict[str, Any], project: Project) -> dict[str, Any]:
 @register.filter
 def money(value: Decimal | float) -> str:
     """An amount with the currency of the prices."""
-    return f"{value:,.4f} {settings.CURRENCY}" if 0 < value < 1 else f"{value:,.2f} {settings.CURRENCY}"
+    return f"{value:,.4f} {prices.currency()}" if 0 < value < 1 else f"{value:,.2f} {prices.currency()}"
 
 
 def _period(context: dict[str, Any]) -> int:
@@ -70,7 +69,7 @@ def _charts(dashboard: Dashboard, cap: Decimal | None) -> dict[str, Any]:
         "rows": used[::-1],
         "periods": CHART_PERIODS,
         "cap": cap,
-        "currency": settings.CURRENCY,
+        "currency": prices.currency(),
     }
 
 

@@ -8,12 +8,14 @@ from datetime import timedelta
 
 import pytest
 from django.test import override_settings
+from django.urls import reverse
 
 from memorybank import prompts, services
 from memorybank.llm.base import Message
 from memorybank.models import LLMCall
 from projects.chat import compaction
 from projects.mcp.tools import TOOLS
+from projects.models import Draft
 from projects.tenancy import people
 from tests.projects.mcp.test_mcp import WRITE, MCPCase
 from tests.support import long_chats
@@ -117,6 +119,11 @@ class WhatModelsReadTest(MCPCase):
         )
         services.run(bank=self.apollo.bank, now=NOON + 2 * DAY)
         self.say(self.alice, chat, "When is the launch of Apollo in Grimsvale?")
+        broken = services.record(
+            self.apollo.bank, chat_key=chat.key, author="alice", question="And of Zeus?", status="error", now=NOON
+        )
+        Draft.objects.create(output=broken, text="On 9", saved_at=NOON)
+        self.client.post(reverse("continue", args=["acme", "apollo", chat.key, broken.pk]))
 
     def mcp(self) -> Iterator[str]:
         """What programs are offered and told, whatever they ask."""
