@@ -95,6 +95,8 @@ class AudienceMachine(RuleBasedStateMachine):
             for name, scopes in {"people": list(Scope), "plain": [Scope.READ, Scope.WRITE]}.items()
         }
         self.said: dict[str, Said] = {}
+        #: The chats in which the model repeated a word while everybody could read it: there it stays.
+        self.repeated: dict[str, set[str]] = {}
         #: Who has looked since the last change: a second look would find the same.
         self.looked: set[str] = set()
         self.client = Client(headers={"host": "testserver"})
@@ -159,6 +161,10 @@ class AudienceMachine(RuleBasedStateMachine):
         heard = dict.fromkeys(CANARY.findall(f"{memory.system} {memory.recalled.text} {earlier}".lower()))
         told = " ".join(f"The note says that {other} is signed in May." for other in heard)
         answer = f"Noted. {told}"
+        shared = set(Chat.objects.filter(bank=self.bank, private=False).values_list("key", flat=True))
+        for other in heard:
+            if other in self.said and shared & self.chats_with(other):
+                self.repeated.setdefault(other, set()).add(key)
         self.said[word] = Said(key, name)
         services.record(
             self.bank,
@@ -170,6 +176,10 @@ class AudienceMachine(RuleBasedStateMachine):
             now=self.now,
             private_words=memory.quoted(answer, question=question),
         )
+
+    def chats_with(self, word: str) -> set[str]:
+        """The chats of which one may know a word."""
+        return {self.said[word].chat, *self.repeated.get(word, ())}
 
     def new_word(self) -> str:
         self.number += 1
@@ -256,12 +266,12 @@ class AudienceMachine(RuleBasedStateMachine):
             self.judge(door, viewer, text)
 
     def judge(self, door: str, viewer: str, text: str) -> None:
-        """Every word in it is of a chat that the viewer may read."""
+        """Every word in it is of a chat that the viewer may read, or was repeated in one while it was everybody's."""
         met = {word.lower() for word in CANARY.findall(text)}
         visible = set(
             Chat.objects.filter(bank=self.project.bank).visible_to(self.person(viewer)).values_list("key", flat=True)
         )
-        allowed = {word for word, said in self.said.items() if said.chat in visible}
+        allowed = {word for word in self.said if visible & self.chats_with(word)}
         assert met <= allowed, (door, viewer, met - allowed)
 
     def prompts(self, viewer: str) -> Iterator[tuple[str, str]]:
