@@ -53,6 +53,14 @@ class NewOutput:
     begun_by: str = ""
     private_words: Collection[str] = ()
 
+    def people(self, *, private: bool) -> set[str]:
+        """Whom a chat is for that this output begins, where new chats are ``private`` or not; empty: not said."""
+        return set(self.readers) if (private if self.private is None else self.private) else set()
+
+    def is_for(self, people: Collection[str]) -> bool:
+        """Whether it may go into a chat for these people: one of them records it."""
+        return not set(self.readers).isdisjoint(people)
+
     def require_valid(self, now: datetime) -> None:
         """Raise :class:`InvalidInput`, naming the field and the limit."""
         for name in ("chat_key", "author", "question", "answer", *OPTIONAL_NAMES, "title", "status"):

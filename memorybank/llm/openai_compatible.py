@@ -133,10 +133,11 @@ class OpenAICompatibleLLM(LLM):
 
     def _create(self, messages: Sequence[Message], max_tokens: int | None, **options: Any) -> Any:
         cap = {} if max_tokens is None else {self._cap: max_tokens}
-        client = self._client
         try:
-            create: Any = client.chat.completions.create
+            create: Any = self._client.chat.completions.create
             return create(model=self.model, messages=messages, **cap, **options)
+        except LLMMisconfigured:  # the SDK is not installed
+            raise
         except Exception as error:  # the SDK lets JSON, header and URL errors through untouched
             self._translate(error)
 

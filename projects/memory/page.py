@@ -50,7 +50,9 @@ class MemoryPage:
 
     def beside(self, facts: Collection[int], *, viewer: str = NOBODY) -> list[Fact]:
         """The other lines that go if the turns of these are erased, as far as the reader may read them."""
-        beside = services.resting_beside(self.bank, facts, viewer=viewer) if facts else Fact.objects.none()
+        if not facts:
+            return []
+        beside = services.resting_beside(self.bank, facts, viewer=viewer)
         told = beside if self.may_act else beside.filter(hidden=False, quarantine="")
         return list(told.order_by("pk")[:MAX_LINES_BESIDE])
 

@@ -294,9 +294,8 @@ def _refuse_chats_of_others(request: HttpRequest, new: list[services.NewOutput],
     unreadable = chats.filter(private=True).exclude(pk__in=program_chats(request).values("pk"))
     closed = {chat.key for chat in unreadable if not readers[chat.key]}
     for pointer, output in zip(pointers, new, strict=True):
-        private = bank.new_chats_private if output.private is None else output.private
-        own = readers.setdefault(output.chat_key, set(output.readers) if private else set())
-        if output.chat_key in closed or (own and own.isdisjoint(output.readers)):
+        own = readers.setdefault(output.chat_key, output.people(private=bank.new_chats_private))
+        if output.chat_key in closed or (own and not output.is_for(own)):
             raise Problem(409, "chat: this key belongs to a private chat of others.", f"{pointer}/chat")
 
 

@@ -114,7 +114,7 @@ def test_a_message_outlives_the_web_server_and_is_answered_after_one_click(own_s
         model.mode = "ok"
         serve(own_site, browser, model)
         page = browser.get(chat)
-        assert (page.count(QUESTION), page.count("Try again</button>")) == (1, 1)
+        assert (page.count(f'data-slot="question">{QUESTION}'), page.count("Try again</button>")) == (1, 1)
         retry = re.search(r'action="([^"]+/turns/\w+/retry)"', page)
         assert retry
         page = browser.post(retry[1], page)

@@ -30,7 +30,7 @@ class Reader(Browser):
     def begin(self) -> None:
         """A new chat."""
         made = self.post("/p/acme/apollo/chats/", self.get("/p/acme/apollo/"))
-        match = re.search(r'id="composer" action="([^"]+)"', made)
+        match = re.search(r'id="composer"[^>]* action="([^"]+)"', made)
         assert match
         self.chat = match[1]
 
