@@ -103,7 +103,8 @@ def test_a_message_is_edited_where_it_stands_by_keyboard_alone(chromium: Browser
     page.keyboard.press("Enter")
     box = page.get_by_role("textbox", name="New text")
     expect(box).to_be_focused()
-    expect(page.get_by_text("This replaces the message, its answer, and 1 later turn.")).to_be_visible()
+    later = "1 later turn." if len(before) == 3 else f"{len(before) - 2} later turns."  # by tests that ran before
+    expect(page.get_by_text(f"This replaces the message, its answer, and {later}")).to_be_visible()
     assert hindrances(page) == []
     page.keyboard.press("Escape")
     expect(page.locator(".turn:nth-of-type(2) a.edit")).to_be_focused()
