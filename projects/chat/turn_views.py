@@ -1,5 +1,6 @@
 """Actions on one turn: ask again, edit, regenerate, continue, show another version, remember, forget."""
 
+from collections.abc import Callable
 from functools import partial
 
 from django.contrib import messages
@@ -49,24 +50,24 @@ def edit(request: MemberRequest, project: Project, chat: Chat, turn: int) -> Htt
 
 @negotiation.chat_view("POST", json=True)
 def regenerate(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """Another answer. If one has replaced the turn meanwhile (a second click), the chat is shown."""
-
-    def show_refusal(problem: str, status: int) -> HttpResponse:
-        messages.error(request, problem)
-        return redirect(turn_address(project, chat, turn))
-
-    try:
-        output = _own_turn(request, chat, turn)
-        return negotiation.answered(request, revisions.regenerate(project, output, request.user.get_username()))
-    except TurnGone:
-        return _show_gone(request, project, chat)
-    except InvalidInput as error:
-        return negotiation.refused(request, error, show_refusal)
+    """Another answer."""
+    return _answer_anew(request, project, chat, turn, revisions.regenerate)
 
 
 @negotiation.chat_view("POST", json=True)
 def resume(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
     """Continue an answer that was stopped or broke off."""
+    return _answer_anew(request, project, chat, turn, revisions.resume)
+
+
+def _answer_anew(
+    request: MemberRequest,
+    project: Project,
+    chat: Chat,
+    turn: int,
+    ask: Callable[[Project, Output, str], service.AnswerRequest],
+) -> HttpResponse:
+    """Ask the message of a turn again. If the turn was replaced meanwhile (a second click), the chat is shown."""
 
     def show_refusal(problem: str, status: int) -> HttpResponse:
         messages.error(request, problem)
@@ -74,7 +75,7 @@ def resume(request: MemberRequest, project: Project, chat: Chat, turn: int) -> H
 
     try:
         output = _own_turn(request, chat, turn)
-        return negotiation.answered(request, revisions.resume(project, output, request.user.get_username()))
+        return negotiation.answered(request, ask(project, output, request.user.get_username()))
     except TurnGone:
         return _show_gone(request, project, chat)
     except InvalidInput as error:
