@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import PasswordChangeForm, PasswordResetForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordResetConfirmView, PasswordResetView
+from django.contrib.messages.views import SuccessMessageMixin
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -121,24 +122,16 @@ class ResetForm(PasswordResetForm):
         Thread(target=super().send_mail, args=args, kwargs=kwargs).start()
 
 
-class ForgottenPassword(PasswordResetView):
+class ForgottenPassword(SuccessMessageMixin, PasswordResetView):  # type: ignore[type-arg]
     form_class = ResetForm
     template_name = "projects/account/forgotten.html"
     email_template_name = "projects/account/forgotten.txt"
     subject_template_name = "projects/account/forgotten_subject.txt"
     success_url = reverse_lazy("login")
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        answer = super().form_valid(form)
-        messages.success(self.request, _("If an account has this address, a link is on its way to it."))
-        return answer
+    success_message = gettext_lazy("If an account has this address, a link is on its way to it.")
 
 
-class NewPassword(PasswordResetConfirmView):
+class NewPassword(SuccessMessageMixin, PasswordResetConfirmView):  # type: ignore[type-arg]
     template_name = "projects/account/new_password.html"
     success_url = reverse_lazy("login")
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        answer = super().form_valid(form)
-        messages.success(self.request, _("Your password is changed. Sign in with it."))
-        return answer
+    success_message = gettext_lazy("Your password is changed. Sign in with it.")
