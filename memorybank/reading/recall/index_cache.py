@@ -4,7 +4,7 @@ Kept in the process, for one person each, as long as the bank's :class:`MemorySt
 change of what recall may find changes that, in the same transaction. Bounded by ``index_cache_megabytes``.
 """
 
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime
 from threading import Lock
@@ -140,7 +140,7 @@ class IndexCache:
         rows += documents.filter(pk__in=before) if before else ()
         for pk, chat, words, length, previous in rows:
             if pk not in self._rows:
-                self._rows[pk] = TurnRow(pk, chat, _counts(words), length, previous)
+                self._rows[pk] = TurnRow(pk, chat, Counter(words.split(" ")), length, previous)
                 self.bytes += ROW_BYTES + WORD_BYTES * len(self._rows[pk].counts)
         following = defaultdict(list)
         for row in after:
@@ -198,13 +198,6 @@ class IndexCache:
 
 def _newest_first(chats: Iterable[list[tuple[int, int]]]) -> list[list[int]]:
     return [[pk for _, pk in reversed(turns)] for turns in sorted(chats, reverse=True)]
-
-
-def _counts(words: str) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for word in words.split(" "):
-        counts[word] = counts.get(word, 0) + 1
-    return counts
 
 
 def _read_sentence(line: VisibleSentence, encoding: str) -> ReadSentence:
