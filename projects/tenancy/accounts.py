@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import transaction
@@ -19,7 +20,7 @@ def other_sessions(user: User, current: str, now: datetime) -> list[str]:
     return [
         session.session_key
         for session in Session.objects.filter(expire_date__gt=now).exclude(session_key=current).iterator()
-        if session.get_decoded().get("_auth_user_id") == str(user.pk)
+        if session.get_decoded().get(SESSION_KEY) == str(user.pk)
     ]
 
 
