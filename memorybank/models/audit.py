@@ -102,7 +102,9 @@ class HashChainedEvent(models.Model):
 
     def what(self) -> str:
         """The detail as words, for people."""
-        return " · ".join(f"{name.replace('_', ' ')}: {_as_words(value)}" for name, value in self.detail.items()) or "–"
+        # PostgreSQL keeps no order of names; backwards, "before" precedes "after".
+        named = sorted(self.detail.items(), reverse=True)
+        return " · ".join(f"{name.replace('_', ' ')}: {_as_words(value)}" for name, value in named) or "–"
 
     what.short_description = gettext_lazy("detail")  # type: ignore[attr-defined]  # Django's admin reads it
 
